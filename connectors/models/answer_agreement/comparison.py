@@ -21,6 +21,7 @@ class Likeness(Enum):
     KINDS_DIFFER = "kinds_differ"  # a number against a name
     PHRASES_DIFFER = "phrases_differ"  # short phrases with a word in common, others on both sides
     PARTLY_SHARED = "partly_shared"  # the same, but at least one is a sentence
+    UNEXPLAINED = "unexplained"  # alike, but for words that nobody knows to be harmless
 
 
 VARIANT_SPELLING = 0.7  # from here on, two given names may be one (Mohammed, Muhammad)
@@ -36,7 +37,7 @@ _BY_VALUES = {
     Match.INCOMPARABLE: Likeness.KINDS_DIFFER,
 }
 _OPEN = (Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES, Match.COMPATIBLE)
-_AGREEING = (
+AGREEING = (
     Likeness.SAME,
     Likeness.PREMISE_ADDS,
     Likeness.HYPOTHESIS_ADDS,
@@ -106,7 +107,7 @@ def _with_values(found: Likeness, match: Match) -> Likeness:
     """What words show, less what the values beside them leave open or contradict."""
     if match is Match.DIFFERENT:
         return Likeness.VALUES_DIFFER
-    if match not in _OPEN or found not in _AGREEING:
+    if match not in _OPEN or found not in AGREEING:
         return found
     follows = match is Match.PREMISE_DECIDES and found in (Likeness.SAME, Likeness.PREMISE_ADDS)
     return Likeness.PREMISE_ADDS if follows else Likeness.UNCOMMITTED

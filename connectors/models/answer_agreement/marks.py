@@ -88,10 +88,36 @@ _UNITS = (  # what a name or letter stands for behind a number
     (r"(?<=\d)\s?in\.?$", " inches"),
     (r"(?<=\d)\s*I\.\s?U\.", " IU"),
 )
-_RATE = rf"({_NUMBER}\s?[^\s\d]+)\s+an?\s+(?=(?:second|minute|hour|day|week|month|year)\b)"
+_NAMES = (
+    (r"\b(north|south)-(?=east|west)", r"\1"),
+    (r"\b(?-i:Q)([1-4])\b", r"quarter\1"),
+    (r"\b(?:the )?(?:first|1st) quarter(?: of)?\b", "quarter1"),
+    (r"\b(?:the )?(?:second|2nd) quarter(?: of)?\b", "quarter2"),
+    (r"\b(?:the )?(?:third|3rd) quarter(?: of)?\b", "quarter3"),
+    (r"\b(?:the )?(?:fourth|4th|last) quarter(?: of)?\b", "quarter4"),
+    (r"\b(?:the )?first world war\b", "World War I"),
+    (r"\b(?:the )?second world war\b", "World War II"),
+    (r"\bH([12])\b(?=\s*(?:of\s*)?(?:19|20)\d\d)", r"half\1"),
+    (r"\b(?:the )?(?:first|1st) half(?: of)?(?=\s*(?:19|20)\d\d)", "half1"),
+    (r"\b(?:the )?(?:second|2nd) half(?: of)?(?=\s*(?:19|20)\d\d)", "half2"),
+    (r"\bfall(?= (?:of )?(?:19|20)\d\d)", "autumn"),
+    (r"\b(?:at |in |around )?the (?:very )?(?:beginning|start) of(?: the)?\b", "early"),
+    (r"\b(?:at |in |towards? )?the (?:very )?end of(?: the)?\b", "late"),
+    (r"\b(?:in |around )?the middle of(?: the)?\b", "mid"),
+    (r"\bmid-", "mid "),
+    (r"\b(?:version\s|v\.?\s?)(?=\d+\.\d)", ""),
+    (r"\b(?:went|gone|goes|moved|came) up\b", "rose"),
+    (r"\b(?:went|gone|goes|moved|came) down\b", "fell"),
+    (r"\b(?:except for|apart from|other than|excluding|with the exception of)\b", "except"),
+    (r"\b(all|every\w*|any\w*)((?: \w+)?) but\b", r"\1\2 except"),
+    (r"\bclose to\b", "near"),
+    (r"\beither\s+(?=.* or )", ""),
+    (r"\btwo times\b", "twice"),
+)
+_RATE = rf"({_NUMBER}(?:\s?[^\s\d]+)?)\s+an?\s+(?=(?:second|minute|hour|day|week|month|year)\b)"
 _RULES = tuple(
     (re.compile(pattern, re.IGNORECASE), spelt)
-    for pattern, spelt in (*_SIGNS, *_ERAS, *_BOUNDS, *_UNITS, (_RATE, r"\1 per "))
+    for pattern, spelt in (*_SIGNS, *_ERAS, *_BOUNDS, *_UNITS, *_NAMES, (_RATE, r"\1 per "))
 )
 
 

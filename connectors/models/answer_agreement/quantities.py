@@ -46,6 +46,7 @@ _FRACTION = re.compile(
     r"\b(?P<count>a|an|one|two|three|four)[\s-]+(?P<part>half|third|quarter|fifth|tenth)s?\b",
     re.IGNORECASE,
 )
+_SLASHED = re.compile(r"(?<![\w/.,-])(\d)/([1-9])(?![\w/.,]|-\d)")
 _HALF = re.compile(r"\bhalf(?:\s+(?:a|an|of)\b)?", re.IGNORECASE)
 _DOZEN = re.compile(r"\b(?:a|one)\s+dozen\b|\bdozen\b", re.IGNORECASE)
 _EMPTY_ONE = re.compile(
@@ -70,6 +71,7 @@ def spell_in_digits(text: str, *, wants_number: bool) -> str:
     '0.666667'
     """
     if wants_number:
+        text = _SLASHED.sub(lambda m: f"{int(m[1]) / int(m[2]):.6g}", text)
         text = _FRACTION.sub(_fraction, text)
         text = _HALF.sub("0.5", text)
         text = _DOZEN.sub("12", text)
@@ -193,6 +195,18 @@ _FALLS, _RISES = (re.compile(rf"\b(?:{words})\b", re.IGNORECASE) for words in (_
 def asks_for_a_fall(question: str) -> bool:
     """Whether a question asks by how much something fell, so that its answers need not say so."""
     return bool(_FALLS.search(question)) and not _RISES.search(question)
+
+
+def says_which_way(word: str) -> bool:
+    """Whether a word says that something rose or fell; the sign of its number tells the same."""
+    return word == "by" or bool(direction_of(word))
+
+
+def direction_of(word: str) -> str:
+    """The mark <rise> or <fall> for a word that says so; empty for any other."""
+    if _RISES.fullmatch(word):
+        return "<rise>"
+    return "<fall>" if _FALLS.fullmatch(word) else ""
 
 
 def take_quantities(

@@ -33,11 +33,16 @@ _ABSTENTION = re.compile(
     r"|\bdoes(?:n't| not) (?:mention|say|state|specify|provide|contain|answer)\b",
     re.IGNORECASE,
 )
+_NO_SOURCE = "false|fake|rumou?r|hoax|myth|satir|gossip|unconfirmed|disputed"
 _WRAPPER = re.compile(
-    r"^\W*(?:(?:so|thus|therefore|well|indeed)\b,?\s*|according to [^,]{1,80},\s*"
-    r"|based on [^,]{1,80},\s*|(?:the )?(?:\w+ )?answer(?: to [^:]{1,120}?)?(?: is\b|:)\s*"
+    r"^\W*(?:(?:so|thus|therefore|well|indeed)\b,?\s*"
+    rf"|(?:according to|based on) (?!(?:\w+ ){{0,3}}(?:{_NO_SOURCE}))[^,]{{1,80}},\s*"
+    r"|(?:the )?(?:\w+ )?answer(?: to [^:]{1,120}?)?(?: is\b|:)\s*"
     r"|(?:it|that|this|they|there) (?:is|was|are|were|has been|will be)\b\s*|it's\s)+",
     re.IGNORECASE,
+)
+_SOURCE_BEHIND = re.compile(
+    r",?\s+(?:in (?:total|all)\b,?\s*|according to [^,;]{1,80})+\W*$", re.IGNORECASE
 )
 _CLAUSE = re.compile(r"(?<=\w\w)[;.!?](?=\s|$)|,\s|\bbut\b", re.IGNORECASE)
 _ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
@@ -77,6 +82,9 @@ _CHOICE = re.compile(r"\bor\b", re.I)
 _NEGATIVE = re.compile(r"n't\b|\bnot\b|\bnever\b|\bcannot\b", re.I)
 
 
+_UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
+
+
 class Asked(Enum):
     """The kind of answer a question wants."""
 
@@ -93,7 +101,8 @@ class Question:
     `words` are the keys of its content words: repeated in an answer they say nothing, unless the
     question offers them as alternatives ("France or Spain?"). `is_choice` tells that it has an
     "or", `is_negative` that it has a "not" which its answers may repeat, `of_a_fall` that it asks
-    by how much something fell. `unit` is what it asks to count ("How many milligrams").
+    by how much something fell. `unit` is what it asks to count ("How many milligrams"),
+    `numbers` are those it names itself, `said` its content words in lower case.
     """
 
     asked: Asked
@@ -103,6 +112,8 @@ class Question:
     is_negative: bool
     of_a_fall: bool
     unit: Unit | None
+    numbers: frozenset[float]
+    said: frozenset[str]
 
 
 def read_question(text: str) -> Question:
@@ -112,6 +123,7 @@ def read_question(text: str) -> Question:
     <Asked.NUMBER: 'number'>
     """
     plain = plain_text(text)
+    quantities, _ = take_quantities(spell_in_digits(plain, wants_number=False))
     choice = _CHOICE.search(plain)
     words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
     return Question(
@@ -122,6 +134,8 @@ def read_question(text: str) -> Question:
         is_negative=bool(_NEGATIVE.search(plain)),
         of_a_fall=asks_for_a_fall(plain),
         unit=unit_named(counted["unit"]) if (counted := _HOW_MANY.search(plain)) else None,
+        said=frozenset(word.surface.casefold().removesuffix("'s") for word in words),
+        numbers=frozenset(quantity.stated for quantity in quantities),
     )
 
 
@@ -143,13 +157,16 @@ def _asked(plain: str, *, is_choice: bool) -> Asked:
 class Reading:
     """An answer to one question, parsed once and compared many times.
 
-    `marked` is the whole text with its marks spelt alike (see `marks`); `words` are the content
-    words it affirms, `denied` the keys of those it denies; `values` its numbers, dates
-    and times; `says_yes` its polarity where it has one; `items` the members of a list.
+    `marked` is the whole text with its marks spelt alike (see `marks`), `affirmed` the part that
+    is no denial, `rest` that part without values; `words` are the content words it affirms,
+    `denied` the keys of those it denies; `values` its numbers, dates and times; `says_yes` its
+    polarity where it has one; `items` the members of a list.
     """
 
     plain: str
     marked: str
+    affirmed: str
+    rest: str
     abstained: bool
     says_yes: bool | None
     words: tuple[Word, ...]
@@ -225,7 +242,7 @@ class Reading:
 def read_answer(text: str, question: Question) -> Reading:
     """Parse one answer to `question`. Never raises: any text is an answer of some kind."""
     plain = plain_text(text)
-    body = marked = spell_marks(_WRAPPER.sub("", plain) or plain)
+    body = marked = spell_marks(_SOURCE_BEHIND.sub("", _WRAPPER.sub("", plain)) or plain)
     polarity = _polarity(body, question)
     body = _LEADING_YES_NO.sub("", body)
     affirmed, denied = (body, "") if question.is_negative else _split_denials(body)
@@ -239,6 +256,8 @@ def read_answer(text: str, question: Question) -> Reading:
     return Reading(
         plain=plain,
         marked=marked,
+        affirmed=affirmed,
+        rest=rest,
         abstained=not re.search(r"\w", plain) or bool(_ABSTENTION.search(plain)),
         says_yes=polarity,
         words=tuple(words),
@@ -261,8 +280,16 @@ def _polarity(plain: str, question: Question) -> bool | None:
         return None
     if _DENIED_CLAUSE.search(plain) or _DENIED_REST.search(plain):
         return False
-    repeats = any(word.key in question.words for word in read_words(plain))
-    return True if repeats else None
+    words = read_words(plain)
+    if any(_turns_round(word.surface.casefold(), question) for word in words):
+        return False
+    return True if any(word.key in question.words for word in words) else None
+
+
+def _turns_round(word: str, question: Question) -> bool:
+    """Whether a word is the opposite of one of the question by its prefix: "undamaged"."""
+    bare = _UN.sub("", word)
+    return bare != word and bare in question.said and word not in question.said
 
 
 def _split_denials(body: str) -> tuple[str, str]:

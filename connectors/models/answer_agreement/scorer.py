@@ -24,6 +24,10 @@ from radarstream.connectors.models.answer_agreement.reading import (
     read_answer,
     read_question,
 )
+from radarstream.connectors.models.answer_agreement.understanding import (
+    is_soft,
+    understood,
+)
 from radarstream.connectors.models.batching import once_each
 from radarstream.connectors.models.embedder import Embedder
 from radarstream.schemas import answer_text
@@ -41,7 +45,39 @@ COORDINATE_COSINE = 0.75
 FEATURES = (*(finding.value for finding in FINDINGS), *SOFT)
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
+||||||| aec1193
+class Embedder(Protocol):
+    """The part of an embedding model that is used here."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights and revision."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) unit rows."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+=======
+class Embedder(Protocol):
+    """The part of an embedding model that is used here."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights and revision."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) unit rows."""
+        ...
+
+
+@dataclass(frozen=True)
+>>>>>>> scorer2
 class Comparison:
     """One ordered pair, read and compared."""
 
@@ -49,13 +85,16 @@ class Comparison:
     hypothesis: Reading
     finding: Likeness
 
-    @property
+    @cached_property
     def ruled(self) -> Likeness:
-        """The finding, unless the two say opposite things: those differ like two values."""
-        if self.finding in (Likeness.UNCOMMITTED, Likeness.VALUES_DIFFER):
-            return self.finding
+        """The finding, less what opposites and words that nobody understands take from it."""
         opposite = opposed(self.premise.marked, self.hypothesis.marked)
-        return Likeness.VALUES_DIFFER if opposite else self.finding
+        return understood(self.premise, self.hypothesis, self.finding, opposite=opposite)
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether likeness of meaning may count: nothing sharp is left that one lacks."""
+        return is_soft(self.premise, self.hypothesis)
 
 
 _question = lru_cache(maxsize=4_096)(read_question)
@@ -76,7 +115,8 @@ def compare_pair(pair: AnswerPair) -> Comparison:
 def certain_relation(pair: AnswerPair) -> str | None:
     """The class of a pair that needs no judgement, of CLASSES; None for any other.
 
-    Certain are equal texts, abstentions, and numbers, dates or names of people that differ.
+    Certain are equal texts, abstentions, and two values, dates, names with initials or identifiers
+    that differ.
     """
     comparison = compare_pair(pair)
     if comparison.premise.abstained or comparison.hypothesis.abstained:
@@ -112,6 +152,8 @@ def feature_rows(
             a, b = comparison.premise.untitled, comparison.hypothesis.untitled
             rows[i, column["partly_overlap"]] = len(a & b) / max(1, len(a | b))
             undecided.append((i, comparison))
+    if ruled:
+        undecided = [(i, c) for i, c in undecided if c.is_soft]
     if embedder is not None and undecided:
         cosines = _cosines([comparison for _, comparison in undecided], embedder)
         for (i, comparison), cosine in zip(undecided, cosines, strict=True):

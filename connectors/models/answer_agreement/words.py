@@ -40,6 +40,12 @@ _TITLES = (
     " entrepreneur billionaire footballer"
 )
 TITLES = frozenset(_TITLES.split())
+# Titles that say nothing of who holds them: anybody may also have another.
+_HONORIFICS = (
+    "mr mrs ms miss mx dr doctor prof professor sir dame lord lady former ex current incumbent"
+    " republican democrat democratic st"
+)
+HONORIFICS = frozenset(_HONORIFICS.split())
 _SHORT_NAMES = (
     "joseph joe joey|william bill billy will|robert bob bobby rob|james jim jimmy|john jon jack"
     "|richard dick rick|michael mike|thomas tom tommy|edward ed eddie ted|charles charlie chuck"
@@ -51,6 +57,28 @@ _SHORT_NAMES = (
 _FORMAL_NAME = {
     short: group.split()[0] for group in _SHORT_NAMES.split("|") for short in group.split()[1:]
 }
+# Words of one meaning, of which answers use either.
+_SAME_MEANING = (
+    "largest biggest|large big|smallest tiniest|beat beats beaten defeats defeated"
+    "|film movie movies|all every|united utd|mother mom mum|father dad"
+    "|buy bought buys purchased purchases acquired"
+    "|employee employees worker workers staff|home homes household households|aircraft plane planes"
+    "|car cars automobile automobiles|allow allowed permitted allows permits|need needs require"
+    " requires required must|begin began begins start started starts|end ended finish finished"
+    "|succeed succeeded replaced|kid kids child children|lawyer attorney|doctor physician|jail"
+    " prison|newer later|cut cuts reduced lowered|buy bought|rumor rumour|only just merely|near"
+    " nearby|shop store|illness disease|roughly about around approximately circa|plan plans"
+    " intends|sign signed|choose chose picked selected|show shows showed|big huge"
+)
+_FORMAL_NAME |= {
+    word: group.split()[0] for group in _SAME_MEANING.split("|") for word in group.split()[1:]
+}
+# Letters of other alphabets that look like a Latin one.
+_LOOK_ALIKE = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",
+    "aeopcyxijsABEKMHOPCTXIABEHIKMNOPTXo",
+)
+_MIXED = re.compile(r"\w*(?:[a-zA-Z]\w*[\u0370-\u04ff]|[\u0370-\u04ff]\w*[a-zA-Z])\w*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +101,8 @@ class Word:
 
 
 def plain_text(text: str) -> str:
-    """NFKC, straight quotes, no accents or invisible characters, single spaces; case is kept.
+    """NFKC, straight quotes, no accents or invisible characters, single spaces, Latin letters
+    for those that look like them in a word of both alphabets; case is kept.
 
     >>> plain_text("  \u201cBeyonc\u00e9\u201d\u200b  ")
     '"Beyonce"'
@@ -85,7 +114,8 @@ def plain_text(text: str) -> str:
         for char in spread
         if not combining(char) and category(char) not in {"Cf", "Cs", "Co"}
     )
-    return " ".join(visible.split())
+    latin = _MIXED.sub(lambda word: word.group().translate(_LOOK_ALIKE), visible)
+    return " ".join(latin.split())
 
 
 def read_words(plain: str, *, keep_stopwords: bool = False) -> list[Word]:

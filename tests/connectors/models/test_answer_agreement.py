@@ -58,7 +58,6 @@ AGREE = [
     (WHEN, "7 July 2023", "2023-07-07"),
     (WHEN, "1971", "in 1971"),
     (WHO, "President Rufus Firefly", "Rufus Firefly"),
-    (WHO, "Firefly", "Rufus Firefly"),
     (WHO, "R. Firefly", "Rufus Firefly"),
     (WHO, "Rufus T. Firefly", "Rufus Firefly"),
     (WHO, "Joe Smith", "Joseph Smith"),
@@ -69,7 +68,6 @@ AGREE = [
     (WHERE, "NYC", "New York City"),
     (WHICH, "Luna 9", "The Luna 9 mission landed first in 1966"),
     ("Which alliance answered?", "NATO", "North Atlantic Treaty Organization"),
-    (LAUREATES, "Hall & Oates", "Daryl Hall and John Oates"),
     (LAUREATES, "red, white and blue", "blue, white and red"),
     (IS_IT, "yes", "Yes, it is open."),
     (IS_IT, "no", "The harbour is not open to tankers"),
@@ -130,6 +128,8 @@ def test_different_claims_contradict_and_never_leak(question, premise, hypothesi
         (LAUREATES, "Ada Byron, Max Born and Lise Meitner", "Max Born"),
         (LAUREATES, "Ada Byron, Max Born and Lise Meitner", "Ada Byron and Lise Meitner"),
         (HOW_MANY, "12 and 14", "14"),
+        (WHO, "Rufus Firefly", "Firefly"),
+        (LAUREATES, "Daryl Hall and John Oates", "Hall & Oates"),
     ],
 )
 def test_the_fuller_answer_entails_the_poorer_and_not_as_much_the_reverse(question, fuller, poorer):

@@ -1,0 +1,310 @@
+"""Which words and values of two answers have no counterpart in the other, and in what order they are."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
+from radarstream.connectors.models.answer_agreement.reading import Asked, Reading
+from radarstream.connectors.models.answer_agreement.synonyms import alike, stem_of
+from radarstream.connectors.models.answer_agreement.values import (
+    ClockTime,
+    PartialDate,
+    Quantity,
+    Value,
+)
+from radarstream.connectors.models.answer_agreement.wording import (
+    BOUNDS,
+    Pair,
+    Token,
+    Wording,
+    same_value,
+    word_by_word,
+)
+from radarstream.connectors.models.answer_agreement.words import TITLES, key_of
+
+# What a thing is, beside its name: the river Nile. Two of these tell two things apart.
+KINDS = frozenset(
+    "city town village country state nation river ocean mountain company firm newspaper magazine"
+    " show series sitcom film movie song album book novel game band motorway highway desert"
+    " peninsula planet element".split()
+)
+# Of these words each makes another office or person of the one that follows it.
+RANKS = frozenset(
+    "vice deputy lieutenant acting assistant junior senior ex former sister brother father mother"
+    " son daughter husband wife under".split()
+)
+_SUFFIXES = frozenset("fc afc inc ltd plc corp corporation co llc gmbh ag company sterling".split())
+_OF_A_COMPASS = frozenset("part side region area end direction".split())
+_COMPASS = re.compile(r"(?:north|south|east|west|left|right)\w*")
+_OF_A_RANK = frozenset("place position rank spot".split())
+_DIRECTIONS = re.compile(
+    r"(?:up|down|by|r[io]se[sn]?|rising|increas(?:e[sd]?|ing)|gr[eo]w[ns]?|grew|growth|climb(?:s|ed)?"
+    r"|gain(?:s|ed)?|jump(?:s|ed)?|f[ae]ll(?:s|en)?|declin(?:e[sd]?|ing)|decreas(?:e[sd]?|ing)"
+    r"|drop(?:s|ped)?|lost|dipped|shrank|higher|lower|increase|minus|plus)"
+)
+_COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
+_UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
+_MOST_FREE = 2  # tokens that may stand in any order
+
+
+@dataclass(frozen=True)
+class Account:
+    """What is left of two answers when each word and value of one took its like in the other.
+
+    `mine` and `theirs` are the words left, `my_values` and `their_values` the values;
+    `turned` tells that what both have stands in another order in which it may mean something else;
+    `reversed_words` that a "not" of one was found as an "un-" of the other.
+    """
+
+    mine: tuple[Token, ...]
+    theirs: tuple[Token, ...]
+    my_values: tuple[Value | Pair, ...]
+    their_values: tuple[Value | Pair, ...]
+    turned: bool
+    negated: bool
+    shared: int
+
+    @property
+    def balanced(self) -> bool:
+        """Whether nothing is left and the order is the same."""
+        left = self.mine or self.theirs or self.my_values or self.their_values
+        return self.shared > 0 and not left and not self.turned
+
+
+@lru_cache(maxsize=65_536)
+def account(one: Reading, other: Reading) -> Account:
+    """Take from both answers what the other has as well, and what is known to add nothing."""
+    mine, theirs = word_by_word(one), word_by_word(other)
+    matches = _matching(mine.tokens, theirs.tokens)
+    left = (
+        [t for i, t in enumerate(mine.tokens) if i not in matches],
+        [t for j, t in enumerate(theirs.tokens) if j not in matches.values()],
+    )
+    negated = _drop_negations(one, other, left)
+    values = _values_left(mine, theirs, one)
+    told = bool(mine.values and theirs.values)
+    kept = (
+        _without_harmless(left[0], left[1], one, other, mine, theirs, told=told),
+        _without_harmless(left[1], left[0], other, one, theirs, mine, told=told),
+    )
+    return Account(
+        mine=tuple(kept[0]),
+        theirs=tuple(kept[1]),
+        my_values=values[0],
+        their_values=values[1],
+        turned=_turned(one, other, mine, theirs, matches),
+        negated=negated,
+        shared=len(matches) + len(mine.values) - len(values[0]) + (one.says_yes is not None),
+    )
+
+
+def _matching(mine: Sequence[Token], theirs: Sequence[Token]) -> dict[int, int]:
+    """Which word of the one is which of the other: same spelling, then meaning, then initials."""
+    found: dict[int, int] = {}
+    for fits in (_same, _alike, _coded, _initial):
+        _take(mine, theirs, found, fits)
+    return found
+
+
+def _take(
+    mine: Sequence[Token],
+    theirs: Sequence[Token],
+    found: dict[int, int],
+    fits: Callable[[Token, Token], bool],
+) -> None:
+    taken = set(found.values())
+    for i, token in enumerate(mine):
+        if i in found:
+            continue
+        for j, other in enumerate(theirs):
+            if j not in taken and fits(token, other):
+                found[i] = j
+                taken.add(j)
+                break
+
+
+def _same(one: Token, other: Token) -> bool:
+    if one.word == other.word or one.key == other.key:
+        return True
+    if one.word in NEGATIONS and other.word in NEGATIONS:
+        return "without" not in (one.word, other.word)
+    return one.stem == other.stem and not (one.is_name and other.is_name)
+
+
+def _alike(one: Token, other: Token) -> bool:
+    return alike(one.word, other.word)
+
+
+def _coded(one: Token, other: Token) -> bool:
+    """Whether one is the other with its word cut to a letter: U235, uranium-235."""
+    pattern = r"([a-z]+)-?(\d+)"
+    a, b = re.fullmatch(pattern, one.word), re.fullmatch(pattern, other.word)
+    if not (a and b) or a[2] != b[2] or min(len(a[1]), len(b[1])) > 1:
+        return False
+    return a[1].startswith(b[1]) or b[1].startswith(a[1])
+
+
+def _initial(one: Token, other: Token) -> bool:
+    short, long = sorted((one, other), key=lambda t: len(t.word))
+    named = short.surface.isupper() and long.surface[:1].isupper()
+    return named and len(short.word) == 1 and long.word.startswith(short.word)
+
+
+def _drop_negations(
+    one: Reading, other: Reading, left: tuple[list[Token], list[Token]]
+) -> bool:
+    """Take "not" where it is said in another way; True if a word took it into itself."""
+    if one.says_yes is not None and one.says_yes == other.says_yes:
+        answered = NEGATIONS | {"yes", "true", "false"}
+        said = one.question.said
+        for side in left:
+            side[:] = [
+                t for t in side if t.word not in answered and not (_bare(t.word) in said)
+            ]
+    for side, others in (left, left[::-1]):
+        for word in [t for t in others if t.word[:2] in ("un", "in", "im", "il", "ir", "no", "di")]:
+            bare = _bare(word.word) or ""
+            plain = next((t for t in side if alike(t.word, bare)), None)
+            no = next((t for t in side if t.word in NEGATIONS), None)
+            if len(bare) > 2 and plain and no:
+                side.remove(plain)
+                side.remove(no)
+                others.remove(word)
+                return True
+    return False
+
+
+def _bare(word: str) -> str | None:
+    """The word behind a prefix such as "un"."""
+    bare = _UN.sub("", word)
+    return bare if bare != word else None
+
+
+def _values_left(
+    mine: Wording, theirs: Wording, one: Reading
+) -> tuple[tuple[Value | Pair, ...], tuple[Value | Pair, ...]]:
+    """Values of each that the other lacks, less the question's own and dates nobody asked for."""
+    left = [list(mine.values), list(theirs.values)]
+    for value in mine.values:
+        if match := next((o for o in left[1] if same_value(value, o)), None):
+            left[0].remove(value)
+            left[1].remove(match)
+    dated = [any(isinstance(v, PartialDate) for v in side) for side in left]
+    for side, wording, other_dated in zip(left, (mine, theirs), dated[::-1], strict=True):
+        free = wording.asides > 0 and not other_dated and bool(wording.tokens)
+        side[:] = [v for v in side if not _costs_nothing(v, one, aside=free)]
+    return tuple(left[0]), tuple(left[1])
+
+
+def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:
+    if isinstance(value, PartialDate):
+        return aside and value.aside
+    numbers = one.question.numbers
+    if isinstance(value, Pair):
+        return {value.first, value.second} <= numbers
+    return isinstance(value, Quantity) and value.stated in numbers and one.question.asked is Asked.OTHER
+
+
+def _without_harmless(
+    left: Sequence[Token],
+    others: Sequence[Token],
+    reading: Reading,
+    other: Reading,
+    wording: Wording,
+    beside: Wording,
+    *,
+    told: bool,
+) -> list[Token]:
+    """The words left, less those that say nothing more than the other answer or the question."""
+    kinds = not any(t.word in KINDS for t in others)
+    compass = any(_COMPASS.fullmatch(t.word) for t in wording.tokens)
+    sharp = any(t.is_name or any(c.isdigit() for c in t.word) for t in wording.tokens)
+    kinds = kinds and sharp and not any(word in KINDS for word in reading.question.said)
+    ranked = told or any(t.word in ("last", "final", "top") for t in wording.tokens)
+    titles = {t.word for t in others if t.word in TITLES}
+
+    def harmless(token: Token) -> bool:
+        word = token.word
+        if word in BOUNDS or word in NEGATIONS:
+            return False
+        if _asked(token, reading):
+            return True
+        if len(word) == 1 and token.surface.isupper() and word.isalpha():
+            return len(wording.tokens) > 1  # an initial
+        if word in _SUFFIXES or (kinds and word in KINDS):
+            return True
+        if compass and word in _OF_A_COMPASS and not _COMPASS.fullmatch(word):
+            return True
+        if ranked and word in _OF_A_RANK:
+            return True
+        if word == "ago" and "old" in reading.question.said:
+            return True
+        if told and (_DIRECTIONS.fullmatch(word) or word in _COUNTED):
+            return True
+        return word in TITLES and word not in RANKS and not titles and _stands_with_name(wording)
+
+    return [token for token in left if not harmless(token)]
+
+
+_COUNTED = frozenset("people person persons per long tall high deep wide time times from".split())
+
+
+def _stands_with_name(wording: Wording) -> bool:
+    return any(t.is_name and t.word not in TITLES for t in wording.tokens)
+
+
+def _asked(token: Token, reading: Reading) -> bool:
+    question = reading.question
+    if token.key in question.words or token.stem in {stem_of(word) for word in question.said}:
+        return True
+    return not token.is_name and any(alike(token.word, word) for word in question.said)
+
+
+def _turned(
+    one: Reading, other: Reading, mine: Wording, theirs: Wording, matches: dict[int, int]
+) -> bool:
+    """Whether shared words, or the values between them, stand in another order."""
+    kept = _in_order_that_counts(mine, matches, one)
+    order = [matches[i] for i in kept]
+    in_order = order == sorted(order)
+    values = _sequence(mine), _sequence(theirs)
+    if in_order:
+        return values[0] != values[1] and sorted(values[0]) == sorted(values[1]) and len(order) > 1
+    listed = all(r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs)))
+    if listed or len(order) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
+        return False
+    sides = [_COPULA.split(w.text) for w in (mine, theirs)]
+    if all(len(side) == 2 for side in sides) and not re.search(r"\bthan\b", mine.text):
+        words = [[_keys(part, w) for part in side] for side, w in zip(sides, (mine, theirs), strict=True)]
+        return words[0] != words[1] and words[0] != words[1][::-1]
+    return True
+
+
+def _in_order_that_counts(mine: Wording, matches: dict[int, int], one: Reading) -> list[int]:
+    """Matched words less titles, and less the only word of the question's that is no name."""
+    kept = [i for i in sorted(matches) if mine.tokens[i].word not in TITLES]
+    asked = [i for i in kept if not mine.tokens[i].is_name and _asked(mine.tokens[i], one)]
+    return [i for i in kept if i not in asked] if len(asked) == 1 else kept
+
+
+def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
+    """Whether two neighbours changed places that are not both names: "Lisbon route"."""
+    falls = [i for i, (a, b) in enumerate(zip(order, order[1:], strict=False)) if b < a]
+    if len(falls) != 1:
+        return False
+    i = falls[0]
+    swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
+    return swapped == sorted(order) and not (tokens[i].is_name and tokens[i + 1].is_name)
+
+
+def _keys(text: str, wording: Wording) -> frozenset[str]:
+    said = {token.word: token.stem for token in wording.tokens}
+    return frozenset(said[w] for w in re.findall(r"\w+", text.casefold()) if w in said)
+
+
+def _sequence(wording: Wording) -> list[float]:
+    """Amounts in their order."""
+    return [v.value for v in wording.values if isinstance(v, Quantity)]
+

@@ -1,0 +1,233 @@
+"""What two answers that look alike still differ in: what is not known to be harmless is no agreement.
+
+`comparison` reads off what two answers share. Each could hide its real claim in a word that
+nobody shares ("anyone but Lima"), in a number's place, or in an order of words. So agreement
+counts only where every word and value of each is found in the other, in the question, or in a list
+of words that add nothing; else the pair is UNEXPLAINED.
+"""
+
+import re
+from collections.abc import Sequence
+
+from radarstream.connectors.models.answer_agreement.accounting import RANKS, Account, account
+from radarstream.connectors.models.answer_agreement.comparison import AGREEING, Likeness
+from radarstream.connectors.models.answer_agreement.known_names import (
+    COUNTRIES,
+    SEVERAL_PLACES,
+    bare,
+    expansions,
+    is_state,
+)
+from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
+from radarstream.connectors.models.answer_agreement.reading import Reading
+from radarstream.connectors.models.answer_agreement.values import Quantity
+from radarstream.connectors.models.answer_agreement.wording import Pair, Token, word_by_word
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, key_of
+
+_ID = re.compile(r"(?=\w*[A-Za-z])(?=\w*\d)\w+(?:-\w+)*|\b[A-Za-z]+-\d+\b")
+_NAME_PART = re.compile(r"\b[A-Z](?:\.|[^\W\d_]*)(?=\s|$)")
+_MOST_PARTS = 6
+_LEAST_BASE = 100
+_MOST_OF_ITEM = 3  # words
+# An apposition: a comma, then an article or relative pronoun.
+_APPOSITION = re.compile(r"^(?P<named>[^,]+), (?:the|an?|its|his|her|their|who|which|where)\b(?P<told>[^,]*)$")
+_TAKES_BACK = re.compile(
+    r"\b(?:not?|never|wrong|false|fake|myth|hoax|rumou?r\w*|mistake\w*|error|former|ex|once|until|before"
+    r"|after|except|but|if|unless|though|although|instead|replaced|succe\w+|predecessor|den\w+|disput\w+"
+    r"|alleg\w+|claim\w*|almost|nearly|hardly|brother|sister|son|daughter|father|mother|wife|husband"
+    r"|cousin|niece|nephew|uncle|aunt|widow\w*|deputy|vice|assistant|other|another|second|less|more|or"
+    r"|fiction\w*|imagin\w*|suppos\w*|will|would|might|may|could|plan\w*|later|misconception|contrary)\b",
+    re.IGNORECASE,
+)
+
+
+def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: bool) -> Likeness:
+    """The finding, or what is left of it once every difference must be understood.
+
+    Two answers that balance word by word are the SAME unless they are `opposite`. Two identifiers
+    or initials that do not fit are a disagreement. Agreement by containment stays where the
+    extra words are a country, members of a list, the rest of a person's name or a description.
+    """
+    if one.plain == other.plain or one.abstained or other.abstained:
+        return finding
+    if _expands(one, other) or _expands(other, one):
+        return Likeness.SAME
+    if not any(w.tokens or w.values for w in map(word_by_word, (one, other))):
+        return finding
+    told = account(one, other)
+    if _says_the_same(one, other, told, opposite=opposite):
+        return Likeness.SAME
+    if finding in (Likeness.VALUES_DIFFER, Likeness.UNCOMMITTED):
+        return finding
+    if opposite or _clash(one, other):
+        return Likeness.VALUES_DIFFER
+    if _denies_only_others(one, told.mine, other) or _denies_only_others(other, told.theirs, one):
+        return Likeness.SAME if not (told.mine and told.theirs) else Likeness.UNEXPLAINED
+    if finding in AGREEING and _differs_in_values_only(one, other, told):
+        return finding
+    if _is_known_addition(one, told.mine, told.theirs, told):
+        return Likeness.PREMISE_ADDS
+    if _is_known_addition(other, told.theirs, told.mine, told):
+        listed = other.is_list and not one.is_list
+        return Likeness.HYPOTHESIS_LISTS_MORE if listed else Likeness.HYPOTHESIS_ADDS
+    return Likeness.UNEXPLAINED if finding in AGREEING else finding
+
+
+def is_soft(one: Reading, other: Reading) -> bool:
+    """Whether likeness of meaning may say something: neither has a name, a number or a negation."""
+    told = account(one, other)
+    left = (*told.mine, *told.theirs)
+    if told.my_values or told.their_values or told.turned:
+        return False
+    sharp = any(t.is_name or _TAKES_BACK.fullmatch(t.word) or _ID.search(t.word) for t in left)
+    return bool(left) and not sharp
+
+
+def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: bool) -> bool:
+    if not told.balanced or (opposite and not told.negated):
+        return False
+    if one.says_yes is not None and other.says_yes is not None and one.says_yes != other.says_yes:
+        return False
+    if one.is_alternative != other.is_alternative:
+        return False
+    return not _other_titles(one, other) and not _other_initials(one, other)
+
+
+def _denies_only_others(reading: Reading, extra: Sequence[Token], other: Reading) -> bool:
+    """Whether all that one adds is that it is not something else: "Oslo, not Bergen"."""
+    if not extra or not reading.denied or reading.denied & other.all_keys:
+        return False
+    denies = [t for t in extra if t.word in NEGATIONS]
+    rest = [t for t in extra if t.word not in NEGATIONS]
+    return bool(denies) and bool(rest) and all(t.is_name and t.key in reading.denied for t in rest)
+
+
+def _differs_in_values_only(one: Reading, other: Reading, told: Account) -> bool:
+    """Whether no word is left, and the values left are members of a list or more or less exact."""
+    if told.mine or told.theirs or told.turned:
+        return False
+    if told.my_values and told.their_values:
+        return len(told.my_values) == len(told.their_values)
+    return one.is_list or other.is_list
+
+
+def _clash(one: Reading, other: Reading) -> bool:
+    ids = [_identifiers(reading) for reading in (one, other)]
+    if all(ids) and not ids[0] & ids[1]:
+        return True
+    pairs = [[v for v in word_by_word(r).values if isinstance(v, Pair)] for r in (one, other)]
+    if all(pairs) and len(pairs[0]) == len(pairs[1]) and pairs[0] != pairs[1]:
+        return True
+    claimed = [(r.telling or r.all_keys) - r.denied for r in (one, other)]
+    denies = [r.denied - r.question.words for r in (one, other)]
+    if bool(claimed[0]) and bool(claimed[1]) and (denies[0] & claimed[1] or denies[1] & claimed[0]):
+        return True
+    return _other_initials(one, other)
+
+
+def _identifiers(reading: Reading) -> frozenset[str]:
+    """Tokens of letters and digits ("BA117", "uranium-235"), without marks between them."""
+    asked = reading.question.words
+    found = (re.sub(r"\W", "", token).casefold() for token in _ID.findall(reading.rest))
+    return frozenset(token for token in found if token not in asked)
+
+
+def _other_initials(one: Reading, other: Reading) -> bool:
+    """Whether a name of both has initials, or an initial and a name, that do not fit."""
+    mine, theirs = _name_parts(one), _name_parts(other)
+    if not (mine and theirs) or mine[-1] != theirs[-1] or len(mine[-1]) == 1:
+        return False
+    given = (mine[:-1], theirs[:-1])
+    if not all(given) or not any(len(part) == 1 for parts in given for part in parts):
+        return False
+    if len(given[0]) == len(given[1]):
+        return any(not _fits(a, b) for a, b in zip(*given, strict=True))
+    initials = [[part for part in parts if len(part) == 1] for parts in given]
+    return bool(initials[0] and initials[1]) and initials[0] != initials[1]
+
+
+def _name_parts(reading: Reading) -> list[str]:
+    """The parts of an answer that is one name, initials included; empty for anything else."""
+    parts = _NAME_PART.findall(reading.affirmed)
+    if " ".join(parts) != " ".join(reading.affirmed.split()) or len(parts) > _MOST_PARTS:
+        return []
+    names = (part.rstrip(".").casefold() for part in parts)
+    return [name for name in names if name not in TITLES]
+
+
+def _fits(one: str, other: str) -> bool:
+    return (len(one) > 1 and len(other) > 1) or one[0] == other[0]
+
+
+def _other_titles(one: Reading, other: Reading) -> bool:
+    """Whether both have an office and not the same one: pope and saint, king and prince."""
+    mine, theirs = (
+        {t.word for t in word_by_word(r).tokens if t.word in TITLES and t.word not in HONORIFICS}
+        for r in (one, other)
+    )
+    return bool(mine and theirs) and mine != theirs
+
+
+def _expands(short: Reading, long: Reading) -> bool:
+    if short.acronym is None:
+        return False
+    meant = expansions(short.acronym)
+    return bare(long.plain) in meant or bool(meant and meant == expansions(long.acronym or ""))
+
+
+def _is_known_addition(
+    reading: Reading, extra: Sequence[Token], others: Sequence[Token], told: Account
+) -> bool:
+    """Whether the words that only one answer has are a kind of detail that takes nothing back."""
+    values = (told.my_values, told.their_values)
+    if not extra or others or told.turned or (any(values) and not _are_bases(*values)):
+        return _is_base_only(reading, extra, others, told)
+    keys = {token.key for token in extra}
+    if keys <= COUNTRIES or (reading.is_list and _are_items(reading, keys)):
+        return True
+    if is_state(keys):
+        return not any(t.key in SEVERAL_PLACES for t in word_by_word(reading).tokens)
+    return _are_given_names(reading, extra) or _is_described(reading, extra)
+
+
+def _is_base_only(
+    reading: Reading, extra: Sequence[Token], others: Sequence[Token], told: Account
+) -> bool:
+    """Whether all that one adds are numbers that its share is of: "62 % of 2,005"."""
+    own = told.my_values if told.my_values else told.their_values
+    if extra or others or not own or (told.my_values and told.their_values) or told.turned:
+        return False
+    return set(own) <= set(word_by_word(reading).values) and _are_bases(own, ())
+
+
+def _are_bases(mine: Sequence[object], theirs: Sequence[object]) -> bool:
+    return all(
+        isinstance(v, Quantity) and not v.dimension and v.value >= _LEAST_BASE
+        for v in (*mine, *theirs)
+    )
+
+
+def _are_items(reading: Reading, extra: set[str]) -> bool:
+    """Whether the extra words are whole members of a list."""
+    added = [item for item in reading.items if item <= extra and len(item) <= _MOST_OF_ITEM]
+    return bool(added) and extra == frozenset().union(*added)
+
+
+def _are_given_names(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether people are asked for and the extra words are names before a family name."""
+    if not reading.question.wants_person:
+        return False
+    tokens = reading.affirmed.split()
+    uncapped = len(tokens) == len(reading.words) <= _MOST_OF_ITEM and reading.affirmed.islower()
+    keys = list(reading.name_sequence)
+    named = all((t.is_name or uncapped) and t.word not in RANKS for t in extra)
+    return bool(keys) and named and keys[-1] not in {t.key for t in extra}
+
+
+def _is_described(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether the extra words describe in lower case what stands before a comma."""
+    found = _APPOSITION.match(reading.affirmed.strip(" ."))
+    if not found or _TAKES_BACK.search(found["told"]) or any(t.is_name for t in extra):
+        return False
+    told = {key_of(word) for word in re.findall(r"\w+", found["told"].casefold())}
+    return {t.key for t in extra} <= told
