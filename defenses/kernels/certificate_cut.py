@@ -1,0 +1,162 @@
+"""How many documents, and sites, an attacker needs at least before RADAR+ keeps another side.
+
+The bound of `docs/radar_plus.md`. It holds for every choice of planted answers, ranks and sites,
+and for every relation of theirs that the assumption of `Rule` allows.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radarstream.defenses.kernels.votes import Ballot, shares, site_cap
+
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+
+MOST = 10_000  # the search ends here
+SLACK = 1e-6  # above the error of a cut in integers
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What the cut was made with, and what is assumed.
+
+    `sharpness`, `pair_scale` and `normalise` are RADAR+'s options. `leak` in [0, 1) is assumed:
+    the scorer sees at most this agreement between a planted answer and any kept one. The relations
+    of present pages and the memory stay as they are, and the fall-back is to abstain.
+    """
+
+    sharpness: float = 4.0
+    pair_scale: float = 1.0
+    normalise: bool = True
+    leak: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """At least so many are needed before anything is kept that is cut now, or that is planted.
+
+    Each number is at least 1; one less proves to be too few. `add` and `replace` count documents,
+    `add_sites` sites with any documents that fit on them. Replacing takes out any of the present
+    documents, as many as are planted.
+    """
+
+    add: int
+    replace: int
+    add_sites: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Attack:
+    """Bounds of what an attacker does: pages added, (2,) votes gained, pages taken out."""
+
+    pages: float
+    gained: FloatArray
+    removed: int
+
+
+def documents_to_flip(
+    ballot: Ballot, kept: BoolArray, rule: Rule, *, pages_per_site: int
+) -> Certificate | None:
+    """The bounds for a cut that kept the nodes of the mask `kept` (N,); None if it kept none.
+
+    `pages_per_site` is how many documents one site can have in a snapshot, at most k.
+    """
+    if not kept.any():
+        return None
+    per_site = np.array([pages_per_site, float(site_cap(np.array(float(pages_per_site))))])
+
+    def adding(x: int) -> _Attack:
+        return _Attack(x, np.full(2, float(x)), 0)
+
+    def replacing(x: int) -> _Attack:
+        return _Attack(0, np.full(2, float(x)), x)
+
+    def from_sites(s: int) -> _Attack:
+        return _Attack(1, s * per_site, 0)
+
+    return Certificate(
+        *(_fewest(attack, ballot, kept, rule) for attack in (adding, replacing, from_sites))
+    )
+
+
+def _fewest(attack: Callable[[int], _Attack], ballot: Ballot, kept: BoolArray, rule: Rule) -> int:
+    """The smallest attack that the bound does not exclude."""
+    for size in range(1, MOST):
+        if not _excluded(attack(size), ballot, kept, rule):
+            return size
+    return MOST
+
+
+def _excluded(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> bool:
+    """Whether no such attack makes the cut keep a planted node or one that is cut now."""
+    outside = np.flatnonzero(~kept)
+    whole, pages = ballot.whole, len(ballot.agreement)
+    held = _least_support(attack, ballot, kept, rule)  # (2, N)
+    nodes = len(kept) + attack.pages if rule.normalise else 1.0
+
+    grown = ballot.support[:, outside] + attack.gained[:, None]
+    fade = 0.0
+    if ballot.remembered is not None:
+        fade = ballot.remembered.fade
+        grown = grown + (1.0 + attack.removed) * whole[-1, outside]
+    against = _least_rival(1.0 - whole[outside], held, kept, pages, attack.removed)
+    bonds = rule.pair_scale * whole[np.ix_(outside, kept)].sum(axis=1) / nodes
+    trust = fade * (whole[-1, outside] if fade else np.zeros(len(outside)))
+    if _may_be_kept(grown, against, bonds, trust, rule).any():
+        return False
+
+    planted = _most_for_planted(attack, ballot, kept, rule)[:, None]
+    against = _least_rival(
+        np.full((1, len(kept)), 1.0 - rule.leak), held, kept, pages, attack.removed
+    )
+    bonds = np.array([rule.pair_scale * rule.leak * kept.sum() / nodes])
+    remembers_kept = ballot.remembered is not None and kept[-1]
+    trust = np.array([fade * (rule.leak if remembers_kept else 1.0)])
+    return not _may_be_kept(planted, against, bonds, trust, rule).any()
+
+
+def _may_be_kept(
+    votes: FloatArray, against: FloatArray, bonds: FloatArray, trust: FloatArray, rule: Rule
+) -> BoolArray:
+    """Where 2 S - 1 + bonds > 0 cannot be excluded: the necessary condition of the proof."""
+    low, high = np.sort(shares(votes, against, rule.sharpness), axis=0)
+    most = low + trust * (high - low)
+    return np.asarray(2.0 * most - 1.0 + bonds > -SLACK)
+
+
+def _least_support(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> FloatArray:
+    """What is left at least of the votes for each node, (2, N)."""
+    left = np.maximum(0.0, ballot.present - attack.removed)
+    if ballot.remembered is None or not kept[-1]:
+        return left  # planted pages may repeat what the memory misses
+    lasting = ballot.remembered.lasting
+    missing = np.maximum(0.0, lasting - ballot.present[:, -1] - rule.leak * attack.gained[0])
+    left = left + missing[:, None] * ballot.whole[-1]
+    left[:, -1] = np.maximum(left[:, -1], lasting)
+    return np.asarray(left)
+
+
+def _least_rival(
+    rivalry: FloatArray, held: FloatArray, kept: BoolArray, pages: int, removed: int
+) -> FloatArray:
+    """The least that stands against each of m nodes, (2, m), when `removed` of n pages are gone.
+
+    `rivalry` is (m, N). The attacker takes out the strongest pages; the memory stays.
+    """
+    values = rivalry[None] * np.where(kept, held, 0.0)[:, None, :]
+    left = np.sort(values[:, :, :pages], axis=2)[:, :, : max(0, pages - removed)]
+    return np.asarray(np.concatenate((left, values[:, :, pages:]), axis=2).max(axis=2, initial=0.0))
+
+
+def _most_for_planted(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> FloatArray:
+    """The most votes that a planted answer can have, (2,)."""
+    pages = kept[: len(ballot.agreement)]
+    weights = np.where(pages, rule.leak, 1.0)
+    votes = np.array([weights.sum(), site_cap(weights @ ballot.sites).sum()]) + attack.gained
+    if ballot.remembered is not None:
+        missing = ballot.missing + 1.0 + attack.removed
+        votes = votes + (rule.leak if kept[-1] else 1.0) * missing
+    return np.asarray(votes)

@@ -1,0 +1,141 @@
+"""What RADAR+ computes with arrays: votes for and against each answer, and its capacities.
+
+Votes are counted twice: every page as one document, and every site by its voices. Two numbers side
+by side, such as the rows of a (2, N) array, are always documents and voices.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Remembered:
+    """The previous answer as a voter.
+
+    `agreement` (n,) is with each page's answer; `lasting` (2,) are the documents and voices of the
+    past that still count; `node`, in [0, 1], is what it weighs beside present documents in any
+    case; `fade` in [0, 1] is what is left of its weight.
+    """
+
+    agreement: FloatArray
+    lasting: FloatArray
+    node: float
+    fade: float
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ballot:
+    """Who votes: n pages, and perhaps the memory as the last of N nodes.
+
+    `agreement` (n, n) is symmetric, in [0, 1], its diagonal how much an answer agrees with itself;
+    `sites` (n, s) says with 0 and 1 whose page each is.
+    """
+
+    agreement: FloatArray
+    sites: FloatArray
+    remembered: Remembered | None = None
+
+    @property
+    def whole(self) -> FloatArray:
+        """The agreement of all N nodes; the memory agrees with itself."""
+        if self.remembered is None:
+            return self.agreement
+        last = self.remembered.agreement
+        return np.block([[self.agreement, last[:, None]], [last[None, :], np.ones((1, 1))]])
+
+    @property
+    def present(self) -> FloatArray:
+        """The votes of pages for each node, (2, N)."""
+        rows = self.whole[:, : len(self.agreement)]
+        return np.array([rows.sum(axis=1), voices(rows, self.sites)])
+
+    @property
+    def missing(self) -> FloatArray:
+        """The votes that the memory adds, (2,): those that no present page repeats.
+
+        A page that is found again is no second witness.
+        """
+        if self.remembered is None:
+            return np.zeros(2)
+        least = np.array([self.remembered.node, 0.0])
+        return np.asarray(np.maximum(least, self.remembered.lasting - self.present[:, -1]))
+
+    @property
+    def support(self) -> FloatArray:
+        """The votes for each node, (2, N)."""
+        if self.remembered is None:
+            return self.present
+        return np.asarray(self.present + self.missing[:, None] * self.whole[-1])
+
+
+def site_cap(pages: FloatArray) -> FloatArray:
+    """The voices of so many pages of one site that say the same: 1 + log p, p itself up to 1.
+
+    Concave, and nowhere steeper than 1: no page adds more than one voice.
+
+    >>> site_cap(np.array([0.5, 1.0, 4.0, 9.0])).round(2).tolist()
+    [0.5, 1.0, 2.39, 3.2]
+    """
+    return np.asarray(np.where(pages <= 1.0, pages, 1.0 + np.log(np.maximum(pages, 1.0))))
+
+
+def site_members(sites: Sequence[str]) -> FloatArray:
+    """Whose page each is: (n, s) of 0 and 1; a page without a site is its own."""
+    columns: dict[str, int] = {}
+    places = [
+        columns.setdefault(site or f"page {i} alone", len(columns)) for i, site in enumerate(sites)
+    ]
+    members = np.zeros((len(sites), len(columns)))
+    members[np.arange(len(sites)), places] = 1.0
+    return members
+
+
+def voices(agreement: FloatArray, sites: FloatArray) -> FloatArray:
+    """The voices for each of m answers, (m,): what each site's pages agree, capped, added up.
+
+    `agreement` is (m, n) with n pages; `sites` (n, s).
+    """
+    return np.asarray(site_cap(agreement @ sites).sum(axis=1))
+
+
+def strongest_rival(support: FloatArray, agreement: FloatArray) -> FloatArray:
+    """The votes against each answer, (N,): max over others j of (1 - agreement_ij) support_j.
+
+    `support` is (N,); `agreement` (N, N), its diagonal is ignored. What is not the same answer is a
+    rival, whether it contradicts or not.
+    """
+    if len(support) == 0:
+        return support.copy()
+    rivalry = 1.0 - agreement
+    np.fill_diagonal(rivalry, 0.0)
+    return np.asarray((rivalry * support).max(axis=1))
+
+
+def shares(support: FloatArray, opposition: FloatArray, sharpness: float) -> FloatArray:
+    """f^q / (f^q + o^q), in [0, 1]: above a half where more speaks for an answer than against.
+
+    0 where nothing speaks at all. Computed without overflow for every sharpness q > 0.
+    """
+    most = np.maximum(support, opposition)
+    safe = np.where(most > 0.0, most, 1.0)
+    strong, weak = (support / safe) ** sharpness, (opposition / safe) ** sharpness
+    return np.asarray(strong / np.where(most > 0.0, strong + weak, 1.0))
+
+
+def keep_shares(ballot: Ballot, sharpness: float) -> FloatArray:
+    """S, (N,): the share of votes by the count that speaks less for a node.
+
+    An answer that agrees with the memory gets the rest of the other count as far as the memory has
+    not faded.
+    """
+    whole = ballot.whole
+    both = [shares(f, strongest_rival(f, whole), sharpness) for f in ballot.support]
+    low, high = np.minimum(*both), np.maximum(*both)
+    if ballot.remembered is None:
+        return low
+    return np.asarray(low + ballot.remembered.fade * whole[-1] * (high - low))
