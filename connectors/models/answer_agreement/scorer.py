@@ -45,39 +45,7 @@ COORDINATE_COSINE = 0.75
 FEATURES = (*(finding.value for finding in FINDINGS), *SOFT)
 
 
-<<<<<<< HEAD
-@dataclass(frozen=True, slots=True)
-||||||| aec1193
-class Embedder(Protocol):
-    """The part of an embedding model that is used here."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights and revision."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) unit rows."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-=======
-class Embedder(Protocol):
-    """The part of an embedding model that is used here."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights and revision."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(m, d) unit rows."""
-        ...
-
-
 @dataclass(frozen=True)
->>>>>>> scorer2
 class Comparison:
     """One ordered pair, read and compared."""
 
