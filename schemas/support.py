@@ -16,9 +16,9 @@ Weight = Annotated[float, Field(ge=0.0)]
 class AnswerStatus(StrEnum):
     """What an answer rests on; `docs/consuming.md` has the rules."""
 
-    CORROBORATED = "corroborated"  # several independent sites say so, few say otherwise
+    CORROBORATED = "corroborated"  # two or more independent sites say so
     SINGLE_SOURCE = "single_source"  # one independent site at most says so
-    DISPUTED = "disputed"  # independent sites contradict it, with much of its weight
+    DISPUTED = "disputed"  # another answer, or the memory, has at least half of its weight
     REMEMBERED = "remembered"  # no document says so now; it is the previous answer
     ABSTAINED = "abstained"  # no answer
 
@@ -29,10 +29,11 @@ class Support(Strict):
 
     A document is for the answer if its atomic answer means the same, and against it if that
     contradicts it. Sites are counted if they are independent: two of them with a document of nearly
-    the same words are one. Weights are sums of probabilities over sites. `memory` is what the
-    previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without one.
-    `margin` is the weight for the answer and of the memory less the weight against it.
-    `confidence` orders answers from unsure to sure; it is no probability.
+    the same words are one. Weights are sums of probabilities over sites. `rival` is the weight of
+    the strongest other answer: of documents against it that agree with each other. `memory` is what
+    the previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without one.
+    `margin` is the weight for the answer, with the memory, less that of the rival. `confidence`
+    orders answers from unsure to sure; it is no probability.
     """
 
     documents_for: Count = 0
@@ -41,6 +42,7 @@ class Support(Strict):
     sites_against: Count = 0
     weight_for: Weight = 0.0
     weight_against: Weight = 0.0
+    rival: Weight = 0.0
     memory: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.0
     margin: float = 0.0
     confidence: Probability = 0.0

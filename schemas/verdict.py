@@ -43,7 +43,7 @@ class Abstention(StrEnum):
     NO_CONSENSUS = "no_consensus"  # nothing was kept that could be trusted, and no fallback
     MODEL_ABSTAINED = "model_abstained"
     THIN_EVIDENCE = "thin_evidence"  # too few independent sites say what would be the answer
-    OUTWEIGHED = "outweighed"  # as much speaks against what would be the answer as for it
+    OUTWEIGHED = "outweighed"  # another answer has as much weight as what would be the answer
 
 
 class MemoryDecision(StrEnum):

@@ -98,7 +98,7 @@ ANSWER = AnswerEvent(
         edges=(Edge(0, 1, 0.1 + 0.2),),
     ),
     status=AnswerStatus.ABSTAINED,
-    support=Support(3, 2, 2, 1, 1.75, 0.5, -0.25, 1.0, 0.4),
+    support=Support(3, 2, 2, 1, 1.75, 0.75, 0.5, -0.25, 1.0, 0.4),
     standing=StandingAnswer("Basel", datetime(2025, 5, 1, tzinfo=UTC)),
     sources=(Source(1, "Final", "https://example.org/1"),),
     undefended_answer="Basel",

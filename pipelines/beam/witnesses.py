@@ -15,7 +15,6 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
-from radarstream.schemas.verdict import MemoryDecision
 
 Write = Callable[[Connection], None]
 # An answer and the snapshot it was made of -> what to write; must not fail for what a page says.
@@ -63,15 +62,14 @@ def complain_of_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
     """Complain in the pipeline's name about what a defence averted or corrected.
 
     That is an undefended answer in other words than the defended one, on the same step, and a
-    previous answer that was falsified, on the step before. Whether other words mean something else
-    is for the attribution to find out, off the hot path.
+    previous answer that was falsified by a new one, on the step before. Whether other words mean
+    something else is for the attribution to find out, off the hot path.
     """
     averted, previous = event.undefended_answer, event.verdict.memory.previous_answer
     suspicions: list[tuple[int, str]] = []
     if averted and averted.casefold() != event.answer.casefold():
         suspicions.append((event.step, averted))
-    falsified = event.verdict.memory.decision is MemoryDecision.FALSIFIED
-    if falsified and previous and event.step > 0:
+    if event.falsified and previous and event.step > 0:
         suspicions.append((event.step - 1, previous))
     complaints = [suspicion(event, step, answer) for step, answer in suspicions]
 

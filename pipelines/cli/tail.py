@@ -20,12 +20,18 @@ from radarstream.pipelines.job.alerting.following import (
     Following,
     Selection,
 )
+from radarstream.pipelines.pages.verdict_words import (
+    STATUSES,
+    standing_in_words,
+    support_in_words,
+)
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode, envelope, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent, RejectedEvent
 from radarstream.schemas.incidents import TaughtEvent
 from radarstream.schemas.shown import escaped_json
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision
 
 POLL_S = 1.0
@@ -186,7 +192,9 @@ def _write(line: str) -> None:
 
 
 def _answer_line(event: AnswerEvent) -> Text:
-    """Time, query and step, question, answer, documents kept and cut, memory, change."""
+    """Time, query and step, question, answer, what it rests on, documents kept and cut, memory,
+    change.
+    """
     kept = len(event.verdict.kept_ranks)
     memory = event.verdict.memory
     parts = [
@@ -196,6 +204,7 @@ def _answer_line(event: AnswerEvent) -> Text:
         cell(f"no answer: {event.abstention}", "yellow")
         if event.abstention
         else cell(event.answer, "bold", limit=100),
+        *_support_cells(event),
         cell(f"kept {kept} cut {len(event.verdict.documents) - kept}", "dim"),
     ]
     if memory.decision is not MemoryDecision.NONE:
@@ -204,6 +213,19 @@ def _answer_line(event: AnswerEvent) -> Text:
     if event.changed:
         parts.append(cell(f"CHANGED from {memory.previous_answer}", "bold red", limit=100))
     return Text("  ").join(parts)
+
+
+def _support_cells(event: AnswerEvent) -> list[Text]:
+    """The status of an answer, in capitals where a reader must beware; the answer that stands."""
+    cells = []
+    if event.status is not None and event.support is not None:
+        beware = event.status in (AnswerStatus.SINGLE_SOURCE, AnswerStatus.DISPUTED)
+        word = STATUSES[event.status].upper() if beware else STATUSES[event.status]
+        told = support_in_words(event.support)
+        cells.append(cell(f"{word}: {told}", "bold yellow" if beware else "dim", limit=160))
+    if event.standing is not None:
+        cells.append(cell(standing_in_words(event.standing), "yellow", limit=160))
+    return cells
 
 
 def _rejected_line(event: RejectedEvent) -> Text:

@@ -3,6 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from radarstream.pipelines.pages.times import format_time
+from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
@@ -21,7 +24,16 @@ ABSTENTIONS = {
     Abstention.NO_CONSENSUS: "the documents contradict each other and none was kept",
     Abstention.MODEL_ABSTAINED: "the model would not answer from the kept documents",
     Abstention.THIN_EVIDENCE: "too few independent sites say what would be the answer",
-    Abstention.OUTWEIGHED: "as much speaks against what would be the answer as for it",
+    Abstention.OUTWEIGHED: "another answer has as much weight as what would be the answer",
+}
+
+
+STATUSES: Final = {
+    AnswerStatus.CORROBORATED: "corroborated",
+    AnswerStatus.SINGLE_SOURCE: "single source",
+    AnswerStatus.DISPUTED: "disputed",
+    AnswerStatus.REMEMBERED: "remembered",
+    AnswerStatus.ABSTAINED: "no answer",
 }
 
 
@@ -42,6 +54,37 @@ class EnergyParts(NamedTuple):
     def adds_up(self) -> bool:
         """Whether the parts give the total."""
         return abs(self.parts - self.total) <= 1e-6 * max(1.0, abs(self.total))
+
+
+def support_in_words(support: Support) -> str:
+    """What is behind an answer and against it, for a reader.
+
+    >>> support_in_words(Support(5, 1, 4, 1, memory=1.0))
+    '5 documents on 4 sites say so, 1 says otherwise; the memory agrees'
+    >>> support_in_words(Support(memory=-0.9))
+    'no document says so, none says otherwise; the memory disagrees'
+    """
+    many, sites, against = support.documents_for, support.sites_for, support.documents_against
+    said = "no document says so"
+    if many:
+        place = "one site" if sites == 1 else f"{sites} sites"
+        said = "1 document says so" if many == 1 else f"{many} documents on {place} say so"
+    other = {0: "none says", 1: "1 says"}.get(against, f"{against} say")
+    memory = "" if abs(support.memory) < STRONG_CONFLICT else "; the memory agrees"
+    if support.memory <= -STRONG_CONFLICT:
+        memory = "; the memory disagrees"
+    return f"{said}, {other} otherwise{memory}"
+
+
+def standing_in_words(standing: StandingAnswer) -> str:
+    """Since when the last answer is not confirmed.
+
+    >>> standing_in_words(StandingAnswer("Rome", None))
+    'Rome stands; when it was last confirmed is not known'
+    """
+    if standing.confirmed_at is None:
+        return f"{standing.answer} stands; when it was last confirmed is not known"
+    return f"{standing.answer} stands, unconfirmed since {format_time(standing.confirmed_at)}"
 
 
 _REASONS: Final = {

@@ -1,31 +1,35 @@
 """How far an answer can be trusted: what the documents and the memory say about it.
 
-Every atomic answer of the snapshot counts, those of rejected documents too, so the figures are the
-same for every defence that gives the same answer.
+Every atomic answer of the snapshot counts, those of rejected documents too: what a defence chose
+among the documents is no part of the support of its answer.
 """
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from typing import Any, Final, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from radarstream.defenses.kernels.independence import independent_groups, voices
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.defenses.protocol import Relate, Request
 from radarstream.pipelines.signals.evidence import AGREEMENT
-from radarstream.schemas.answer_text import contains
-from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.answer_text import contains, spelling
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.sites import site_of
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import Abstention, Verdict
 
 ResultT = TypeVar("ResultT")
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int_]
 # Relations that are known already, (3,) probabilities by premise and hypothesis.
 Known = dict[tuple[str, str], FloatArray]
 
 CORROBORATING_SITES: Final = 2  # independent sites that corroborate an answer
-DISPUTED_SHARE: Final = 0.5  # of the weight for an answer: with so much against it, it is disputed
-UNSEEN: Final = 2.0  # voices that might yet speak against an answer
+# Chosen on the development half; docs/evaluation.md has the figures.
+DISPUTED_SHARE: Final = 0.5  # of the weight for an answer: a rival with so much disputes it
+UNSEEN: Final = 8.0  # voices that might yet speak against an answer
 _SAME: Final = np.array([1.0, 0.0, 0.0])
 
 
@@ -111,20 +115,19 @@ def support_of(evidence: Evidence, verdict: Verdict, known: Known) -> Support:
     agreement, conflict = _stances(evidence, verdict.answer, known)
     is_for = agreement >= AGREEMENT
     is_against = ~is_for & (conflict >= AGREEMENT)
+    groups_for, groups_against = _groups(evidence, is_for), _groups(evidence, is_against)
+    weight_for = voices(agreement[is_for], groups_for)
+    rival = _rival(evidence, is_against, conflict, groups_against)
     memory = _memory(verdict, known)
-    (sites_for, weight_for), (sites_against, weight_against) = (
-        _weighed(evidence, side, weights)
-        for side, weights in ((is_for, agreement), (is_against, conflict))
-    )
-    in_favour = weight_for + max(0.0, memory)
-    opposed = weight_against + max(0.0, -memory)
+    in_favour, opposed = weight_for + max(0.0, memory), rival + max(0.0, -memory)
     return Support(
         documents_for=int(is_for.sum()),
         documents_against=int(is_against.sum()),
-        sites_for=sites_for,
-        sites_against=sites_against,
+        sites_for=len(set(groups_for.tolist())),
+        sites_against=len(set(groups_against.tolist())),
         weight_for=weight_for,
-        weight_against=weight_against,
+        weight_against=voices(conflict[is_against], groups_against),
+        rival=rival,
         memory=memory,
         margin=in_favour - opposed,
         confidence=in_favour / (in_favour + opposed + UNSEEN),
@@ -159,19 +162,46 @@ def _memory(verdict: Verdict, known: Known) -> float:
     return float(np.clip(row[0] - row[2], -1.0, 1.0))
 
 
-def _weighed(evidence: Evidence, side: Any, weights: FloatArray) -> tuple[int, float]:
-    """How many independent sites a side has, and its weight; `side` is a (documents,) mask."""
+def _groups(evidence: Evidence, side: BoolArray) -> IntArray:
+    """The independent groups of the documents of a side, which is a (documents,) mask."""
     documents = [d for d, chosen in zip(evidence.documents, side, strict=True) if chosen]
     sites = [site_of(document.url) for document in documents]
-    groups = independent_groups(sites, [document.text for document in documents])
-    return len(set(groups.tolist())), voices(weights[side], groups)
+    return independent_groups(sites, [document.text for document in documents])
+
+
+def _rival(
+    evidence: Evidence, is_against: BoolArray, conflict: FloatArray, groups: IntArray
+) -> float:
+    """The weight of the strongest answer among the documents against.
+
+    Answers are one if each entails the other, or if they are spelt alike where no defence asked
+    for relations. `is_against` and `conflict` are (documents,), `groups` (documents against,).
+    """
+    places = np.flatnonzero(is_against)
+    if not len(places) or evidence.answers is None:
+        return 0.0
+    alike = _alike(evidence, places.tolist(), evidence.answers)
+    weights = conflict[places]
+    return max(voices(weights[camp], groups[camp]) for camp in alike)
+
+
+def _alike(evidence: Evidence, places: Sequence[int], answers: Sequence[AtomicAnswer]) -> BoolArray:
+    """Which of the documents at these places say the same, (m, m)."""
+    keys = [spelling(answers[place].text) or answers[place].text for place in places]
+    alike = np.array([[one == other for one in keys] for other in keys], dtype=np.bool_)
+    if evidence.relations is None:
+        return alike
+    rows = [evidence.informative.index(place) for place in places]
+    entailment = evidence.relations.entailment[np.ix_(rows, rows)]
+    return np.asarray(alike | (both_ways(entailment, entailment.T) >= AGREEMENT))
 
 
 def status_of(support: Support | None) -> AnswerStatus:
     """What an answer rests on; None for an abstention. The first rule that fits counts.
 
-    remembered: no document is for it, and the memory agrees. disputed: at least half as much weight
-    is against it as for it. single_source: fewer than two independent sites are for it.
+    remembered: no document is for it, and the memory agrees. disputed: another answer, or a memory
+    that contradicts it, has at least half of its weight. single_source: fewer than two independent
+    sites are for it.
     """
     if support is None:
         return AnswerStatus.ABSTAINED
@@ -189,8 +219,8 @@ def status_of(support: Support | None) -> AnswerStatus:
 def lacks_support(support: Support, min_support: int) -> Abstention | None:
     """Why an answer with this support is not given; None if it is. 0 gives every answer.
 
-    It takes `min_support` independent sites, or a memory that agrees; and more weight for the
-    answer than against it.
+    It takes `min_support` independent sites, or a memory that agrees; and more weight than any
+    other answer has.
     """
     if min_support == 0:
         return None

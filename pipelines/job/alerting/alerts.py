@@ -24,10 +24,10 @@ from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import milliseconds, wire_time
 from radarstream.schemas.verdict import (
     DocumentVerdict,
-    MemoryDecision,
     MemoryVerdict,
     Reason,
     Verdict,
@@ -132,7 +132,7 @@ def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:
     """Say what is remarkable about an answer."""
     happened: dict[Occasion, bool] = {
         "changed": event.changed is True,
-        "falsified": event.verdict.memory.decision is MemoryDecision.FALSIFIED,
+        "falsified": event.falsified,
         "abstained": event.abstention is not None,
     }
     return tuple(occasion for occasion, so in happened.items() if so)
@@ -143,7 +143,8 @@ def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
 
     Equal events give equal bytes. Titles and addresses are shortened: pages choose their length.
     """
-    kept = set(event.verdict.kept_ranks)
+    kept, standing = set(event.verdict.kept_ranks), event.standing
+    at = None if standing is None else standing.confirmed_at
     told: dict[str, Any] = {
         "schema": SCHEMA,
         "id": envelope(event).id,
@@ -157,6 +158,9 @@ def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
         "new_answer": None if event.abstention else event.answer,
         "abstention": event.abstention,
         "memory": event.verdict.memory.decision,
+        "status": event.status,
+        "standing_answer": None if standing is None else standing.answer,
+        "confirmed_at": None if at is None else wire_time(at),
         "kept_sources": [
             {"title": source.title[:TITLE_CHARACTERS], "url": source.url[:URL_CHARACTERS]}
             for source in event.sources
@@ -186,6 +190,7 @@ def sample(now: datetime) -> tuple[str, bytes]:
             documents=(DocumentVerdict(source.rank, kept=True, reason=Reason.SUPPORTED),),
             memory=MemoryVerdict(previous_answer="no"),
         ),
+        status=AnswerStatus.SINGLE_SOURCE,
         sources=(source,),
         tags=("test",),
     )

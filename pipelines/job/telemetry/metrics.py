@@ -20,6 +20,7 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import OUTAGES, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, Reason
 
 NAMESPACE: Final = "radarstream"
@@ -152,6 +153,13 @@ class JobMetrics(Metrics):
             "outcome",
             OUTCOMES,
         )
+        self.statuses = add(
+            Counter,
+            "answer_statuses",
+            "Answers by what they rest on",
+            "status",
+            [status.value for status in AnswerStatus],
+        )
         judged = [("rejected", reason.value) for reason in REJECTED]
         judged += [("kept", reason.value) for reason in KEPT]
         self.documents = add(
@@ -185,6 +193,8 @@ class JobMetrics(Metrics):
             age = max(0.0, (now - outcome.observed_at).total_seconds())
             self.ages.labels(outcome.provenance.value).observe(age)
             self.answers.labels(outcome_of(outcome)).inc()
+            if outcome.status is not None:
+                self.statuses.labels(outcome.status.value).inc()
             self.memory.labels(outcome.verdict.memory.decision.value).inc()
             for document in outcome.verdict.documents:
                 decision = "kept" if document.kept else "rejected"

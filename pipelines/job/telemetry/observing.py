@@ -137,6 +137,7 @@ class Observer:
             memory=event.verdict.memory.decision.value,
             changed=event.changed,
             abstained=event.abstention is not None,
+            status=event.status,
         )
 
     def parked(self, letter: DeadLetter) -> None:

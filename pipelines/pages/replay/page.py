@@ -24,7 +24,13 @@ from radarstream.pipelines.pages.replay.view import (
     build_view,
 )
 from radarstream.pipelines.pages.scales import Change, share
-from radarstream.pipelines.pages.verdict_words import ABSTENTIONS, energy_parts
+from radarstream.pipelines.pages.verdict_words import (
+    ABSTENTIONS,
+    STATUSES,
+    energy_parts,
+    standing_in_words,
+    support_in_words,
+)
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -55,6 +61,11 @@ GLOSSARY = {
     "contradicted it (being wrong).",
     "Posterior": "The prior after Bayes' rule with this snapshot's documents. Staying and being "
     "wrong are updated separately and need not add up to 1.",
+    "Support": "How many documents, on how many independent sites, say the answer, and how many "
+    "contradict it. Sites with nearly the same words are one.",
+    "Status": "What an answer rests on: corroborated, a single source, disputed, or remembered "
+    "from earlier snapshots.",
+    "Standing": "The last answer that was confirmed, where this snapshot confirms none.",
     "Planted": "A document that the evaluation labels as part of an attack. No defence sees these "
     "labels.",
     "Undefended": "The same model's answer from all documents at once.",
@@ -108,6 +119,9 @@ def render_report(
         view=view,
         outcomes=[name for name in OUTCOMES if name in seen],
         abstentions=ABSTENTIONS,
+        statuses=STATUSES,
+        support_in_words=support_in_words,
+        standing_in_words=standing_in_words,
         definition=Definition.WHOLE_WORDS,
         open_queries=len(view.detailed) <= OPEN_QUERIES,
         first_open=_first_open(view),

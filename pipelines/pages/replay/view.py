@@ -193,14 +193,13 @@ def _findings(queries: Sequence[QueryView]) -> dict[str, list[Highlight]]:
 
 def _kinds(step: StepView) -> Iterator[str]:
     stopped = step.undefended_outcome in FOOLED and step.outcome in DEFEATING
-    falsified = step.memory.decision is MemoryDecision.FALSIFIED
     if step.labels.attack and step.labels.target and step.fooled_now:
         yield THROUGH
     elif step.labels.attack and stopped:
         yield STOPPED
     elif step.outcome in FOOLED:
         yield LINGERING
-    if step.event.changed or falsified:
+    if step.event.changed or step.event.falsified:
         yield CHANGED
     if step.memory.decision is MemoryDecision.RETAINED and step.labels.attack:
         yield HELD
