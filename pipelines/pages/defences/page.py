@@ -55,6 +55,7 @@ def write_defences_page(
              for one in series)  # fmt: skip
     costs = [(one, cost) for one, cost in spent if cost.answers]
     trade_offs = list(plots.trade_offs(record, scoreboard, ranking, groups))
+    coverage = list(plots.coverage_curves(scoreboard, ranking, groups))
     histories = list(over_time(scoreboard, series, groups, frame))
     stages = plots.cost_stages(costs)
     curves = [
@@ -64,6 +65,7 @@ def write_defences_page(
     links = [
         ("#table", "Table", True),
         ("#trade-off", "Trade-off", trade_offs),
+        ("#coverage", "Coverage", coverage),
         ("#over-time", "Over time", histories),
         ("#cost", "Cost", stages),
         ("#sensitivity", "Sensitivity", curves),
@@ -79,6 +81,8 @@ def write_defences_page(
         series=series,
         stars=frozenset(_stars(scoreboard)),
         trade_offs=trade_offs,
+        coverage=coverage,
+        selective=[table for key, table in tables.items() if key.startswith("selective_")],
         histories=histories,
         stage_names=plots.STAGES,
         stages=stages,
@@ -88,7 +92,11 @@ def write_defences_page(
         data=data_table(record),
         cost=tables["cost"],
         dynamics=[tables[key] for key in ("dynamics", "storage") if key in tables],
-        more_tables=[table for key, table in tables.items() if key not in SHOWN],
+        more_tables=[
+            table
+            for key, table in tables.items()
+            if key not in SHOWN and not key.startswith("selective_")
+        ],
         fewer=fewer,
         benign=BENIGN,
         intervals=INTERVALS,
