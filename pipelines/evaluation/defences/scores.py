@@ -31,6 +31,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Scoreboard,
     Summary,
 )
+from radarstream.pipelines.evaluation.defences.selective import selective_answering
 from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.signals.judging import AnswerLabel
@@ -72,6 +73,7 @@ def score_cells(
         questions=record.questions,
         overlap=record.overlap,
         escalations=escalated(frame, record, definition),
+        selective=selective_answering(frame, record, definition),
     )
 
 

@@ -19,6 +19,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Summary,
     mean_cost,
 )
+from radarstream.pipelines.evaluation.defences.selective_tables import selective_tables
 from radarstream.pipelines.evaluation.table import (
     NOTHING,
     Table,
@@ -49,7 +50,7 @@ def tables_of(board: Scoreboard) -> tuple[Table, ...]:
     found = [rates_table(board), *breaking_tables(board)]
     if any(cell.on_attacked_steps for cell in board.cells):
         found += [attacked_steps_table(board)]
-    found += [differences_table(board), cost_table(board)]
+    found += [differences_table(board), *selective_tables(board), cost_table(board)]
     if not board.static:
         found += [dynamics_table(board), storage_table(board)]
     found += [other_rates_table(board), exclusive_rates_table(board), overlap_table(board)]

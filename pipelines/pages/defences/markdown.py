@@ -43,6 +43,8 @@ DEFINITIONS = {
     "different ones. At 0 and 100 % a question counts as about one answer.",
     "Difference and p": "a contender minus the reference over the answers that both gave; an "
     "exact paired test, p corrected for all comparisons of that quantity by Holm's method.",
+    "Coverage": "the share of all answers asked for that is given, the surest first; see selective "
+    "answering.",
     "Trade-off": "accuracy minus attack success, over the answers of all attacked conditions.",
     "Stale": "not right now, but right at an earlier step of the same question.",
     "Right again": "of the attacks that ended, or of the changes of the truth, after how many the "

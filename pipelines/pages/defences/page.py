@@ -58,6 +58,7 @@ def write_defences_page(
     costs = [(one, cost) for one, cost in spent if cost.answers]
     breaking = list(breaking_views(scoreboard, groups))
     trade_offs = list(plots.trade_offs(record, scoreboard, ranking, groups))
+    coverage = list(plots.coverage_curves(scoreboard, ranking, groups))
     histories = list(over_time(scoreboard, series, groups, frame))
     stages = plots.cost_stages(costs)
     curves = [
@@ -68,6 +69,7 @@ def write_defences_page(
         ("#table", "Table", True),
         ("#breaking-point", "Breaking point", breaking),
         ("#trade-off", "Trade-off", trade_offs),
+        ("#coverage", "Coverage", coverage),
         ("#over-time", "Over time", histories),
         ("#cost", "Cost", stages),
         ("#sensitivity", "Sensitivity", curves),
@@ -84,6 +86,8 @@ def write_defences_page(
         stars=frozenset(_stars(scoreboard)),
         breaking=breaking,
         trade_offs=trade_offs,
+        coverage=coverage,
+        selective=[table for key, table in tables.items() if key.startswith("selective_")],
         histories=histories,
         stage_names=plots.STAGES,
         stages=stages,
@@ -96,7 +100,7 @@ def write_defences_page(
         more_tables=[
             table
             for key, table in tables.items()
-            if key not in SHOWN and not key.startswith(BREAKING_POINT)
+            if key not in SHOWN and not key.startswith((BREAKING_POINT, "selective_"))
         ],
         fewer=fewer,
         benign=BENIGN,

@@ -13,6 +13,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Estimate,
     MeanCost,
     Scoreboard,
+    Selective,
     Summary,
 )
 from radarstream.pipelines.pages.charts import bars, before_after, panel
@@ -159,6 +160,35 @@ def _points(
         if right is not None and fooled is not None:
             words = f"{series.name}: accuracy {right}, attack success {fooled}"
             yield series, [Spot(fooled.value, right, fooled.ends, words=words)]
+
+
+def coverage_curves(
+    scoreboard: Scoreboard, ranking: Ranking, groups: Sequence[Group]
+) -> Iterator[Markup]:
+    """Accuracy by coverage: a panel per family of conditions, on the same axes."""
+    families = dict.fromkeys(one.family for one in scoreboard.selective)
+    x = Axis(0.0, 1.0, "coverage", percent=True)
+    spots = [point.accuracy for one in scoreboard.selective for point in one.curve]
+    y = tenths([(accuracy, accuracy) for accuracy in spots], "accuracy")
+    for family in families:
+        curves = {one.contender: one for one in scoreboard.selective if one.family == family}
+        for group in groups:
+            lines = [
+                (series, _curve(curves[series.name]))
+                for series in group.series
+                if series.name in curves and ranking.of(series.name).covered
+            ]
+            if any(held for _, held in lines):
+                yield panel(group.heading(family), lines, x, y, joined=True)
+
+
+def _curve(one: Selective) -> list[Spot]:
+    return [
+        Spot(point.coverage, Share(point.accuracy),
+             words=f"{one.contender}: accuracy {point.accuracy:.0%} and attack success "
+             f"{point.attack_success:.0%} at {point.coverage:.0%} coverage")
+        for point in one.curve
+    ]  # fmt: skip
 
 
 def cost_stages(costs: Sequence[tuple[Series, MeanCost]]) -> Markup | None:
