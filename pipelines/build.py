@@ -62,6 +62,7 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         models=build_models(settings, engine),
         baseline=baseline,
         sources=build_source_reader(settings, engine),
+        certify=settings.defense.certify,
     )
 
 

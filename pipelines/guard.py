@@ -8,12 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
+from radarstream.defenses.certificates.registry import certified
 from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.pipelines import stages
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models, SourceLedger
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.pipelines.stages import Answers, Failure
+from radarstream.pipelines.stages import Answers, Decided, Failure
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
@@ -29,7 +30,8 @@ class Guard(Generic[StateT]):
 
     `baseline` answers the same snapshot without a defence, for comparison; it sees the same
     evidence and never influences the defended answer: when a model fails it, the event merely has
-    no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
+    no undefended answer. `sources` is read at the moment of the decision, if the defence asks. With
+    `certify` each event says what it takes to change its answer.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Guard(Generic[StateT]):
     baseline: Defense[None] | None = None
     meter: Meter = field(default_factory=Meter)
     sources: SourceLedger | None = None
+    certify: bool = False
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
@@ -101,11 +104,26 @@ class Guard(Generic[StateT]):
         return [
             decision
             if isinstance(decision, Failure)
-            else stages.conclude(self.name, self.models, snapshot, memory, decision, bare)
+            else self.conclude(snapshot, memory, decision, bare)
             for (snapshot, _, memory), decision, bare in zip(
                 items, decisions, undefended, strict=True
             )
         ]
+
+    def conclude(
+        self,
+        snapshot: SearchSnapshot,
+        memory: Memory[StateT],
+        decision: Decided[StateT],
+        undefended: str | None,
+    ) -> Concluded[StateT]:
+        """The event of a decision, certified if that is wanted, and the memory after it."""
+        event, after = stages.conclude(
+            self.name, self.models, snapshot, memory, decision, undefended
+        )
+        if self.certify:
+            event = replace(event, certificate=certified(self.name, self.defense, event))
+        return event, after
 
     def knowing_sources(
         self, snapshots: Sequence[SearchSnapshot], evidences: Sequence[Evidence | ModelError]

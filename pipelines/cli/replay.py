@@ -52,6 +52,9 @@ def replay(
     dry_run: DryRun = False,
     defense: Annotated[str | None, Option(help="Defence to use.")] = None,
     attack: Attack = "",
+    certify: Annotated[
+        bool, Option("--certify", help="Say how many documents would change each answer.")
+    ] = False,
     resume: Annotated[bool, Option(help="Continue a replay that was interrupted.")] = False,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -69,6 +72,9 @@ def replay(
     settings = load_settings(config, profile=profile, database=sqlite_url(out / STATE))
     if defense is not None:
         settings = _with_defense(settings, defense)
+    if certify:
+        certifying = settings.defense.model_copy(update={"certify": True})
+        settings = settings.model_copy(update={"defense": certifying})
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         try:

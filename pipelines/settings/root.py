@@ -39,6 +39,10 @@ class DefenseSettings(Section):
         description="what RADAR writes an answer without a memory from; small models read one"
         " page at a time better than ten",
     )
+    certify: bool = Field(
+        default=False,
+        description="whether each answer says how many documents it would take to change it",
+    )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"
     )
