@@ -183,3 +183,31 @@ def support_of(
     apart = (entailment < CLOSE)[np.ix_(others, others)]
     np.fill_diagonal(apart, False)
     return int((kept & ours).sum()), int(independent_set(apart).sum())
+
+
+def with_liars(
+    case: Relating, camp: np.ndarray, liars: int, gone: object, supports: bool
+) -> tuple[Relating, np.ndarray]:
+    """The case with equal liars at the top ranks that contradict everybody, the memory included."""
+    stay = ~np.isin(case.ranks, gone)
+    everyone = np.arange(1, case.retrieved + 1)
+    others = everyone[~np.isin(everyone, gone)]
+    new_rank = {rank: place + liars for place, rank in enumerate(others.tolist(), start=1)}
+    s = int(stay.sum())
+    entailment, contradiction = np.ones((liars + s,) * 2), np.ones((liars + s,) * 2)
+    entailment[:liars, liars:] = entailment[liars:, :liars] = 0.0
+    contradiction[:liars, :liars] = 0.0
+    entailment[liars:, liars:] = case.entailment[np.ix_(stay, stay)]
+    contradiction[liars:, liars:] = case.contradiction[np.ix_(stay, stay)]
+    np.fill_diagonal(entailment, 0.0)
+    np.fill_diagonal(contradiction, 0.0)
+    after = Relating(
+        entailment,
+        contradiction,
+        np.array([*range(1, liars + 1), *(new_rank[rank] for rank in case.ranks[stay].tolist())]),
+        len(others) + liars,
+        case.state,
+        np.append(np.zeros(liars), case.recalled[stay]),
+        np.append(np.ones(liars), case.denied[stay]),
+    )
+    return after, np.append(np.zeros(liars, dtype=bool), camp[stay])

@@ -253,7 +253,7 @@ def with_worst_memory(
 
 
 def surely_outnumbers(instance: CutInstance, intrusion: Intrusion) -> bool:
-    """Whether after any such attack more kept answers support the answer than make any other claim."""
+    """Whether after any such attack more kept answers support the answer than any other claim."""
     rivals = intrusion.added + largest_claim(instance, ~instance.camp & intrusion.stay)
     if instance.memory is not None and not instance.memory.supports:
         rivals += 1
