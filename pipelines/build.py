@@ -64,6 +64,7 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         sources=build_source_reader(settings, engine),
         min_support=settings.defense.min_support,
         reading=settings.reading,
+        certify=settings.defense.certify,
     )
 
 

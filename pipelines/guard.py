@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
+from radarstream.defenses.certificates.registry import certified
 from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.pipelines import stages
 from radarstream.pipelines.settings import ReadingSettings
@@ -33,7 +34,8 @@ class Guard(Generic[StateT]):
     no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
     `min_support` is how many independent sites must say what is answered; 0 gives every answer of
     the defence, as published methods do. A query may say otherwise for itself.
-    `reading` says which parts of long documents all of them read.
+    `reading` says which parts of long documents all of them read. With `certify` each event says
+    what it takes to change its answer.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Guard(Generic[StateT]):
     sources: SourceLedger | None = None
     min_support: int = 0
     reading: ReadingSettings = ReadingSettings()
+    certify: bool = False
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
@@ -104,23 +107,31 @@ class Guard(Generic[StateT]):
         return [
             decision
             if isinstance(decision, Failure)
-            else self.concluded(snapshot, memory, decision, bare)
+            else self.conclude(snapshot, memory, decision, bare)
             for (snapshot, _, memory), decision, bare in zip(
                 items, decisions, undefended, strict=True
             )
         ]
 
-    def concluded(
+    def conclude(
         self,
         snapshot: SearchSnapshot,
         memory: Memory[StateT],
         decision: Decided[StateT],
         undefended: str | None,
     ) -> Concluded[StateT]:
-        """The event and the memory after a decision; an answer that lacks support is not given."""
+        """The event and the memory after a decision; an answer that lacks support is not given.
+
+        The event is certified if that is wanted.
+        """
         least = self.min_support_of(snapshot.query)
         decision = stages.insisting(decision, least, memory.state)
-        return stages.conclude(self.name, self.models, snapshot, memory, decision, undefended)
+        event, after = stages.conclude(
+            self.name, self.models, snapshot, memory, decision, undefended
+        )
+        if self.certify:
+            event = replace(event, certificate=certified(self.name, self.defense, event))
+        return event, after
 
     def min_support_of(self, query: Query) -> int:
         """How many independent sites must say the answer to a query.

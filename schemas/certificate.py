@@ -19,7 +19,7 @@ class Change(StrEnum):
 class Assumption(StrEnum):
     """What a certificate needs to be true; `docs/certificates.md` has the proofs."""
 
-    WRITTEN = "written"  # the written answer says what most of the kept documents say
+    WRITTEN = "written"  # it is that of the largest group of kept answers that agree
     KEYWORDS = "keywords"  # the answer depends on the shown words alone
     FIXED = "fixed"  # answers of and relations between present documents stay as they are
     OPPOSED = "opposed"  # added documents hardly entail those that support the answer
@@ -36,7 +36,7 @@ class Attack(StrEnum):
     JOINED_CLAIM = "joined_claim"  # the same, in agreement with the strongest rejected claim
     DECOY = "decoy"  # the same, but one of them contradicts nobody
     SPLIT = "split"  # contradict no more of the kept documents than they are themselves
-    BRIDGE = "bridge"  # half agreeing with those that support the answer: the scorer is deceived
+    BRIDGE = "bridge"  # agreeing with those that support the answer, too: the scorer is deceived
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,19 +1,19 @@
-"""Random decisions of RADAR, and random attacks on them that keep to the certificate's assumptions."""
+"""Random decisions of RADAR, and random attacks that keep to the assumptions of its certificate."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from radarstream.defenses.certificates.cut import camp_of, instance_of
-from radarstream.defenses.cut_graph import Recalled, with_memory
+from radarstream.defenses.cut_graph import Recalled
 from radarstream.defenses.kernels.min_cut import min_cut
-from radarstream.defenses.kernels.worst_case_cut import AGREEMENT
+from radarstream.defenses.kernels.reliability import independent_set
+from radarstream.defenses.kernels.worst_case_cut import AGREEMENT, CLOSE
 from radarstream.defenses.radar import Radar
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Provenance
-from radarstream.schemas.verdict import MEMORY_NODE, Verdict
+from radarstream.schemas.verdict import Verdict
 from tests.builders import OBSERVED_AT, QUESTION, make_evidence
 from tests.driving import Script, run
 
@@ -134,13 +134,13 @@ def attacked(
     everyone = np.arange(1, case.retrieved + 1)
     gone = np.zeros(0) if beside else rng.choice(everyone, liars, replace=False)
     stay = ~np.isin(case.ranks, gone)
-    order = [*(("liar", i) for i in range(liars)), *(("present", r) for r in everyone[~np.isin(everyone, gone)])]
-    if rng.random() < 0.5:  # the liars anywhere, the others in their order
-        places = np.sort(rng.choice(len(order), liars, replace=False))
-        others = iter(order[liars:])
-        order = [("liar", int(np.flatnonzero(places == p)[0])) if p in places else next(others) for p in range(len(order))]
-    rank_of = {who: rank for rank, who in enumerate(order, start=1)}
-    ranks = [rank_of["present", r] for r in case.ranks[stay]] + [rank_of["liar", i] for i in range(liars)]
+    others = everyone[~np.isin(everyone, gone)]
+    places = np.arange(1, liars + 1)  # at the top, or anywhere
+    if rng.random() < 0.5:
+        places = np.sort(rng.choice(len(others) + liars, liars, replace=False)) + 1
+    free = np.setdiff1d(np.arange(1, len(others) + liars + 1), places)
+    new_rank = dict(zip(others.tolist(), free.tolist(), strict=True))
+    ranks = [*(new_rank[rank] for rank in case.ranks[stay].tolist()), *places.tolist()]
     n, s = len(ranks), int(stay.sum())
     entailment, contradiction = np.zeros((n, n)), np.zeros((n, n))
     entailment[:s, :s] = case.entailment[np.ix_(stay, stay)]
@@ -160,9 +160,54 @@ def attacked(
         entailment[np.ix_(by_rank, by_rank)],
         contradiction[np.ix_(by_rank, by_rank)],
         np.array(ranks)[by_rank],
-        len(order),
+        len(others) + liars,
         case.state,
         np.append(case.recalled[stay], recall)[by_rank],
         np.append(case.denied[stay], denial)[by_rank],
     )
     return whole, np.append(camp[stay], np.zeros(liars, dtype=bool))[by_rank]
+
+
+def support_of(
+    case: Relating, kept: np.ndarray, camp: np.ndarray, supports: bool
+) -> tuple[int, int]:
+    """How many kept answers support the answer, and the size of the largest other kept claim."""
+    n = len(camp)
+    size = len(kept)
+    entailment = np.zeros((size, size))
+    entailment[:n, :n] = case.entailment
+    if size > n:
+        entailment[n, :n] = entailment[:n, n] = case.recalled
+    ours = np.append(camp, supports)[:size]
+    others = kept & ~ours
+    apart = (entailment < CLOSE)[np.ix_(others, others)]
+    np.fill_diagonal(apart, False)
+    return int((kept & ours).sum()), int(independent_set(apart).sum())
+
+
+def with_liars(
+    case: Relating, camp: np.ndarray, liars: int, gone: object, supports: bool
+) -> tuple[Relating, np.ndarray]:
+    """The case with equal liars at the top ranks that contradict everybody, the memory included."""
+    stay = ~np.isin(case.ranks, gone)
+    everyone = np.arange(1, case.retrieved + 1)
+    others = everyone[~np.isin(everyone, gone)]
+    new_rank = {rank: place + liars for place, rank in enumerate(others.tolist(), start=1)}
+    s = int(stay.sum())
+    entailment, contradiction = np.ones((liars + s,) * 2), np.ones((liars + s,) * 2)
+    entailment[:liars, liars:] = entailment[liars:, :liars] = 0.0
+    contradiction[:liars, :liars] = 0.0
+    entailment[liars:, liars:] = case.entailment[np.ix_(stay, stay)]
+    contradiction[liars:, liars:] = case.contradiction[np.ix_(stay, stay)]
+    np.fill_diagonal(entailment, 0.0)
+    np.fill_diagonal(contradiction, 0.0)
+    after = Relating(
+        entailment,
+        contradiction,
+        np.array([*range(1, liars + 1), *(new_rank[rank] for rank in case.ranks[stay].tolist())]),
+        len(others) + liars,
+        case.state,
+        np.append(np.zeros(liars), case.recalled[stay]),
+        np.append(np.ones(liars), case.denied[stay]),
+    )
+    return after, np.append(np.zeros(liars, dtype=bool), camp[stay])

@@ -1,20 +1,21 @@
 """How many documents change an answer of RADAR: a proof by its cut at its worst, and attacks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
 from math import exp, log
 
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.certificates.cut_search import Deception, deceived, fewest_enough
+from radarstream.defenses.certificates.cut_search import Search, deceived, fewest_enough
 from radarstream.defenses.certificates.parts import proved, seen_documents, unproved
 from radarstream.defenses.kernels.radar import CERTAINTY
 from radarstream.defenses.kernels.worst_case_cut import (
+    CLOSE,
     CutInstance,
     Intrusion,
     Remembered,
+    one_claim,
     surely_outnumbers,
 )
 from radarstream.defenses.radar import Radar
@@ -36,8 +37,7 @@ from radarstream.schemas.verdict import (
 
 BoolArray = NDArray[np.bool_]
 
-SAME = 0.5  # answers that entail each other at least so much make one claim
-MOST_CUTS = 16  # for one proof about replaced documents: what is proved with fewer, stands
+MOST_NODES = 400  # in all cuts of one proof about replaced documents; then what is proved stands
 ASSUMPTIONS = (
     Assumption.WRITTEN,
     Assumption.OPPOSED,
@@ -55,14 +55,15 @@ def certify_radar(defense: Radar, event: AnswerEvent) -> Certificate:
     instance = instance_of(defense, event)
     fallback = defense.on_empty != "abstain"
     bounds = []
-    for remembering in (True, False) if instance.memory is not None else (False,):
-        judged = instance if remembering else replace(instance, memory=None)
-        for change in Change:
+    for change in Change:
+        guess = None
+        for remembering in (True, False) if instance.memory is not None else (False,):
+            judged = instance if remembering else replace(instance, memory=None)
             needed = fewest_needed(judged, change)
-            enough = fewest_enough(judged, change, needed, fallback=fallback)
+            enough = fewest_enough(Search(judged, change, needed, fallback), guess)
+            guess = enough
             bounds.append(FlipBound(change, remembering, Needed(needed), enough))
-    fooled = deceived(Deception(instance, bounds[0].needed, fallback))
-    return proved(defense, bounds, ASSUMPTIONS, fooled)
+    return proved(defense, bounds, ASSUMPTIONS, deceived(instance, fallback=fallback))
 
 
 def why_unproved(defense: Radar, verdict: Verdict) -> str:
@@ -109,12 +110,9 @@ def instance_of(defense: Radar, event: AnswerEvent) -> CutInstance:
 
 
 def camp_of(documents: list[DocumentVerdict], consistency: NDArray[np.float64]) -> BoolArray:
-    """The kept documents of the claim that most of them make, (n,)."""
+    """The largest group of kept documents that all agree, (n,)."""
     kept = np.array([document.kept for document in documents])
-    same = (consistency >= SAME) | np.eye(len(kept), dtype=np.bool_)
-    partners = (same & kept[None, :]).sum(axis=1)
-    leader = int(np.argmax(np.where(kept, partners, -1)))
-    return np.asarray(kept & same[leader])
+    return one_claim((consistency >= CLOSE) | np.eye(len(kept), dtype=np.bool_), kept)
 
 
 def remembered_of(memory: MemoryVerdict, recalled: NDArray[np.float64]) -> Remembered | None:
@@ -170,7 +168,7 @@ def fewest_replaced(instance: CutInstance, camp: int) -> int:
     for liars in range(1, camp + 1):
         for gone in removals(instance, groups, liars):
             cuts += 1
-            if cuts > MOST_CUTS:
+            if cuts * instance.n > MOST_NODES:
                 return liars
             if not surely_outnumbers(instance, Intrusion(gone, liars, beside=False)):
                 return liars
@@ -180,28 +178,24 @@ def fewest_replaced(instance: CutInstance, camp: int) -> int:
 def equal_groups(instance: CutInstance) -> list[NDArray[np.intp]]:
     """Documents that differ in their rank alone, by rank; those that support the answer first."""
     n = instance.n
-    left: list[int] = sorted(range(n), key=lambda i: (not instance.camp[i], i))
+    features = [instance.camp.astype(np.float64), instance.reject]
+    if instance.memory is not None:
+        features.append(instance.memory.consistency)
+    alike = np.ones((n, n), dtype=np.bool_)
+    for feature in features:
+        alike &= np.abs(feature[:, None] - feature[None, :]) <= CERTAINTY**2
+    left = sorted(range(n), key=lambda i: (not instance.camp[i], i))
     groups = []
     while left:
         first = left[0]
-        members = [i for i in left if i == first or interchangeable(instance, first, i)]
+        differs = instance.consistency != instance.consistency[first]
+        differs[:, first] = False
+        differs[np.arange(n), np.arange(n)] = False
+        same = alike[first] & ~differs.any(axis=1)
+        members = [i for i in left if same[i]]
         groups.append(np.array(members))
-        left = [i for i in left if i not in members]
+        left = [i for i in left if not same[i]]
     return groups
-
-
-def interchangeable(instance: CutInstance, one: int, other: int) -> bool:
-    """Whether two documents relate alike to all others, to the memory, and on the whole."""
-    others = np.ones(instance.n, dtype=np.bool_)
-    others[[one, other]] = False
-    rows = instance.consistency[:, others]
-    memory = instance.memory
-    return (
-        instance.camp[one] == instance.camp[other]
-        and bool(np.array_equal(rows[one], rows[other]))
-        and abs(float(instance.reject[one] - instance.reject[other])) <= CERTAINTY**2
-        and (memory is None or memory.consistency[one] == memory.consistency[other])
-    )
 
 
 def removals(
@@ -213,10 +207,25 @@ def removals(
     not informative may go as well.
     """
     spare = instance.retrieved - instance.n
-    sizes = [range(min(len(group), liars), -1, -1) for group in groups]
-    for counts in product(*sizes):
-        if max(0, liars - spare) <= sum(counts) <= liars:
+    for size in range(min(liars, instance.n), max(0, liars - spare) - 1, -1):
+        for counts in ways([len(group) for group in groups], size):
             gone = np.zeros(instance.n, dtype=np.bool_)
             for group, count in zip(groups, counts, strict=True):
                 gone[group[:count]] = True
             yield gone
+
+
+def ways(sizes: Sequence[int], total: int) -> Iterator[tuple[int, ...]]:
+    """Every way to take so many in total out of groups of these sizes, the most of the first.
+
+    >>> list(ways([2, 1], 2))
+    [(2, 0), (1, 1)]
+    """
+    if not sizes:
+        if total == 0:
+            yield ()
+        return
+    least = max(0, total - sum(sizes[1:]))
+    for first in range(min(sizes[0], total), least - 1, -1):
+        for rest in ways(sizes[1:], total - first):
+            yield (first, *rest)

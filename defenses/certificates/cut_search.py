@@ -4,87 +4,75 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from radarstream.defenses.kernels.cut_attacks import Liars, succeeds
-from radarstream.defenses.kernels.worst_case_cut import CutInstance, Intrusion
-from radarstream.schemas.certificate import Attack, Change, Enough, Needed
+from radarstream.defenses.kernels.worst_case_cut import CLOSE, CutInstance, Intrusion, one_claim
+from radarstream.schemas.certificate import Attack, Change, Enough
 
-BoolArray = NDArray[np.bool_]
-
-SAME = 0.5
-DECEPTIONS = 3  # documents of an attack that deceives the relation scorer
+LITTLE = 0.01
+DECEPTIONS = 2  # documents of an attack that deceives the relation scorer
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Deception:
-    """What an attack outside of the assumptions is looked for with."""
+class Search:
+    """Where an attack is looked for: none with fewer than `needed` documents is tried."""
 
     instance: CutInstance
-    needed: Needed | None
+    change: Change
+    needed: int
     fallback: bool
 
+    @property
+    def most(self) -> int:
+        """The most documents that are tried."""
+        camp = int(self.instance.camp.sum())
+        return camp if self.change is Change.REPLACED else camp + 1
 
-def fewest_enough(
-    instance: CutInstance, change: Change, needed: int, *, fallback: bool
-) -> Enough | None:
-    """The smallest attack that was found; none with fewer than `needed` documents is tried."""
+    def works(self, liars: Liars, documents: int) -> bool:
+        """Whether an attack with so many documents changes the answer."""
+        if documents <= liars.decoys:
+            return False
+        intrusion = intrusion_of(self.instance, self.change, documents)
+        return succeeds(self.instance, intrusion, liars, fallback=self.fallback)
+
+
+def fewest_enough(search: Search, guess: Enough | None) -> Enough | None:
+    """The smallest attack that was found. A good `guess` saves time."""
     best: Enough | None = None
-    for attack, liars in opposing(instance):
-        found = smallest(instance, change, (attack, liars), needed, best, fallback)
-        best = found or best
+    for attack, liars in opposing(search.instance, search.change):
+        most = search.most if best is None else best.documents - 1
+        if most < search.needed or not search.works(liars, most):
+            continue
+        low = search.needed - 1
+        if guess is not None and low < guess.documents - 1 < most:
+            middle = guess.documents - 1
+            low, most = (low, middle) if search.works(liars, middle) else (middle, most)
+            if most > low + 1 and search.works(liars, low + 1):
+                most = low + 1
+        best = Enough(smallest(search, liars, low, most), 1, attack)
     return best
 
 
-def opposing(instance: CutInstance) -> Iterator[tuple[Attack, Liars]]:
+def smallest(search: Search, liars: Liars, low: int, high: int) -> int:
+    """A number of documents that works, by bisection between one that fails and one that works."""
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if search.works(liars, middle) else (middle, high)
+    return high
+
+
+def opposing(instance: CutInstance, change: Change) -> Iterator[tuple[Attack, Liars]]:
     """Attacks whose documents contradict those that support the answer."""
     nobody = np.zeros(instance.n, dtype=np.bool_)
     memory = instance.memory
     recalls = 1.0 if memory is not None and not memory.supports else 0.0
-    yield Attack.NEW_CLAIM, Liars(np.zeros(instance.n), np.ones(instance.n), nobody)
-    joined = rejected_claim(instance)
+    joined = one_claim(instance.close, ~instance.camp)
     if joined.any() or recalls:
         entail = joined.astype(np.float64)
         yield Attack.JOINED_CLAIM, Liars(entail, 1.0 - entail, joined, recalls)
-    yield Attack.DECOY, Liars(np.zeros(instance.n), np.ones(instance.n), nobody, decoys=1)
-
-
-def rejected_claim(instance: CutInstance) -> BoolArray:
-    """The largest group of documents outside of the camp that make one claim, (n,)."""
-    outside = ~instance.camp
-    same = (instance.consistency >= SAME) | np.eye(instance.n, dtype=np.bool_)
-    partners = (same & outside[None, :]).sum(axis=1)
-    leader = int(np.argmax(np.where(outside, partners, -1)))
-    return np.asarray(outside & same[leader] & outside[leader])
-
-
-def smallest(
-    instance: CutInstance,
-    change: Change,
-    tried: tuple[Attack, Liars],
-    needed: int,
-    best: Enough | None,
-    fallback: bool,
-) -> Enough | None:
-    """The smallest attack of one kind that is smaller than the best, by bisection."""
-    attack, liars = tried
-
-    def works(documents: int) -> bool:
-        if documents <= liars.decoys:
-            return False
-        intrusion = intrusion_of(instance, change, documents)
-        return succeeds(instance, intrusion, liars, fallback=fallback)
-
-    camp = int(instance.camp.sum())
-    most = camp if change is Change.REPLACED else camp + 1
-    most = most if best is None else best.documents - 1
-    if most < needed or not works(most):
-        return None
-    low, high = needed - 1, most
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return Enough(high, 1, attack)
+    yield Attack.NEW_CLAIM, Liars(np.zeros(instance.n), np.ones(instance.n), nobody)
+    if change is Change.ADDED:
+        yield Attack.DECOY, Liars(np.zeros(instance.n), np.ones(instance.n), nobody, decoys=1)
 
 
 def intrusion_of(instance: CutInstance, change: Change, documents: int) -> Intrusion:
@@ -95,20 +83,20 @@ def intrusion_of(instance: CutInstance, change: Change, documents: int) -> Intru
     return Intrusion(gone, documents, beside=change is Change.ADDED)
 
 
-def deceived(sought: Deception) -> Enough | None:
-    """The fewest added documents that half agree with the camp and change the answer.
+def deceived(instance: CutInstance, *, fallback: bool) -> Enough | None:
+    """The fewest added documents that agree with the camp, contradict it as well, and change the
+    answer.
 
-    They rob it of its centrality, which RADAR measures against the largest, while they stay.
+    A little more agreement than the camp has with itself robs it of all centrality, since Eq. 36
+    makes the smallest 0. Then what is left for contradiction decides.
     """
-    instance = sought.instance
     camp = instance.camp
     nobody = np.zeros(instance.n, dtype=np.bool_)
     strongest = float(instance.consistency[np.ix_(camp, camp)].max(initial=0.0))
+    search = Search(instance, Change.ADDED, 1, fallback)
     for documents in range(1, DECEPTIONS + 1):
-        for agreement in ((1.0 + strongest) / 2.0, SAME):
+        for agreement in (strongest + LITTLE * (1.0 - strongest), CLOSE):
             entail = np.where(camp, agreement, 0.0)
-            liars = Liars(entail, 1.0 - entail, nobody)
-            intrusion = intrusion_of(instance, Change.ADDED, documents)
-            if succeeds(instance, intrusion, liars, fallback=sought.fallback):
+            if search.works(Liars(entail, 1.0 - entail, nobody), documents):
                 return Enough(documents, 1, Attack.BRIDGE)
     return None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.radar import NO_WEIGHT, bayes
 from radarstream.defenses.kernels.worst_case_cut import (
+    CLOSE,
     CutInstance,
     Intrusion,
 )
@@ -141,29 +142,36 @@ def with_memory(
 
 def succeeds(instance: CutInstance, intrusion: Intrusion, liars: Liars, *, fallback: bool) -> bool:
     """Whether at least as many kept answers make the liars' claim as support the answer, or none
-    of these is kept but another is, for every value of the unknown contradictions.
+    of these is kept but another is, whatever the unknown contradictions are.
 
     `fallback` tells whether the best document answers where the cut keeps nothing; else there is
     no answer, which is a change.
     """
     graph = attacked(instance, intrusion, liars)
-    most = min_cut(graph.source, graph.sink_least, graph.pair).kept
-    least = min_cut(graph.source, graph.sink_most, graph.pair).kept
-    remembers = instance.memory is not None
     camp = np.append(instance.camp[intrusion.stay], np.zeros(intrusion.added, dtype=np.bool_))
     joined = np.append(liars.joined[intrusion.stay], np.ones(intrusion.added, dtype=np.bool_))
+    documents = np.ones(len(camp), dtype=np.bool_)
     if instance.memory is not None:
-        camp = np.append(camp, instance.memory.supports)
-        joined = np.append(joined, not instance.memory.supports and liars.recalls > 0.5)
+        supports = instance.memory.supports
+        camp = np.append(camp, supports)
+        joined = np.append(joined, not supports and liars.recalls > CLOSE)
+        documents = np.append(documents, False)
+    most = min_cut(graph.source, graph.sink_least, graph.pair).kept
     if not most.any():
-        if not fallback:
-            return True
-        documents = np.arange(len(camp)) < len(camp) - remembers
-        margin = graph.source - graph.sink_least
-        against = graph.source - graph.sink_most
-        ours = margin[camp & documents].max(initial=-np.inf)
-        return bool(ours < against[graph.liars].max(initial=-np.inf))
+        return not fallback or outdone(graph, camp & documents)
     supporters = int((most & camp).sum())
+    if supporters > (most & joined).sum():
+        return False
+    least = most
+    if np.abs(graph.sink_most - graph.sink_least).max() > NO_WEIGHT:
+        least = min_cut(graph.source, graph.sink_most, graph.pair).kept
     if supporters == 0:
         return bool(least.any())
     return supporters <= int((least & joined).sum())
+
+
+def outdone(graph: Attacked, camp: BoolArray) -> bool:
+    """Whether the document with the largest S - F is a liar's and not of the camp."""
+    ours = (graph.source - graph.sink_least)[camp].max(initial=-np.inf)
+    theirs = (graph.source - graph.sink_most)[graph.liars].max(initial=-np.inf)
+    return bool(ours < theirs)

@@ -22,6 +22,7 @@ from radarstream.defenses.kernels.radar import (
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+CLOSE = 0.5  # answers that entail each other at least so much make one claim
 AGREEMENT = 0.05  # an added document entails none that supports the answer by more
 SLACK = 1e-4  # more than both solvers may err
 ROUNDING = 1e-9
@@ -65,11 +66,21 @@ class CutInstance:
         return len(self.ranks)
 
     @cached_property
+    def present(self) -> FloatArray:
+        """The centrality of the documents as they are, (n,)."""
+        return self.centrality(self.consistency)
+
+    @cached_property
+    def close(self) -> BoolArray:
+        """Which documents make the same claim, (n, n), the diagonal included."""
+        return np.asarray((self.consistency >= CLOSE) | np.eye(self.n, dtype=np.bool_))
+
+    @cached_property
     def contradictions(self) -> "Contradictions":
         """What F tells of the contradictions between the present documents."""
         n = self.n
         others = 1.0 - np.eye(n)
-        weights = others * self.centrality(self.consistency)
+        weights = others * self.present
         weightless = weights.sum(axis=1) < NO_WEIGHT
         weights[weightless] = others[weightless]
         room = np.clip(others - self.consistency, 0.0, 1.0)
@@ -165,7 +176,8 @@ def centrality_bounds(instance: CutInstance, stay: BoolArray, added: int) -> Cen
         scale = max(float(high.max()), new)
         low, high, new = low / scale, high / scale, new / scale
     smallest, largest = min(float(high.min()), new), max(float(high.max()), new)
-    present = instance.centrality(weights)  # also what it is if nothing informative is added
+    # What is added may say nothing, and then the centralities stay as they are.
+    present = instance.present if stay.all() else instance.centrality(weights)
     shrunk = EQUAL / (EQUAL + instance.delta)
     spread = max(largest - smallest, NO_WEIGHT)
     least = np.minimum(present, shrunk * np.clip(low - smallest, 0.0, spread) / spread)
@@ -241,8 +253,8 @@ def with_worst_memory(
 
 
 def surely_outnumbers(instance: CutInstance, intrusion: Intrusion) -> bool:
-    """Whether after any such attack more kept answers support the answer than do not."""
-    rivals = intrusion.added + int((~instance.camp & intrusion.stay).sum())
+    """Whether after any such attack more kept answers support the answer than any other claim."""
+    rivals = intrusion.added + largest_claim(instance, ~instance.camp & intrusion.stay)
     if instance.memory is not None and not instance.memory.supports:
         rivals += 1
     members = int((instance.camp & intrusion.stay).sum())
@@ -250,3 +262,22 @@ def surely_outnumbers(instance: CutInstance, intrusion: Intrusion) -> bool:
         return False
     kept, remembered = surely_kept(instance, intrusion)
     return kept + remembered > rivals
+
+
+def largest_claim(instance: CutInstance, among: BoolArray) -> int:
+    """At least the size of the largest group of these documents that all agree."""
+    same = instance.close[np.ix_(among, among)]
+    return int(same.sum(axis=1).max(initial=0))
+
+
+def one_claim(close: BoolArray, among: BoolArray) -> BoolArray:
+    """A large group of these documents that all agree, (n,): around the one with most partners.
+
+    `close` (n, n) tells who makes the same claim, the diagonal included. The first of equals.
+    """
+    partners = (close & among[None, :]).sum(axis=1)
+    group = np.zeros_like(among)
+    for one in sorted(np.flatnonzero(among), key=lambda i: -partners[i]):
+        if not group.any() or close[one, group].all():
+            group[one] = True
+    return group

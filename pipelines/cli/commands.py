@@ -23,7 +23,12 @@ PANELS: Final = {
         "backfill": "backfill:backfill",
         "corpus": "corpus:app",
     },
-    "Follow the answers": {"tail": "tail:tail", "alert": "alert:alert", "report": "report:report"},
+    "Follow the answers": {
+        "tail": "tail:tail",
+        "alert": "alert:alert",
+        "report": "report:report",
+        "verify": "verify:verify",
+    },
     "When an answer is wrong": {
         "complain": "complain:complain",
         "attribute": "run:attribute",

@@ -68,6 +68,9 @@ def replay(
     baselines: Annotated[
         str, Option(help="Also answer with these, e.g. majority,vanilla_claims; '' for none.")
     ] = "",
+    certify: Annotated[
+        bool, Option("--certify", help="Say how many documents would change each answer.")
+    ] = False,
     resume: Annotated[bool, Option(help="Continue a replay that was interrupted.")] = False,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -87,6 +90,9 @@ def replay(
     contenders = parse_contenders(baselines)
     if defense is not None:
         settings = _with_defense(settings, defense)
+    if certify:
+        certifying = settings.defense.model_copy(update={"certify": True})
+        settings = settings.model_copy(update={"defense": certifying})
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         try:

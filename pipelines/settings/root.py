@@ -56,6 +56,10 @@ class DefenseSettings(Section):
         description="what RADAR does with a selected answer whose embedding is unlike those of the"
         " others; to keep it takes no embedder, for a service without weights on this machine",
     )
+    certify: bool = Field(
+        default=False,
+        description="whether each answer says how many documents it would take to change it",
+    )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"
     )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Reason
 
@@ -58,6 +59,11 @@ class Answer:
     def memory(self) -> MemoryVerdict:
         """What the defence made of its memory."""
         return self.event.verdict.memory
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What it takes to change the answer, if the guard was told to certify."""
+        return self.event.certificate
 
 
 def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:

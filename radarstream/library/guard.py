@@ -58,6 +58,8 @@ class Guard(Closing):
         Which models answer by default: embedded, api, gpu or scripted (rules, for tests).
     settings
         Settings, or a TOML file of them. The other parameters win.
+    certify
+        Whether each answer says how many documents it would take to change it.
 
     Raises
     ------
@@ -82,6 +84,7 @@ class Guard(Closing):
         defense: str | None = None,
         profile: str | None = None,
         settings: Settings | str | Path | None = None,
+        certify: bool = False,
     ) -> None:
         self._lock = RLock()
         self._closed = False
@@ -93,6 +96,8 @@ class Guard(Closing):
         asked_for = "compare_with" in read_environment().get("defense", {})
         if settings is None and not asked_for:  # nobody reads it, and it costs a long prompt
             flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
+        if certify:
+            flags["defense"] = flags.get("defense", {}) | {"certify": True}
         self.settings = settings_with(settings, flags)
         self._engine = open_engine(self.settings.database)
         self._guard = build_guard(self.settings, self._engine)

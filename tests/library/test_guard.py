@@ -51,6 +51,13 @@ def test_an_answer_is_printed_without_its_event(guard) -> None:
     assert "AnswerEvent" not in printed
 
 
+def test_an_answer_says_what_would_change_it_if_asked(guard) -> None:
+    assert guard.answer(CAPITAL, TRUE).certificate is None
+    with Guard(profile="scripted", defense="majority", certify=True) as made:
+        certificate = made.answer(CAPITAL, [*TRUE, LIE]).certificate
+    assert [bound.needed.documents for bound in certificate.bounds] == [1, 1]
+
+
 def test_without_documents_there_is_no_answer(guard) -> None:
     assert guard.answer(CAPITAL, []).abstained
 

@@ -11,6 +11,7 @@ from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.certificate_words import ASSUMPTIONS, flip_sentences
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.outcomes import OUTCOMES
@@ -55,6 +56,8 @@ GLOSSARY = {
     "edges cut between them.",
     "Margin": "By how much the energy would rise if this document alone changed sides. Near 0 is "
     "a close call.",
+    "To change it": "How many documents an attacker needs. The lower number is proved under the "
+    "assumptions listed; the higher one belongs to an attack that works.",
     "Memory": "The previous answer, judged beside the documents as one more node. It is retained "
     "or falsified.",
     "Prior": "How far the last snapshot's documents supported the memory (staying) or "
@@ -127,6 +130,8 @@ def render_report(
         first_open=_first_open(view),
         cut_graph=cut_graph,
         energy_parts=energy_parts,
+        flip_sentences=flip_sentences,
+        assumptions=ASSUMPTIONS,
         history=history,
         strip=strip,
         finding_kinds=FINDING_KINDS,

@@ -1,0 +1,152 @@
+"""Checks an answer event against itself: energy, verdict and certificate, without any model."""
+
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radarstream.defenses.certificates.registry import CERTIFIERS, certified
+from radarstream.defenses.kernels.min_cut import energy, flip_margins, min_cut
+from radarstream.defenses.registry import build_defense
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.verdict import MEMORY_NODE, SOURCE_SIDE, MemoryDecision, Reason, Verdict
+
+FloatArray = NDArray[np.float64]
+
+TOLERANCE = 1e-6
+
+
+class Outcome(StrEnum):
+    """What a check found."""
+
+    RIGHT = "right"
+    WRONG = "wrong"
+    ABSENT = "absent"  # the event does not hold what the check needs
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One check: what it is about, what it found, and the details."""
+
+    about: str
+    outcome: Outcome
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RecordedGraph:
+    """The cut graph that a verdict records, and the side of each node; (n,), (n, n) for `pair`."""
+
+    nodes: tuple[int, ...]
+    source: FloatArray
+    sink: FloatArray
+    pair: FloatArray
+    margins: FloatArray
+    kept: NDArray[np.bool_]
+
+
+def rechecked(event: AnswerEvent) -> tuple[Check, ...]:
+    """Everything about an event that can be computed again from the event alone.
+
+    What the models said is taken as it stands: answers, relations (as capacities), the similarity
+    of answers and the written answer cannot be checked without the models.
+    """
+    return (*_graph_checks(event.verdict), _certificate_check(event))
+
+
+def recorded_graph(verdict: Verdict) -> RecordedGraph | None:
+    """The graph of a verdict; None where its defence cut none. Raises ValueError if it is torn."""
+    if verdict.energy is None:
+        return None
+    rows = [
+        (
+            d.rank,
+            d.keep_evidence,
+            d.reject_evidence or 0.0,
+            d.margin or 0.0,
+            d.reason in SOURCE_SIDE,
+        )
+        for d in verdict.documents
+        if d.keep_evidence is not None
+    ]
+    memory = verdict.memory
+    if memory.support_posterior is not None:
+        retained = memory.decision is MemoryDecision.RETAINED
+        conflict, margin = memory.conflict_posterior or 0.0, memory.margin or 0.0
+        rows.append((MEMORY_NODE, memory.support_posterior, conflict, margin, retained))
+    place = {node: index for index, (node, *_) in enumerate(rows)}
+    pair = np.zeros((len(rows), len(rows)))
+    for edge in verdict.edges:
+        if edge.a not in place or edge.b not in place:
+            raise ValueError(f"an edge joins {edge.a} and {edge.b}, which are not both judged")
+        a, b = place[edge.a], place[edge.b]
+        pair[a, b] = pair[b, a] = edge.capacity
+    return RecordedGraph(
+        nodes=tuple(place),
+        source=np.array([row[1] for row in rows], dtype=np.float64),
+        sink=np.array([row[2] for row in rows], dtype=np.float64),
+        pair=pair,
+        margins=np.array([row[3] for row in rows], dtype=np.float64),
+        kept=np.array([row[4] for row in rows], dtype=np.bool_),
+    )
+
+
+def _graph_checks(verdict: Verdict) -> tuple[Check, ...]:
+    try:
+        graph = recorded_graph(verdict)
+        if graph is None:
+            absent = "the defence cuts no graph"
+            return Check("energy", Outcome.ABSENT, absent), Check("verdict", Outcome.ABSENT, absent)
+        return _energy_check(verdict, graph), _verdict_check(verdict, graph)
+    except ValueError as error:  # also of capacities that no graph can have
+        torn = str(error)
+        return Check("energy", Outcome.WRONG, torn), Check("verdict", Outcome.WRONG, torn)
+
+
+def _energy_check(verdict: Verdict, graph: RecordedGraph) -> Check:
+    """E(y) from the recorded sides and capacities."""
+    found = energy(graph.kept, graph.source, graph.sink, graph.pair)
+    recorded = verdict.energy or 0.0
+    if abs(found - recorded) > TOLERANCE * max(1.0, abs(found)):
+        return Check("energy", Outcome.WRONG, f"{recorded:.6f} is recorded, {found:.6f} computed")
+    return Check("energy", Outcome.RIGHT, f"{found:.6f}")
+
+
+def _verdict_check(verdict: Verdict, graph: RecordedGraph) -> Check:
+    """Whether the recorded sides are a minimum cut, and documents were kept as it says."""
+    cut = min_cut(graph.source, graph.sink, graph.pair)
+    found = energy(graph.kept, graph.source, graph.sink, graph.pair)
+    if found > cut.energy + cut.error_bound + TOLERANCE:
+        detail = f"a cut of energy {cut.energy:.6f} exists, the recorded one has {found:.6f}"
+        return Check("verdict", Outcome.WRONG, detail)
+    margins = flip_margins(graph.kept, graph.source, graph.sink, graph.pair)
+    if np.abs(margins - graph.margins).max(initial=0.0) > TOLERANCE:
+        return Check("verdict", Outcome.WRONG, "a margin is not what its capacities say")
+    trusted = (Reason.SUPPORTED, Reason.BEST_OF_NONE)
+    for document in verdict.documents:
+        if document.keep_evidence is not None and document.kept != (document.reason in trusted):
+            detail = f"document {document.rank} is {document.reason} and kept is {document.kept}"
+            return Check("verdict", Outcome.WRONG, detail)
+    if graph.kept.any() and any(d.reason is Reason.BEST_OF_NONE for d in verdict.documents):
+        return Check("verdict", Outcome.WRONG, "a fallback answers though the cut kept something")
+    return Check("verdict", Outcome.RIGHT, f"{int(graph.kept.sum())} of {len(graph.nodes)} kept")
+
+
+def _certificate_check(event: AnswerEvent) -> Check:
+    """The certificate of the event's own evidence, with the options it names."""
+    recorded = event.certificate
+    if recorded is None:
+        return Check("certificate", Outcome.ABSENT, "the event has none")
+    if event.defense not in CERTIFIERS:
+        return Check("certificate", Outcome.ABSENT, f"no defence named {event.defense!r}")
+    try:
+        defense = build_defense(event.defense, json.loads(recorded.options))
+        found = certified(event.defense, defense, event)
+    except (ConfigurationError, ValueError, TypeError, LookupError) as error:
+        return Check("certificate", Outcome.WRONG, f"it cannot be computed again: {error}")
+    if found != recorded:
+        return Check("certificate", Outcome.WRONG, "another one follows from the event")
+    return Check("certificate", Outcome.RIGHT, recorded.reason or "as computed again")

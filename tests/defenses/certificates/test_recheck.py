@@ -1,0 +1,95 @@
+"""Whatever is altered in an event is found, as far as the event tells."""
+
+from dataclasses import replace
+
+import pytest
+
+from radarstream.defenses.certificates.recheck import Outcome, rechecked
+from radarstream.defenses.certificates.registry import certified
+from radarstream.defenses.radar import Radar
+from radarstream.schemas.certificate import Needed
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.verdict import Edge, MemoryDecision, Reason
+from tests.builders import claims_evidence
+from tests.driving import Script, run
+from tests.flip_cases import event_of
+
+
+@pytest.fixture(scope="module")
+def event() -> AnswerEvent:
+    evidence = claims_evidence(["A", "A", "B", "A", None])
+    state = Belief("A", 0.9, 0.05)
+    verdict, _ = run(Radar().defend(evidence, state), Script())
+    plain = event_of(verdict)
+    return replace(plain, certificate=certified("radar", Radar(), plain))
+
+
+def wrong(event: AnswerEvent) -> set[str]:
+    return {check.about for check in rechecked(event) if check.outcome is Outcome.WRONG}
+
+
+def with_document(event: AnswerEvent, index: int, **changes) -> AnswerEvent:
+    documents = list(event.verdict.documents)
+    documents[index] = replace(documents[index], **changes)
+    return replace(event, verdict=replace(event.verdict, documents=tuple(documents)))
+
+
+def test_an_honest_event_is_right_in_all(event: AnswerEvent):
+    assert [check.outcome for check in rechecked(event)] == [Outcome.RIGHT] * 3
+
+
+def test_another_energy(event: AnswerEvent):
+    altered = replace(event, verdict=replace(event.verdict, energy=event.verdict.energy + 0.01))
+    assert wrong(altered) == {"energy"}
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"keep_evidence": 0.01},
+        {"reject_evidence": 0.4},
+        {"reason": Reason.CUT, "kept": False},
+        {"kept": False},
+        {"margin": 3.0},
+    ],
+)
+def test_another_document(event: AnswerEvent, changes: dict):
+    assert "verdict" in wrong(with_document(event, 0, **changes))
+
+
+def test_another_edge(event: AnswerEvent):
+    first, *others = event.verdict.edges
+    edges = (Edge(first.a, first.b, first.capacity / 2), *others)
+    altered = replace(event, verdict=replace(event.verdict, edges=edges))
+    assert "verdict" in wrong(altered)
+
+
+def test_an_edge_to_nowhere(event: AnswerEvent):
+    edges = (*event.verdict.edges, Edge(1, 99, 0.5))
+    altered = replace(event, verdict=replace(event.verdict, edges=edges))
+    assert {"energy", "verdict", "certificate"} == wrong(altered)
+
+
+def test_another_fate_of_the_memory(event: AnswerEvent):
+    memory = replace(event.verdict.memory, decision=MemoryDecision.FALSIFIED)
+    altered = replace(event, verdict=replace(event.verdict, memory=memory))
+    assert {"energy", "verdict"} <= wrong(altered)
+
+
+def test_another_bound(event: AnswerEvent):
+    first, *others = event.certificate.bounds
+    better = replace(first, needed=Needed(first.needed.documents + 1))
+    certificate = replace(event.certificate, bounds=(better, *others))
+    assert wrong(replace(event, certificate=certificate)) == {"certificate"}
+
+
+@pytest.mark.parametrize("options", ["", "[]", "null", "{", '{"no_such": 1}', '{"epsilon": -1}'])
+def test_options_that_build_nothing(event: AnswerEvent, options: str):
+    certificate = replace(event.certificate, options=options)
+    assert "certificate" in wrong(replace(event, certificate=certificate))
+
+
+def test_without_a_certificate_there_is_none_to_check(event: AnswerEvent):
+    checks = rechecked(replace(event, certificate=None))
+    assert [check.outcome for check in checks] == [Outcome.RIGHT, Outcome.RIGHT, Outcome.ABSENT]

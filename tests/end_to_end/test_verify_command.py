@@ -1,0 +1,72 @@
+"""`radarstream verify` over what replays write."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.commands import refused, run
+
+SNAPSHOTS = "simulate --questions 2 --snapshots 2-2 --seed 3 --out"
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The answers of a certified replay under attack."""
+    directory = tmp_path_factory.mktemp("verify")
+    history, out = directory / "history.json", directory / "out"
+    run(*SNAPSHOTS.split(), history)
+    run("replay", history, "--dry-run", "--certify", "--attack", "poison@1:every-2", "--out", out)
+    assert "to change it" in (out / "report.html").read_text("utf-8")
+    return out / "answers.jsonl"
+
+
+def altered(answers: Path, target: Path, **changes: object) -> Path:
+    """A copy of which the first answer has other values under `verdict`."""
+    first, *others = answers.read_text("utf-8").splitlines()
+    event = json.loads(first)
+    event["data"]["verdict"] |= changes
+    target.write_text("\n".join([json.dumps(event), *others]), "utf-8")
+    return target
+
+
+def test_answers_of_a_replay_are_right(answers: Path) -> None:
+    result = run("verify", answers, "--all")
+    assert "4 answers, 0 with a mismatch" in result.stdout
+    assert result.stdout.count("as computed again") == 4
+    found = json.loads(run("verify", answers, "--json").stdout)
+    assert found["wrong"] == 0
+    assert found["checks"] == {name: {"right": 4} for name in ("energy", "verdict", "certificate")}
+
+
+def test_an_altered_energy_is_found(answers: Path, tmp_path: Path) -> None:
+    result = run("verify", altered(answers, tmp_path / "a.jsonl", energy=9.5), exit_code=1)
+    assert "1 with a mismatch" in result.stdout
+    assert "9.5" in result.stdout
+
+
+def test_bare_events_and_other_events_may_be_in_the_file(answers: Path, tmp_path: Path) -> None:
+    first = answers.read_text("utf-8").splitlines()[0]
+    file = tmp_path / "mixed.jsonl"
+    rejected = (answers.parent / "attribution.jsonl").read_text("utf-8")
+    file.write_text(json.dumps(json.loads(first)["data"]) + "\n\n" + rejected, "utf-8")
+    assert "1 answer, 0 with" in run("verify", file).stdout
+
+
+@pytest.mark.parametrize(
+    ("content", "told"), [("{", "line 1"), ('{"schema": "answer.defended/1"}', "line 1")]
+)
+def test_damaged_lines_are_named(
+    content: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "damaged.jsonl"
+    file.write_text(content, "utf-8")
+    code, error = refused(capsys, "verify", file)
+    assert code
+    assert told in error
+
+
+def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, error = refused(capsys, "verify", tmp_path / "none.jsonl")
+    assert code
+    assert "none.jsonl" in error
