@@ -73,6 +73,24 @@ def best_windows(question: str, text: str, characters: int, count: int) -> list[
     return _distinct(sorted(windows, key=lambda w: (-w.score, w.start)), text, count)
 
 
+def says_more_than(text: str, characters: int) -> bool:
+    """Whether the different sentences of a text have more than so many characters together.
+
+    >>> says_more_than("Rome won. Oslo lost. " * 100, 20)
+    False
+    """
+    seen: set[str] = set()
+    total = 0
+    for start, end in _sentences(text):
+        sentence = " ".join(text[start:end].casefold().split())
+        if sentence not in seen:
+            seen.add(sentence)
+            total += len(sentence)
+            if total > characters:
+                return True
+    return False
+
+
 def reordered(windows: Sequence[Window], cosines: Sequence[float]) -> list[Window]:
     """The windows by their score plus their cosine with the question, the best first."""
     order = sorted(range(len(windows)), key=lambda i: (-windows[i].score - cosines[i], i))
