@@ -47,7 +47,7 @@ def read_documents(
     whose query asks for a long answer. The embedder is asked once for all of them, and only where
     the settings name candidates, which need one. Raises ModelError when it fails.
     """
-    most = reading.candidates or reading.windows
+    most = max(reading.candidates, reading.windows)
     found = [
         (query.text, d.text, best_windows(query.text, d.text, reading.window_characters, most))
         for query, documents in items

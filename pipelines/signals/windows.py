@@ -61,7 +61,7 @@ def best_windows(question: str, text: str, characters: int, count: int) -> list[
     """
     places = list(_packed(text, characters))
     worth = _worth(question)
-    stems = _Stems(frozenset(word[:PREFIX] for word in worth))
+    stems = _Stems({word[:PREFIX] for word in (*worth, *_WORD.findall(question.casefold()))})
     held = [stems.of(text[start:end]) & worth.keys() for start, end in places]
     having = Counter(word for words in held for word in words)
     values = {word: worth[word] * _rarity(n, len(places)) for word, n in having.items()}
