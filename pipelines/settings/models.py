@@ -159,6 +159,7 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "relations": AGREEMENT,
         "embedder": EMBEDDINGS,
         "defense": {"first_answer": "answers"},
+        "reading": {"windows": 2},
     },
     "api": {
         "generator": {"kind": "openai", "model": "gpt-4o-mini"},

@@ -7,7 +7,13 @@ from itertools import islice
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.pipelines.signals.responses import checked
-from radarstream.pipelines.signals.windows import Window, best_windows, joined, reordered
+from radarstream.pipelines.signals.windows import (
+    Window,
+    best_windows,
+    joined,
+    reordered,
+    says_more_than,
+)
 from radarstream.schemas.arrays import embedding_rows
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
@@ -37,11 +43,11 @@ def read_documents(
 ) -> list[tuple[Document, ...]]:
     """The documents of each query with the texts that models read in place of their own.
 
-    Order, ranks, titles and addresses stay; so does a document that is short, or whose query asks
-    for a long answer. The embedder is asked once for all of them, and only where the settings name
-    candidates, which need one. Raises ModelError when it fails.
+    Order, ranks, titles and addresses stay; so does a document that is short or repeats itself, or
+    whose query asks for a long answer. The embedder is asked once for all of them, and only where
+    the settings name candidates, which need one. Raises ModelError when it fails.
     """
-    most = reading.candidates or reading.windows
+    most = max(reading.candidates, reading.windows)
     found = [
         (query.text, d.text, best_windows(query.text, d.text, reading.window_characters, most))
         for query, documents in items
@@ -58,11 +64,15 @@ def read_documents(
 
 
 def is_long(query: Query, document: Document, reading: ReadingSettings) -> bool:
-    """Whether only some windows of a document are read."""
+    """Whether only some windows of a document are read.
+
+    Of a text that repeats itself until it is long, a selection would leave nothing out.
+    """
     return (
         reading.windows > 0
         and not query.long_form
         and len(document.passage) > reading.whole_characters
+        and says_more_than(document.text, reading.windows * reading.window_characters)
     )
 
 

@@ -61,7 +61,7 @@ def best_windows(question: str, text: str, characters: int, count: int) -> list[
     """
     places = list(_packed(text, characters))
     worth = _worth(question)
-    stems = _Stems(frozenset(word[:PREFIX] for word in worth))
+    stems = _Stems({word[:PREFIX] for word in (*worth, *_WORD.findall(question.casefold()))})
     held = [stems.of(text[start:end]) & worth.keys() for start, end in places]
     having = Counter(word for words in held for word in words)
     values = {word: worth[word] * _rarity(n, len(places)) for word, n in having.items()}
@@ -71,6 +71,24 @@ def best_windows(question: str, text: str, characters: int, count: int) -> list[
         for (start, end), words in zip(places, held, strict=True)
     ]
     return _distinct(sorted(windows, key=lambda w: (-w.score, w.start)), text, count)
+
+
+def says_more_than(text: str, characters: int) -> bool:
+    """Whether the different sentences of a text have more than so many characters together.
+
+    >>> says_more_than("Rome won. Oslo lost. " * 100, 20)
+    False
+    """
+    seen: set[str] = set()
+    total = 0
+    for start, end in _sentences(text):
+        sentence = " ".join(text[start:end].casefold().split())
+        if sentence not in seen:
+            seen.add(sentence)
+            total += len(sentence)
+            if total > characters:
+                return True
+    return False
 
 
 def reordered(windows: Sequence[Window], cosines: Sequence[float]) -> list[Window]:

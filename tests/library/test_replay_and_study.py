@@ -10,7 +10,9 @@ from radarstream import Replay, Study
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
+from tests.builders import make_snapshot
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +31,34 @@ def test_a_replay_answers_as_the_command_does(history: Path, tmp_path: Path) -> 
     assert CliRunner().invoke(app, [*typed, "--attack", "pia@1:every-2"]).exit_code == 0
     answers = [(tmp_path / name / "answers.jsonl").read_text() for name in ("one", "two")]
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize("candidates", [0, 3])
+def test_the_report_shows_what_was_read_of_a_long_page(tmp_path: Path, candidates: int) -> None:
+    first, last = (
+        "".join(f"On day {day} the weather stayed. " for day in range(start, start + 100))
+        for start in (100, 200)
+    )
+    page = f"{first}The winner of the cup was Lima. {last}Far from it all."
+    snapshot = make_snapshot([page, "The winner of the cup was Lima."])
+    history = tmp_path / "history.jsonl"
+    history.write_bytes(encode(snapshot) + b"\n")
+    config = tmp_path / "radarstream.toml"
+    config.write_text(f"[reading]\nwindows = 2\ncandidates = {candidates}\n")
+    out = tmp_path / "out"
+    Replay(history, out=out, profile="scripted", settings=config).run()
+    shown = (out / "report.html").read_text("utf-8")
+    assert shown.count("show what was read, without 5,") == 1
+    assert shown.count("show text") == 1
+    assert "Far from it all" not in shown
+    (out / "report.html").unlink()
+    assert CliRunner().invoke(app, ["report", str(out)]).exit_code == 0
+    assert (out / "report.html").read_text("utf-8") == shown
+    run = json.loads((out / "run.json").read_text())
+    del run["settings"]["reading"]  # as runs of earlier releases, which read pages from the start
+    (out / "run.json").write_text(json.dumps(run))
+    assert CliRunner().invoke(app, ["report", str(out)]).exit_code == 0
+    assert (out / "report.html").read_text("utf-8").count("show text") == 2
 
 
 def test_a_study_goes_on_and_refuses_another(history: Path, tmp_path: Path) -> None:

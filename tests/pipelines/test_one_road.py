@@ -431,7 +431,7 @@ def test_a_decoded_record_is_still_too_far_ahead_of_the_clock() -> None:
 
 def long_histories(seed: int) -> list[tuple[SearchSnapshot, ...]]:
     """The histories with each claim far from the start of a long page."""
-    filler = "The weather stayed as it was and nobody minded it much.\n" * 40
+    filler = "".join(f"On day {day} the weather stayed as it was.\n" for day in range(60))
 
     def longer(snapshot: SearchSnapshot) -> SearchSnapshot:
         cup = snapshot.query.text.removeprefix("Who won ").removesuffix("?")

@@ -37,6 +37,7 @@ def test_the_sentence_with_the_questions_words_is_read_and_chrome_is_not() -> No
         ),
         ("What did Mr. Smith say?", "It was Smith who spoke.", "Nobody would say more."),
         ("What happened in 1987 there?", "In 1987 it burned down.", "Things happened later."),
+        ("Is the lake dying?", "The lake is dying.", "The lakeside diet is new."),
         ("日本の首都はどこですか", "日本の首都は東京です。", "天気は晴れです。"),
         ("Who founded ÉCLAIR?", "The café Éclair was founded by Ana.", "Who knows who did."),
     ],
