@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.thresholds import Thresholded
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
@@ -36,7 +37,7 @@ from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Stud
 from radarstream.pipelines.evaluation.study.plugin import ERROR_CHARACTERS, Batch, Request, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
-from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.table import Table, escaped
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
@@ -258,6 +259,8 @@ def scored(record: AttributionRecord, store: RowStore) -> Results:
 def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Results:
     """Score what a directory holds; write the results and the tables."""
     results = scored(record, store)
-    write_json(out / RESULTS, asdict(results))
-    (out / TABLES).write_text(as_markdown(results, record.names), encoding="utf-8")
+    write_json(out / RESULTS, {"language_model": model_card(record.models), **asdict(results)})
+    tables = as_markdown(results, record.names)
+    told = escaped(model_sentence(record.models))
+    (out / TABLES).write_text(f"{tables}\n{told}\n", encoding="utf-8")
     return results

@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from sqlalchemy import Engine
 
+from radarstream.connectors.models.tiers import model_card
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
@@ -102,7 +103,8 @@ class Defences:
         judgements = read_lines(study.out / JUDGEMENTS, Judgement)
         frame = study_frame(rows_of(study), study.record, evidence_of(study), judgements)
         board = score_cells(frame, study.record)
-        write_json(study.out / RESULTS, asdict(board))
+        card = model_card(study.record.models)
+        write_json(study.out / RESULTS, {"language_model": card, **asdict(board)})
         return board, frame
 
     def judged(self, study: DefenceStudy, judge: Generator) -> None:
