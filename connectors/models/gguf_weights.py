@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import cache
 from glob import escape
 from importlib import import_module
 from pathlib import Path
@@ -50,6 +51,7 @@ def weights_name(gguf: Path | None) -> str:
     return f"{gguf.stem}@{_checksum(gguf)}"
 
 
+@cache
 def has_chat_template(gguf: Path | None) -> bool:
     """Whether weights say how a chat is written, as instruction-tuned ones do; the embedded do not.
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.defenses.attribution.protocol import Attributor
@@ -256,10 +257,15 @@ def scored(record: AttributionRecord, store: RowStore) -> Results:
     return results_of(events, rows, record.names, record.scenarios, seed=record.seed)
 
 
+def as_stored(record: AttributionRecord, results: Results) -> dict[str, Any]:
+    """The results as they are stored and printed."""
+    return {"language_model": model_card(record.models), **asdict(results)}
+
+
 def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Results:
     """Score what a directory holds; write the results and the tables."""
     results = scored(record, store)
-    write_json(out / RESULTS, {"language_model": model_card(record.models), **asdict(results)})
+    write_json(out / RESULTS, as_stored(record, results))
     tables = as_markdown(results, record.names)
     told = escaped(model_sentence(record.models))
     (out / TABLES).write_text(f"{tables}\n{told}\n", encoding="utf-8")

@@ -103,8 +103,7 @@ class Defences:
         judgements = read_lines(study.out / JUDGEMENTS, Judgement)
         frame = study_frame(rows_of(study), study.record, evidence_of(study), judgements)
         board = score_cells(frame, study.record)
-        card = model_card(study.record.models)
-        write_json(study.out / RESULTS, {"language_model": card, **asdict(board)})
+        write_json(study.out / RESULTS, as_stored(study.record, board))
         return board, frame
 
     def judged(self, study: DefenceStudy, judge: Generator) -> None:
@@ -117,6 +116,11 @@ class Defences:
         notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
         study.update(notes=(*notes, JUDGED_BY + judge.model_id))
         study.write_record()
+
+
+def as_stored(record: DefencesRecord, board: Scoreboard) -> dict[str, Any]:
+    """The results as they are stored and printed."""
+    return {"language_model": model_card(record.models), **asdict(board)}
 
 
 def rows_of(study: DefenceStudy) -> list[Row]:
