@@ -164,7 +164,7 @@ def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
     """Create what tells token probabilities of the generator's model; None of a service's."""
     match settings:
         case s.LlamaCpp():
-            return GgufTokens(**settings.model_dump(exclude={"kind", "slots"}))
+            return GgufTokens(**settings.model_dump(exclude={"kind", "slots", "chat"}))
         case s.TransformersGenerator():
             return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():

@@ -89,7 +89,7 @@ def gguf_name(name: str) -> str:
     return f"blk.{number}.{NAMES[rest.removesuffix('.weight')]}.weight"
 
 
-def build(path: Path) -> Path:
+def build(path: Path, chat_template: str | None = None) -> Path:
     """Write the model and a tokenizer to `path` and return it."""
     writer = GGUFWriter(path, "gemma3")
     writer.add_context_length(4096)
@@ -103,6 +103,8 @@ def build(path: Path) -> Path:
     writer.add_layer_norm_rms_eps(1e-6)
     writer.add_rope_freq_base(1_000_000.0)
     writer.add_sliding_window(512)
+    if chat_template is not None:
+        writer.add_chat_template(chat_template)
     words = vocabulary()
     kinds = [TokenType.CONTROL] * 3 + [TokenType.UNKNOWN] + [TokenType.BYTE] * 256
     writer.add_tokenizer_model("llama")

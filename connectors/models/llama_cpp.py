@@ -4,9 +4,10 @@ The model is loaded by the first `complete` and shared by every `LlamaCpp` of eq
 the process; the object itself holds settings only, so it pickles.
 """
 
+import json
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
@@ -15,8 +16,19 @@ from threading import Event, Lock
 from typing import Any, Final
 
 from radarstream.connectors.models.batching import Outcome, in_order, places, split
-from radarstream.connectors.models.gguf_weights import embedded_gguf, weights_name
-from radarstream.connectors.models.rendering import completion_text, ever_shorter, rendering_name
+from radarstream.connectors.models.gguf_weights import (
+    embedded_gguf,
+    has_chat_template,
+    weights_name,
+)
+from radarstream.connectors.models.openai_http.replies import read_completion
+from radarstream.connectors.models.rendering import (
+    RENDERING_VERSION,
+    chat_messages,
+    completion_text,
+    ever_shorter,
+    rendering_name,
+)
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt
 
@@ -26,6 +38,7 @@ _LOADING: Final = Lock()
 _CALL_SIZE: Final = 64  # prompts handed over at once: one that does not fit stops them all
 API_KEY: Final = token_hex(16)  # of the loopback port that the library opens
 _NEARLY_ALL: Final = 0.9  # of a prompt
+_GREEDY: Final = {"samplers": ["top_k"], "top_k": 1, "temperature": 0.0, "seed": 0}
 _Arrival = tuple[Prompt, Completion | ModelError]
 
 
@@ -33,10 +46,12 @@ _Arrival = tuple[Prompt, Completion | ModelError]
 class LlamaCpp:
     """A GGUF model run by llama.cpp, greedy.
 
-    `model_path` is a GGUF file, by default the embedded weights; `slots` prompts are decoded at
-    once, each with `context_tokens` of context; `threads` defaults to the physical cores this
-    process may use; `passage_characters` are shown of each of several passages, by default those
-    of the task. Raises ModelError from `complete` when loading or a call fails.
+    `model_path` is a GGUF file, by default the embedded weights. Prompts become chat messages where
+    the weights have a chat template, few-shot completions otherwise; `chat` decides instead of the
+    template, unless it is None. `slots` prompts are decoded at once, each with `context_tokens` of
+    context; `threads` defaults to the physical cores this process may use; `passage_characters` are
+    shown of each of several passages, by default those of the task. Raises ModelError from
+    `complete` when loading or a call fails.
 
     Slots that are `pooled` share the context of all, so that one prompt may take it all, and a
     prompt goes back to the slot that holds nearly all of it, else to the one unused for longest.
@@ -54,6 +69,7 @@ class LlamaCpp:
     share_prefixes: bool = True
     passage_characters: int | None = None
     pooled: bool = False
+    chat: bool | None = None
 
     @property
     def model_id(self) -> str:
@@ -62,8 +78,14 @@ class LlamaCpp:
         `slots` belongs to it: which prompts are decoded together changes the last bits of the
         logits.
         """
-        how = f"greedy/slots={self.slots}/{rendering_name(self.passage_characters)}"
+        chat, completion = f"chat-{RENDERING_VERSION}", rendering_name(self.passage_characters)
+        how = f"greedy/slots={self.slots}/{chat if self.chats else completion}"
         return f"llama.cpp/{weights_name(self.model_path)}/{how}"
+
+    @property
+    def chats(self) -> bool:
+        """Whether prompts become chat messages. Raises ModelError when the file cannot be read."""
+        return has_chat_template(self.model_path) if self.chat is None else self.chat
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order; equal prompts are computed once."""
@@ -80,6 +102,9 @@ class LlamaCpp:
             return
         self.server()
         where = places(prompts)
+        if self.chats:
+            yield from self._chat_each(where)
+            return
         # Sorted by text, prompts that share a prefix follow each other.
         ordered = sorted(where, key=lambda prompt: (prompt.max_tokens, self.text(prompt)))
         arrived: SimpleQueue[_Arrival | None] = SimpleQueue()
@@ -95,6 +120,32 @@ class LlamaCpp:
         finally:
             abandoned.set()
             pool.shutdown()
+
+    def _chat_each(self, where: dict[Prompt, list[int]]) -> Iterator[Outcome]:
+        """Yield outcomes as `complete_each` does, of as many conversations at once as slots."""
+        pool = ThreadPoolExecutor(self.slots, "llama.cpp")
+        asked = {pool.submit(self._chat, prompt): indices for prompt, indices in where.items()}
+        try:
+            for future in as_completed(asked):
+                failure = future.exception()
+                if failure is not None and not isinstance(failure, ModelError):
+                    raise failure
+                yield from ((index, failure or future.result()) for index in asked[future])
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _chat(self, prompt: Prompt) -> Completion:
+        """Ask in a conversation, halving the passages until it fits the context."""
+        for shorter in ever_shorter(prompt):
+            request = {"messages": chat_messages(shorter), "max_tokens": prompt.max_tokens}
+            response = self._answered("handle_chat_completions", request | _GREEDY)
+            match response:
+                case {"error": {"type": "exceed_context_size_error"}}:
+                    continue
+                case {"error": {"message": str(message)}}:
+                    raise ModelError(f"llama.cpp failed: {message}")
+            return read_completion(json.dumps(response).encode(), shorter)
+        raise ModelError(f"prompt does not fit {self.context_tokens} tokens of context")
 
     def _ask_all(
         self, pending: list[Prompt], report: Callable[[_Arrival], None], stop: Callable[[], bool]
@@ -148,9 +199,14 @@ class LlamaCpp:
 
     def asked(self, request: dict[str, Any], *receive: Callable[[Any], bool]) -> Any:
         """Return what llama.cpp answers to a request. Raises ModelError."""
+        return self._answered("handle_completions", request, *receive)
+
+    def _answered(
+        self, method: str, request: dict[str, Any], *receive: Callable[[Any], bool]
+    ) -> Any:
         server = self.server()
         try:
-            return server.handle_completions(request, *receive)
+            return getattr(server, method)(request, *receive)
         except RuntimeError as error:
             raise ModelError(f"llama.cpp refused a request: {error}") from error
 
@@ -164,11 +220,8 @@ class LlamaCpp:
             "prompt": prompt,
             "n_predict": max_tokens,
             "stop": ["\n"],
-            "samplers": ["top_k"],
-            "top_k": 1,
-            "temperature": 0.0,
-            "seed": 0,
             "cache_prompt": self.share_prefixes,
+            **_GREEDY,
         }
 
     def server(self) -> Any:

@@ -33,7 +33,12 @@ from radarstream.pipelines.evaluation.attacks import conditions as attack_condit
 from radarstream.pipelines.evaluation.attacks.protocol import TOP, Condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History, load_dataset
 from radarstream.pipelines.evaluation.defences import contenders as contending
-from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
+from radarstream.pipelines.evaluation.defences.defences import (
+    Defences,
+    as_stored,
+    evidence_of,
+    rows_of,
+)
 from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
@@ -189,7 +194,8 @@ def evaluate(
         rows, evidence = rows_of(study), evidence_of(study)
         headline = write_defences_page(out, study.record, rows, evidence, board, frame)
     if as_json:
-        print_json({"record": study.record, "results": board, "headline": headline})
+        results = as_stored(study.record, board)
+        print_json({"record": study.record, "results": results, "headline": headline})
     else:
         keys: tuple[str, ...] = SHOWN
         if breaking_point:

@@ -28,6 +28,7 @@ from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import (
     AttributionPlugin,
     AttributionRequest,
+    as_stored,
     write_results,
 )
 from radarstream.pipelines.evaluation.attribution.tables import tables_of
@@ -112,7 +113,7 @@ def evaluate_attribution(
             if table is not None:
                 write_table(score_table(events, rows.values()), table)
     if as_json:
-        print_json({"record": study.record, "results": results})
+        print_json({"record": study.record, "results": as_stored(study.record, results)})
     else:
         tables = tables_of(results, study.record.names)
         print_tables(shown for shown in tables if shown.key in SHOWN)

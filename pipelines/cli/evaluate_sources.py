@@ -6,6 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
+from radarstream.connectors.models.tiers import limits, model_facts
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
@@ -95,10 +96,15 @@ def write_report(out: Path, record: SourcesRecord, store: RowStore) -> tuple[Res
     provenance = [
         ("revision", record.revision),
         ("seed", record.campaign.seed),
-        *record.models.items(),
+        *model_facts(record.models),
     ]
     page = write_sources_study(
-        out, results.attacks, tables_of(results), command=record.command, provenance=provenance
+        out,
+        results.attacks,
+        tables_of(results),
+        command=record.command,
+        provenance=provenance,
+        notes=limits(record.models),
     )
     return results, page
 

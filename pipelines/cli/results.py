@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from radarstream.connectors.files.jsonl_sink import FILES
+from radarstream.connectors.models.tiers import model_card
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.build import shared_guard
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
@@ -96,7 +97,9 @@ class Results:
         scores: dict[str, dict[str, Any]] = {}
         for (group, side), found in self.scores().items():
             scores.setdefault(group, dict.fromkeys(self.sides))[side] = _plain_rates(found)
-        return {"run": asdict(self.run), "dead_letters": self.dead_reasons, "scores": scores}
+        card = model_card(self.run.models)
+        run = {"language_model": card, "run": asdict(self.run)}
+        return run | {"dead_letters": self.dead_reasons, "scores": scores}
 
 
 def _plain_rates(scores: Scores) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from radarstream.connectors.models.bundled import licences
+from radarstream.connectors.models.tiers import limits, model_facts, tier_of
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.results import AttributorSummary, Results, correct
 from radarstream.pipelines.evaluation.attribution.rows import (
@@ -76,17 +76,17 @@ def write_study_page(
             ("documents each", record.k),
             ("attributors", len(record.attributors)),
             ("scenarios", len(record.scenarios)),
+            ("language model", tier_of(record.models.get("generator", ""))),
         ),
-        notes=tuple(filter(None, [record.overlap, *record.notes])),
+        notes=tuple(filter(None, [record.overlap, *limits(record.models), *record.notes])),
         provenance=[
             ("digest of the data", record.dataset_digest),
             ("revision", record.revision),
             ("seed", record.seed),
             ("seconds", f"{record.seconds:.0f}"),
-            *record.models.items(),
+            *model_facts(record.models),
             *record.versions.items(),
             *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
-            *(("licence of weights", told) for told in licences(record.models.values())),
         ],
         command=record.command,
         settings=record.settings,

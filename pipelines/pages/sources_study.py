@@ -25,6 +25,7 @@ def write_sources_study(
     *,
     command: str,
     provenance: Sequence[tuple[str, object]],
+    notes: Sequence[str] = (),
 ) -> Path:
     """Write the page of a study into its directory and return its path."""
     first: dict[tuple[str, str], AttackResult] = {}  # by the exact oracle, which comes first
@@ -40,6 +41,7 @@ def write_sources_study(
         words=LEDGER,
         heads=[("worlds", len({one.world for one in exact}))],
         provenance=provenance,
+        notes=notes,
         command=command,
     )
     measured = [one for one in exact if any(rate.trials for rate in one.attacked)]

@@ -35,6 +35,11 @@ class LlamaCpp(Section):
         default=None, ge=1, description="number of threads; none = one per physical core"
     )
     passage_characters: PassageCharacters = None
+    chat: bool | None = Field(
+        default=None,
+        description="prompts are chat messages, for instruction-tuned weights; none = where the"
+        " weights have a chat template",
+    )
 
 
 class TransformersGenerator(Section):

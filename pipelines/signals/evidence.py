@@ -9,8 +9,12 @@ from numpy.typing import NDArray
 from radarstream.pipelines.signals.parsing import parse_answer
 from radarstream.pipelines.signals.ports import Generator, RelationScorer
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.pipelines.signals.responses import all_answered, checked, completion_texts
-from radarstream.schemas.arrays import relation_rows
+from radarstream.pipelines.signals.responses import (
+    all_answered,
+    completion_texts,
+    relation_outcomes,
+    together,
+)
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray, Relations
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
@@ -74,19 +78,22 @@ def relate_answers(
 
     Equal answers are scored once and expanded: with u distinct answers among n, u * u pairs are
     asked for instead of n * (n - 1), and the matrices are the same. Raises ModelError when the
-    scorer fails or does not return probabilities.
+    scorer fails or does not return probabilities, PartialModelError, one outcome per item, when
+    single pairs failed.
     """
     texts = [[a.text for a in answers if not a.abstained] for _, answers in batches]
     distinct = [list(dict.fromkeys(answers)) for answers in texts]
     pairs = [pair for question, answers in batches for pair in answer_pairs(question, answers)]
-    rows = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
-    probabilities = checked(relation_rows, rows, len(pairs))
-    relations, start = [], 0
+    outcomes = iter(relation_outcomes(scorer, pairs))
+    relations: list[Relations | ModelError] = []
     for answers, unique in zip(texts, distinct, strict=True):
         size = len(unique)
-        table = probabilities[start : start + size * size].reshape(size, size, 3)
-        start += size * size
+        rows = together(list(islice(outcomes, size * size)))
+        if isinstance(rows, ModelError):
+            relations.append(rows)
+            continue
+        table = np.array(rows).reshape(size, size, 3)
         index = np.array([unique.index(text) for text in answers], dtype=np.intp)
         full = table[np.ix_(index, index)] if size else np.zeros((0, 0, 3))
         relations.append(Relations(full[:, :, 0].copy(), full[:, :, 2].copy()))
-    return relations
+    return all_answered(relations)

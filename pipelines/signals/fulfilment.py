@@ -23,14 +23,20 @@ from radarstream.defenses.protocol import (
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.responses import checked, completion_texts, isolating
+from radarstream.pipelines.signals.responses import (
+    checked,
+    completion_texts,
+    isolating,
+    relation_outcomes,
+    together,
+)
 from radarstream.pipelines.signals.token_probabilities import (
     check_needs,
     log_probs_all,
     next_tokens_all,
     prompts_of,
 )
-from radarstream.schemas.arrays import embedding_rows, norm_values, relation_rows
+from radarstream.schemas.arrays import embedding_rows, norm_values
 from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
@@ -138,8 +144,9 @@ def _relate_all(models: Models, requests: Sequence[Relate]) -> list[Any]:
         for request in requests
         for premise, hypothesis in zip(request.premises, request.hypotheses, strict=True)
     ]
-    rows = checked(relation_rows, models.relations.probabilities(pairs), len(pairs))
-    return _split(rows, [len(request.premises) for request in requests])
+    outcomes = iter(relation_outcomes(models.relations, pairs))
+    parts = [together(list(islice(outcomes, len(request.premises)))) for request in requests]
+    return [p if isinstance(p, ModelError) else np.array(p).reshape(-1, 3) for p in parts]
 
 
 def _embed_all(models: Models, requests: Sequence[Embed]) -> list[Any]:

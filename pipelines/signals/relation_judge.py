@@ -29,14 +29,16 @@ import numpy as np
 from radarstream.connectors.models.answer_agreement import AnswerAgreement, certain_relation
 from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.prompts import build_prompt, plain
-from radarstream.pipelines.signals.responses import completion_texts, or_raise
+from radarstream.pipelines.signals.responses import all_answered, completion_texts
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL, RELATION
 
 # How a pair was decided: by certain rules, by a label of the model, by a reply that is none, by
-# rules because of an answer that speaks to the model.
-HOW: Final = ("certain", "judged", "malformed", "steering")
+# rules because of an answer that speaks to the model, or not at all because a call failed.
+HOW: Final = ("certain", "judged", "malformed", "steering", "failed")
+Replies = dict[AnswerPair, str | ModelError | None]  # a label, None for another reply
 _SURE: Final = 0.98  # the probability of the class that was named
 _CLASSES: Final = (ENTAILMENT, NEUTRAL, CONTRADICTION)
 _LABEL: Final = re.compile(rf"[\s\"'*.]*\[?({'|'.join(_CLASSES)})\]?[\s\"'*.]*", re.IGNORECASE)
@@ -92,27 +94,36 @@ class JudgedRelations:
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction.
 
         A reply that is no label is neutral, and is not asked for again: a model that is asked the
-        same gives the same reply. Raises ModelError when a prompt is not answered.
+        same gives the same reply. Raises PartialModelError when prompts are not answered, whose
+        outcomes are the pairs'.
         """
         shown = once_spelled([tidy(pair) for pair in pairs])
-        decided = {pair: certain_relation(pair) for pair in shown}
-        how = {pair: "certain" for pair, relation in decided.items() if relation is not None}
-        unsure = [pair for pair, relation in decided.items() if relation is None]
-        fit = [pair for pair in unsure if is_fit(pair.premise) and is_fit(pair.hypothesis)]
-        replies = self._replies(fit)
-        for pair in fit:
-            unable = all(replies[asked] is None for asked in asked_about(pair))
-            if unable or not any(is_steering(answer, replies) for answer in answers_of(pair)):
-                decided[pair] = replies[pair] or NEUTRAL
-                how[pair] = "judged" if replies[pair] else "malformed"
-        rows = {pair: row_of(relation) for pair, relation in decided.items() if relation}
-        ruled = [pair for pair in decided if pair not in rows]
+        decided: dict[AnswerPair, str | ModelError | None] = {}
+        how: Counter[str] = Counter()
+        unsure = []
+        for pair in dict.fromkeys(shown):
+            decided[pair] = certain_relation(pair)
+            if decided[pair] is not None:
+                how["certain"] += 1
+            elif is_fit(pair.premise) and is_fit(pair.hypothesis):
+                unsure.append(pair)
+        replies = self._replies(unsure)
+        for pair in unsure:
+            decided[pair], reason = verdict_of(pair, replies)
+            how[reason] += 1
+        ruled = [pair for pair, relation in decided.items() if relation is None]
+        rows: dict[AnswerPair, FloatArray | ModelError] = {
+            pair: relation if isinstance(relation, ModelError) else row_of(relation)
+            for pair, relation in decided.items()
+            if relation is not None
+        }
         rows |= dict(zip(ruled, unsupported(self._rules.probabilities(ruled)), strict=True))
-        self.judgements.update(how.get(pair, "steering") for pair in decided)
-        return np.array([rows[pair] for pair in shown]).reshape(-1, 3)
+        how["steering"] = len(ruled)
+        self.judgements.update(how)
+        return np.array(all_answered([rows[pair] for pair in shown])).reshape(-1, 3)
 
-    def _replies(self, pairs: Sequence[AnswerPair]) -> dict[AnswerPair, str | None]:
-        """The label of each pair and of the controls of its answers; None for no label.
+    def _replies(self, pairs: Sequence[AnswerPair]) -> Replies:
+        """What the model says of each pair and of the controls of its answers.
 
         The prompts of a question follow each other: they share the part of a deadline.
         """
@@ -122,8 +133,23 @@ class JudgedRelations:
         asked = [pair for found in by_question.values() for pair in found]
         texts = completion_texts(self._generator, [prompt_of(pair) for pair in asked])
         return {
-            pair: parse_relation(or_raise(text)) for pair, text in zip(asked, texts, strict=True)
+            pair: text if isinstance(text, ModelError) else parse_relation(text)
+            for pair, text in zip(asked, texts, strict=True)
         }
+
+
+def verdict_of(pair: AnswerPair, replies: Replies) -> tuple[str | ModelError | None, str]:
+    """The relation of a pair and how it was decided, of `HOW`, or "failed" for a ModelError.
+
+    None where an answer of the pair failed a control. A model without any label finds all neutral.
+    """
+    told = [replies[asked] for asked in asked_about(pair)]
+    for reply in told:
+        if isinstance(reply, ModelError):
+            return reply, "failed"
+    if any(told) and any(is_steering(answer, replies) for answer in answers_of(pair)):
+        return None, "steering"
+    return (replies[pair], "judged") if replies[pair] else (NEUTRAL, "malformed")
 
 
 def tidy(pair: AnswerPair) -> AnswerPair:
@@ -173,7 +199,7 @@ def asked_about(pair: AnswerPair) -> Iterator[AnswerPair]:
         yield from controls(answer)
 
 
-def is_steering(answer: AnswerPair, replies: dict[AnswerPair, str | None]) -> bool:
+def is_steering(answer: AnswerPair, replies: Replies) -> bool:
     """Whether an answer beside itself failed a control."""
     itself, *others = (replies[control] for control in controls(answer))
     return itself != ENTAILMENT or ENTAILMENT in others

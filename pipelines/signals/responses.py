@@ -5,10 +5,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from radarstream.pipelines.signals.ports import Generator
+from radarstream.pipelines.signals.ports import Generator, RelationScorer
+from radarstream.schemas.arrays import relation_rows
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Completion, Prompt
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 
 InT = TypeVar("InT")
 OutT = TypeVar("OutT")
@@ -27,6 +28,35 @@ def completion_texts(generator: Generator, prompts: Sequence[Prompt]) -> list[st
     if len(completions) != len(prompts):
         raise ModelError(f"expected {len(prompts)} completions, got {len(completions)}")
     return [c if isinstance(c, ModelError) else c.text for c in completions]
+
+
+def relation_outcomes(
+    scorer: RelationScorer, pairs: Sequence[AnswerPair]
+) -> list[FloatArray | ModelError]:
+    """The (3,) row of each pair; one that failed on its own is its ModelError.
+
+    Raises ModelError when the call failed as a whole or does not return probabilities.
+    """
+    try:
+        rows = scorer.probabilities(pairs) if pairs else np.zeros((0, 3))
+    except PartialModelError as error:
+        found: list[FloatArray | ModelError] = list(error.outcomes)
+        good = [row for row in found if not isinstance(row, ModelError)]
+        checked(relation_rows, np.array(good).reshape(-1, 3), len(good))
+        if len(found) != len(pairs):
+            raise ModelError(f"expected {len(pairs)} relations, got {len(found)}") from error
+        return found
+    return list(checked(relation_rows, rows, len(pairs)))
+
+
+def together(outcomes: Sequence[OutT | ModelError]) -> list[OutT] | ModelError:
+    """The outcomes of one item; the first failure among them stands for it."""
+    answered: list[OutT] = []
+    for outcome in outcomes:
+        if isinstance(outcome, ModelError):
+            return outcome
+        answered.append(outcome)
+    return answered
 
 
 def isolating(

@@ -5,10 +5,8 @@ import json
 import random
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from ipaddress import ip_address
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
-from urllib.parse import urlsplit
 
 from radarstream.connectors.models.openai_http.failures import (
     Kind,
@@ -16,7 +14,7 @@ from radarstream.connectors.models.openai_http.failures import (
     ServiceError,
     failure_of_status,
 )
-from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.openai_http.options import OpenAiOptions, is_loopback
 from radarstream.connectors.models.openai_http.replies import error_codes
 from radarstream.connectors.retry_after import retry_after_s
 
@@ -159,19 +157,6 @@ class Endpoint:
         if failure.retry_after_s is not None:
             return failure.retry_after_s + min(pause, self._options.first_pause_s)
         return pause
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address is on this machine.
-
-    >>> is_loopback("http://localhost:11434/v1"), is_loopback("http://10.0.0.2:8000/v1")
-    (True, False)
-    """
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 async def _read(reply: "httpx.Response") -> bytes:

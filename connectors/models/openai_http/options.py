@@ -1,5 +1,6 @@
 """How to reach an OpenAI-compatible service, how patient to be and what it costs."""
 
+from ipaddress import ip_address
 from typing import Annotated, ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
@@ -127,3 +128,16 @@ class OpenAiTokenOptions(OpenAiOptions):
         Literal["echo", "prompt_logprobs"],
         Field(description="how log-probabilities are asked for; `prompt_logprobs` at vLLM"),
     ] = "echo"
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is on this machine.
+
+    >>> is_loopback("http://localhost:11434/v1"), is_loopback("http://10.0.0.2:8000/v1")
+    (True, False)
+    """
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -7,7 +7,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.thresholds import Thresholded
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
@@ -37,7 +39,7 @@ from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Stud
 from radarstream.pipelines.evaluation.study.plugin import ERROR_CHARACTERS, Batch, Request, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
-from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.table import Table, escaped
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
@@ -261,10 +263,16 @@ def scored(record: AttributionRecord, store: RowStore) -> Results:
     return results_of(events, rows, record.names, record.scenarios)
 
 
+def as_stored(record: AttributionRecord, results: Results) -> dict[str, Any]:
+    """The results as they are stored and printed."""
+    return {"language_model": model_card(record.models), **asdict(results)}
+
+
 def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Results:
     """Score what a directory holds; write the results and the tables."""
     results = scored(record, store)
-    write_json(out / RESULTS, asdict(results))
-    text = as_markdown(results, record.names, record.asked_in_words)
-    (out / TABLES).write_text(text, encoding="utf-8")
+    write_json(out / RESULTS, as_stored(record, results))
+    tables = as_markdown(results, record.names, record.asked_in_words)
+    told = escaped(model_sentence(record.models))
+    (out / TABLES).write_text(f"{tables}\n{told}\n", encoding="utf-8")
     return results

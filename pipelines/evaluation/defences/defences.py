@@ -7,6 +7,7 @@ from typing import Any
 import polars as pl
 from sqlalchemy import Engine
 
+from radarstream.connectors.models.tiers import model_card
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
@@ -108,7 +109,7 @@ class Defences:
         evidence = evidence_of(study)
         frame = study_frame(rows_of(study), study.record, evidence, judgements)
         board = score_cells(frame, study.record, evidence=evidence)
-        write_json(study.out / RESULTS, asdict(board))
+        write_json(study.out / RESULTS, as_stored(study.record, board))
         return board, frame
 
     def judged(self, study: DefenceStudy, judge: Generator) -> None:
@@ -121,6 +122,11 @@ class Defences:
         notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
         study.update(notes=(*notes, JUDGED_BY + judge.model_id))
         study.write_record()
+
+
+def as_stored(record: DefencesRecord, board: Scoreboard) -> dict[str, Any]:
+    """The results as they are stored and printed."""
+    return {"language_model": model_card(record.models), **asdict(board)}
 
 
 def rows_of(study: DefenceStudy) -> list[Row]:

@@ -17,6 +17,7 @@ from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.build import build_relations
 from radarstream.pipelines.signals.ports import Models, RelationScorer
+from radarstream.pipelines.signals.responses import all_answered
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import Evidence, FloatArray, Relations
 
@@ -63,7 +64,7 @@ def perturbed_relations(scorer: RelationScorer, perturbation: Perturbation) -> R
     """
 
     def perturb(call: Call) -> FloatArray:
-        rows = np.array(call.ask(), dtype=np.float64)
+        rows = np.array(all_answered(list(call.ask())), dtype=np.float64)
         for row, pair in zip(rows, call.requests, strict=True):
             first, second = sorted((pair.premise, pair.hypothesis))
             drawn = perturbation.draw(pair.question, first, second)

@@ -9,6 +9,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Stage
 from radarstream.pipelines.evaluation.sources.plays import (
@@ -33,7 +34,7 @@ from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
-from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.table import Table, escaped
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.sources import LedgerRules
@@ -221,14 +222,17 @@ def scored(record: SourcesRecord, store: RowStore) -> Results:
 
 def as_stored(record: SourcesRecord, results: Results) -> dict[str, Any]:
     """The results as they are stored and printed."""
-    return {"record": asdict(record), "results": asdict(results)}
+    card = model_card(record.models)
+    return {"language_model": card, "record": asdict(record), "results": asdict(results)}
 
 
 def write_results(out: Path, record: SourcesRecord, store: RowStore) -> Results:
     """Score what a directory holds; write the results, and the tables under the last command."""
     results = scored(record, store)
     write_json(out / RESULTS, as_stored(record, results))
-    (out / TABLES).write_text(as_markdown(results, record.command), encoding="utf-8")
+    tables = as_markdown(results, record.command)
+    told = escaped(model_sentence(record.models))
+    (out / TABLES).write_text(f"{tables}\n{told}\n", encoding="utf-8")
     return results
 
 

@@ -4,7 +4,7 @@ import re
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from radarstream.connectors.models.bundled import licences
+from radarstream.connectors.models.tiers import model_facts, model_sentence
 from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
@@ -61,6 +61,7 @@ def markdown_tables(record: DefencesRecord, scoreboard: Scoreboard, found: Headl
     parts = [
         f"# {plain(record.dataset)}: defences under attack",
         " ".join(map(plain, (found.verdict, *found.sentences))),
+        plain(model_sentence(record.models)),
         *(markdown(_visible(table)).strip() for table in tables_of(scoreboard)),
         markdown(data_table(record)).strip(),
         "### Definitions",
@@ -106,8 +107,7 @@ def provenance(record: DefencesRecord) -> list[tuple[str, object]]:
     """Which code, models and seed, and for how long."""
     return [
         ("revision", record.revision),
-        *record.models.items(),
-        *(("licence of weights", told) for told in licences(record.models.values())),
+        *model_facts(record.models),
         ("seed", record.seed),
         ("attacks on the", record.surface),
         ("seconds", f"{record.seconds:.0f}"),

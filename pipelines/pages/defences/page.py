@@ -8,6 +8,7 @@ from typing import Final
 import polars as pl
 from markupsafe import Markup, escape
 
+from radarstream.connectors.models.tiers import limits, tier_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.breaking_tables import KEY as BREAKING_POINT
 from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
@@ -133,8 +134,9 @@ def _page(
             ("documents each", record.k),
             ("contenders", len(record.contenders)),
             ("conditions", len(record.conditions)),
+            ("language model", tier_of(record.models.get("generator", ""))),
         ),
-        notes=record.notes,
+        notes=(*limits(record.models), *record.notes),
         provenance=[*provenance(record), *record.versions.items(), *record.prompts.items()],
         command=record.command,
         settings=record.settings,

@@ -5,7 +5,7 @@ from itertools import chain
 
 from markupsafe import Markup
 
-from radarstream.connectors.models.bundled import licences
+from radarstream.connectors.models.tiers import limits, model_facts, tier_of
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.run_record import RunRecord
@@ -106,11 +106,12 @@ def render_report(
         links=LINKS,
         words=GLOSSARY | {name: BASELINES[name] for name in BASELINES if name in beside},
         heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
-        + [("defence", name) for name in sorted({event.defense for event in answers})],
+        + [("defence", name) for name in sorted({event.defense for event in answers})]
+        + [("language model", tier_of(run.models.get("generator", "")))],
+        notes=limits(run.models),
         provenance=[
             ("revision", run.revision),
-            *run.models.items(),
-            *(("licence of weights", licence) for licence in licences(run.models.values())),
+            *model_facts(run.models),
         ],
         settings=run.settings,
     )

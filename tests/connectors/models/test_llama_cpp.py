@@ -51,7 +51,7 @@ class FakeServer:
 
 @pytest.fixture
 def model(request: pytest.FixtureRequest) -> Iterator[LlamaCpp]:
-    settings = LlamaCpp(Path("/nowhere.gguf"), slots=3)
+    settings = LlamaCpp(Path("/nowhere.gguf"), slots=3, chat=False)
     llama_cpp._SERVERS[settings] = FakeServer(getattr(request, "param", COUNTED))
     yield settings
     del llama_cpp._SERVERS[settings]

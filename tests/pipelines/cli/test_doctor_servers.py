@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from radarstream.connectors.models.openai_http.endpoint import is_loopback
+from radarstream.connectors.models.openai_http.options import is_loopback
 from radarstream.pipelines.cli import doctor_servers
 from radarstream.pipelines.cli.doctor_models import models
 from radarstream.pipelines.cli.doctor_servers import local_servers

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from functools import partial
 from unicodedata import normalize
 
 import numpy as np
@@ -12,7 +13,12 @@ from hypothesis import strategies as st
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
+from radarstream.connectors.models.wrapping import Call, Wrapped
+from radarstream.defenses.protocol import Relate
+from radarstream.pipelines.signals.evidence import relate_answers
+from radarstream.pipelines.signals.fulfilment import fulfil
+from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import plain
 from radarstream.pipelines.signals.relation_judge import (
     HOW,
@@ -25,7 +31,9 @@ from radarstream.pipelines.signals.relation_judge import (
     prompt_of,
     prompts_for,
 )
-from radarstream.schemas.errors import ModelError, ModelOutageError
+from radarstream.pipelines.signals.responses import isolating
+from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
+from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import AnswerPair, Completion
 from tests.connectors.models.fault_server import FaultServer, says, serving, status
 
@@ -260,7 +268,7 @@ def test_a_reply_that_is_no_label_is_neutral_and_counted() -> None:
     told = ("Oslo", "Bergen"), ("Oslo", "Rome"), ("Oslo", "oslo"), ("Oslo", "[NEUTRAL] Rome")
     rows = judge.probabilities([pair_of(*pair) for pair in told])
     assert rows[:2].argmax(axis=1).tolist() == [1, 2]
-    assert dict(judge.judgements) == dict.fromkeys(HOW, 1)
+    assert dict(judge.judgements) == dict.fromkeys(HOW, 1) | {"failed": 0}
     judge.asking(Judge(knowing)).probabilities([pair_of("Oslo", "Bergen")])
     assert judge.judgements["judged"] == 2  # counted together
 
@@ -278,6 +286,33 @@ def test_a_model_that_fails_is_an_error_never_neutral() -> None:
 
     with pytest.raises(ModelError, match="gone"):
         relate(Broken(knowing), ("Holland", "Belgium"))
+
+
+def test_a_prompt_that_fails_costs_its_own_snapshot_and_is_not_asked_again() -> None:
+    class Partly(Judge):
+        def complete(self, prompts):
+            done = super().complete(prompts)
+            failed = ["Rome" in prompt.passages for prompt in prompts]
+            if any(failed):
+                outcomes = zip(failed, done, strict=True)
+                raise PartialModelError([ModelError("gone") if f else c for f, c in outcomes])
+            return done
+
+    judge = Partly(knowing)
+    scorer = JudgedRelations(judge, RULES)
+    answers = [[AtomicAnswer("Oslo"), AtomicAnswer(town)] for town in ("Bergen", "Rome")]
+    batches = [(QUESTION, answers[0]), ("Which town?", answers[1])]
+    related, failed = isolating(partial(relate_answers, scorer), batches)
+    assert isinstance(failed, ModelError) and not isinstance(related, ModelError)
+    assert related.contradiction[0, 1] > 0.9
+    assert judge.calls == 1
+    # A defence that asks gets the same.
+    asked = [Relate(question, ("Oslo",), (a[1].text,)) for question, a in batches]
+    models = Models(judge, Wrapped(scorer, Call.ask), ScriptedEmbedder())
+    rows, error = fulfil(dict(enumerate(asked)), models).values()
+    assert rows.argmax() == 2 and isinstance(error, ModelError)
+    assert judge.calls == 2
+    assert scorer.judgements["failed"] == 3
 
 
 def test_the_prompts_of_a_pair_are_known_before_they_are_asked() -> None:
@@ -348,5 +383,6 @@ def test_an_outage_of_the_service_is_an_error(
     service: OpenAiGenerator, server: FaultServer
 ) -> None:
     server.always = status(503)
-    with pytest.raises(ModelOutageError):
+    with pytest.raises(PartialModelError) as raised:
         relate(service, ("Holland", "Belgium"))
+    assert isinstance(raised.value.outcomes[0], ModelOutageError)

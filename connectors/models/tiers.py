@@ -1,0 +1,81 @@
+"""What kind of language model answered: told by its id, so that old results tell it too."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Final
+
+from radarstream.connectors.models.bundled import GEMMA, licences
+from radarstream.connectors.models.openai_http.options import is_loopback
+
+
+class Tier(StrEnum):
+    """Kinds of language models, by what can be expected of their answers."""
+
+    EMBEDDED = "embedded"
+    LOCAL = "local"
+    API = "api"
+    SCRIPTED = "scripted"
+    UNKNOWN = "unknown"
+
+
+WORDS: Final[dict[Tier, str]] = {
+    Tier.EMBEDDED: "embedded: 270 million parameters, installed with the package",
+    Tier.LOCAL: "local: own weights, or a server on this machine",
+    Tier.API: "api: a service on the network",
+    Tier.SCRIPTED: "scripted: rules in place of a model",
+    Tier.UNKNOWN: "unknown",
+}
+LIMITED: Final = (
+    "The embedded language model limits these answers: it has 270 million parameters, reads one "
+    "page well and several badly. “Use a better model” in README.md says how to take another."
+)
+
+
+def tier_of(model_id: str) -> Tier:
+    """The kind of the language model with this id.
+
+    >>> tier_of("openai/127.0.0.1:11434/qwen3:8b/0a1b2c3d/chat-r8").value, tier_of("mine").value
+    ('local', 'unknown')
+    """
+    backend, _, rest = model_id.partition("/")
+    match backend:
+        case "llama.cpp":
+            return Tier.EMBEDDED if f"@{GEMMA.fingerprint}" in rest else Tier.LOCAL
+        case "transformers":
+            return Tier.LOCAL
+        case "openai":
+            return Tier.LOCAL if is_loopback(f"http://{rest.partition('/')[0]}") else Tier.API
+        case "scripted":
+            return Tier.SCRIPTED
+    return Tier.UNKNOWN
+
+
+def model_facts(models: Mapping[str, str]) -> list[tuple[str, str]]:
+    """What a report says of the models that it names by role: ids, kind, licences of weights."""
+    told = [
+        *models.items(),
+        ("kind of language model", WORDS[tier_of(models.get("generator", ""))]),
+    ]
+    return told + [("licence of weights", licence) for licence in licences(models.values())]
+
+
+def limits(models: Mapping[str, str]) -> tuple[str, ...]:
+    """What a report says where its language model is the limit of its answers."""
+    return (LIMITED,) if tier_of(models.get("generator", "")) is Tier.EMBEDDED else ()
+
+
+def model_sentence(models: Mapping[str, str]) -> str:
+    """The language model of a report in words: its id, its kind, and what it limits."""
+    model_id = models.get("generator", "")
+    said = f"Language model: {model_id or 'not named'} ({WORDS[tier_of(model_id)]})."
+    return " ".join([said, *limits(models)])
+
+
+def model_card(models: Mapping[str, str]) -> dict[str, str | None]:
+    """The language model of results as JSON: its id, its kind, and what it limits."""
+    model_id = models.get("generator", "")
+    return {
+        "id": model_id,
+        "tier": tier_of(model_id).value,
+        "limits": next(iter(limits(models)), None),
+    }
