@@ -32,7 +32,8 @@ MESSAGE_CHARACTERS = 4_000
 
 Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
 AskedHalf = Annotated[
-    Half, Option(help="Ask the questions of one half only; claims need the test half.")
+    Half,
+    Option(metavar="<str>", help="Questions to ask: the development half, the test half, or all."),
 ]
 Limit = Annotated[int | None, Option(min=1, help="Only the first N questions and their documents.")]
 Out = Annotated[Path, Option(help="Directory for results and answers of models.")]

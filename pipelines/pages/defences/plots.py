@@ -183,11 +183,12 @@ def coverage_curves(
 
 
 def _curve(one: Selective) -> list[Spot]:
+    """Every second point, counted from the last."""
     return [
         Spot(point.coverage, Share(point.accuracy),
              words=f"{one.contender}: accuracy {point.accuracy:.0%} and attack success "
              f"{point.attack_success:.0%} at {point.coverage:.0%} coverage")
-        for point in one.curve
+        for point in one.curve[::-2][::-1]
     ]  # fmt: skip
 
 
