@@ -71,7 +71,8 @@ def replay(
     """Replay a search history and defend every answer.
 
     OUT receives answers.jsonl, attribution.jsonl, deadletter.jsonl, snapshots.jsonl (what was
-    ingested), state.sqlite (memory and response cache), run.json and report.html. Model answers
+    ingested), state.sqlite (memory and response cache), run.json and report.html, and with
+    --baselines their answers in baselines.jsonl. Model answers
     of earlier replays into the same directory are reused. Without --resume the memory starts empty.
     """
     if table is not None:
