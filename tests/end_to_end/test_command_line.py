@@ -159,6 +159,15 @@ def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Pa
     assert "majority" not in (out / "report.html").read_text()
 
 
+@pytest.mark.parametrize("name", ["unheard", "majority:memory=perhaps", "radar:source_prior=1"])
+def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered(
+    history: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    code, _ = refused(capsys, "replay", history, "--dry-run", "--baselines", name, "--out", "out")
+    assert code == 2
+    assert not Path("out", "answers.jsonl").exists()
+
+
 def test_json_is_all_that_standard_output_gets(history: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = run("replay", history, "--dry-run", "--json", "--attack", ATTACK, "--out", out)
