@@ -90,7 +90,9 @@ def evaluate(
     ] = "",
     breaking_point: Annotated[
         bool,
-        Option("--breaking-point", help="Attack with more and more documents, sites and steps."),
+        Option(
+            "--breaking-point", help="In place of positions: more and more documents, sites, steps."
+        ),
     ] = False,
     amounts: Annotated[
         str,

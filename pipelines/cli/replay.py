@@ -38,7 +38,7 @@ from radarstream.pipelines.evaluation.defences.baselines import (
     Answered,
     baseline_rows,
 )
-from radarstream.pipelines.evaluation.defences.contenders import parse_contenders
+from radarstream.pipelines.evaluation.defences.contenders import parse_contenders, servable
 from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
@@ -78,8 +78,9 @@ def replay(
     """Replay a search history and defend every answer.
 
     OUT receives answers.jsonl, attribution.jsonl, deadletter.jsonl, snapshots.jsonl (what was
-    ingested), state.sqlite (memory and response cache), run.json and report.html. Model answers
-    of earlier replays into the same directory are reused. Without --resume the memory starts empty.
+    ingested), state.sqlite (memory and response cache), run.json and report.html; --baselines adds
+    baselines.jsonl. Model answers of earlier replays into the same directory are reused. Without
+    --resume the memory starts empty.
     """
     if table is not None:
         check_table(table)
@@ -95,6 +96,11 @@ def replay(
         settings = settings.model_copy(update={"defense": certifying})
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
+        if contenders:  # those that cannot take part are refused before the first answer
+            models = shared_guard(settings).models
+            contenders, left_out = servable(contenders, models, insisted=baselines)
+            for reason in left_out:
+                note(f"note: {reason}")
         try:
             results = replayed(settings, tuple(files), Schedule.parse(attack), out, resume)
             if contenders:

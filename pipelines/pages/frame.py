@@ -18,6 +18,7 @@ from markupsafe import Markup
 
 from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import (
+    breakable,
     domain,
     excerpt,
     safe_link,
@@ -87,7 +88,7 @@ def _environment() -> Environment:
     )
     filters = (shorten, decimal, filled, domain, safe_link, excerpt, format_time, day, minute)
     environment.filters |= {one.__name__: one for one in filters}
-    environment.globals |= {"interval_bar": interval_bar, "looks": OUTCOMES}
+    environment.globals |= {"interval_bar": interval_bar, "looks": OUTCOMES, "breakable": breakable}
     return environment
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from radarstream.schemas.shown import DEFAULT_IGNORABLE
 
@@ -132,3 +132,8 @@ def without_secrets(value: Any) -> Any:
         value = _URL_PASSWORD.sub(rf"\1:{REDACTED}@", value)
         return _URL_PARAMETER.sub(rf"\1{REDACTED}", value)
     return value
+
+
+def breakable(name: str) -> Markup:
+    """A name that may be broken after its marks instead of anywhere."""
+    return Markup(re.sub(r"([_:,+=\[])", r"\1<wbr>", str(escape(visible(name)))))  # noqa: S704  (escaped)

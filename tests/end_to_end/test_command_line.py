@@ -151,11 +151,21 @@ def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Pa
                 if s["stage"] == "baselines")  # fmt: skip
     assert stage["model_calls"] == 0 < stage["requests"]
     page = (out / "report.html").read_text()
-    assert all(name in told.stdout and f">{name}</th>" in page for name in named)
+    assert all(name in told.stdout for name in named)
+    assert ">majority:<wbr>memory=<wbr>true</th>" in page
     run("report", out)
     assert (out / "report.html").read_text() == page
     run(*asked)
     assert "majority" not in (out / "report.html").read_text()
+
+
+@pytest.mark.parametrize("name", ["unheard", "majority:memory=perhaps", "radar:source_prior=1"])
+def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered(
+    history: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    code, _ = refused(capsys, "replay", history, "--dry-run", "--baselines", name, "--out", "out")
+    assert code == 2
+    assert not Path("out", "answers.jsonl").exists()
 
 
 def test_json_is_all_that_standard_output_gets(history: Path, tmp_path: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.attacks.protocol import RANDOM
-from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     BreakingPoint,
     Curve,
@@ -39,7 +38,7 @@ def breaking_tables(board: Scoreboard) -> Iterator[Table]:
             f"{_measured_where(board, found)}",
             "The last columns are breaking points: the smallest number at which attack success is "
             "above that share of answers; in brackets from the smallest at which its 95 % interval "
-            f"reaches above to the smallest at which all of it is above ({INTERVALS}).",
+            "reaches above to the smallest at which all of it is above.",
         )
         yield Table(f"{KEY}_{number}", title_of(found), "defence", heads, rows, notes)
 
@@ -48,33 +47,37 @@ def title_of(found: Escalated) -> str:
     """What grows, by which attack, and where it is planted."""
     where = "ranks drawn by lot" if found.place == RANDOM else "top ranks"
     documents = f" with {counted_noun(found.documents, 'document')} each" if found.documents else ""
-    when = f", {found.schedule}" if found.schedule else ""
+    when = f", schedule {found.schedule}" if found.schedule else ""
     return f"Breaking point, {found.effort}{documents}: {found.attack} at {where}{when}"
 
 
 def sentences(found: Escalated) -> list[str]:
-    """Where each contender breaks, in plain words.
-
-    What it breaks under is in more than half of the answers that are measured.
-    """
+    """Where attack success of each contender that has answers is above one half, in plain words."""
     return [_sentence(curve, found) for curve in found.curves if _answered(curve)]
 
 
 def _sentence(curve: Curve, found: Escalated) -> str:
     half = next(b for b in curve.breaking_points if b.level == HALF)
     tried = curve.points[-1].amount
-    noun = "step" if found.effort is Effort.STEPS else "page"
-    attacked = f"{'attacked ' if noun == 'step' else ''}{noun}"
     share = "the attacker's answer in more than half of the cases"
     if half.amount is None:
         most = max(p.attack_success.value or 0.0 for p in curve.points)
         return (
-            f"{curve.contender} does not give {share} with up to "
-            f"{counted_noun(tried, attacked)}; at most in {100 * most:.0f} %."
+            f"{curve.contender} does not give {share} with up to {_amount(tried, found)}; "
+            f"at most in {100 * most:.0f} %."
         )
     if half.amount == 0:
         return f"{curve.contender} gives {share} without an attack."
-    return f"{curve.contender} gives {share} from {counted_noun(half.amount, attacked)} on."
+    return f"{curve.contender} gives {share} from {_amount(half.amount, found)} on."
+
+
+def _amount(amount: int, found: Escalated) -> str:
+    """Such as `3 pages`, `3 pages of one site` or `3 attacked steps`."""
+    if found.effort is Effort.STEPS:
+        return counted_noun(amount, "attacked step")
+    return counted_noun(amount, "page") + (
+        " of one site" if found.effort is Effort.ONE_SITE else ""
+    )
 
 
 def _answered(curve: Curve) -> bool:

@@ -64,7 +64,7 @@ class Attributing:
     settings: AttributionSettings
     policy: Policy
     clock: Clock
-    observer: AttributingMetrics
+    metrics: AttributingMetrics
     corpus: Corpus | None = None
     reading: ReadingSettings = ReadingSettings()
 
@@ -140,7 +140,7 @@ class Attributing:
     ) -> None:
         """Count a failure, which costs like a success; after some the complaint is given up."""
         log.warning("attribution failed", query_id=complaint.query_id, error=error)
-        self.observer.failed(type(error).__name__)
+        self.metrics.failed(type(error).__name__)
         incident, at_ms = complaint.incident, milliseconds(self.clock.now())
         with self.engine.begin() as connection:
             store.hold(connection, incident, complaint.query_id, complaint.step)
@@ -215,7 +215,7 @@ class Attributing:
         if event is None:  # a person's decision came before the attribution
             self.close(complaint, ComplaintState.JUDGED, "a person judged it")
             return
-        self.observer.settled(event, seconds)
+        self.metrics.settled(event, seconds)
         log.info(
             "attributed",
             query_id=event.query_id,

@@ -108,7 +108,7 @@ class Worker:
         self.health.passed("broker")
         offsets = {}
         for record in records:
-            self.attributing.observer.intake.labels(self.taken_in(record)).inc()
+            self.attributing.metrics.intake.labels(self.taken_in(record)).inc()
             offsets[record.partition] = record.offset + 1
         if offsets:
             self.log.commit(offsets)

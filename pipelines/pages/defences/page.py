@@ -1,12 +1,11 @@
 """The page of a study of defences, and its tables as Markdown beside it."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
 import polars as pl
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from radarstream.connectors.models.tiers import limits, tier_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
@@ -31,7 +30,6 @@ from radarstream.pipelines.pages.defences.over_time import over_time
 from radarstream.pipelines.pages.defences.sensitivity import sweep_plots, sweeps
 from radarstream.pipelines.pages.island import island
 from radarstream.pipelines.pages.outcomes import OUTCOMES
-from radarstream.pipelines.pages.safe_text import visible
 
 REPORT, TABLES = "report.html", "tables.md"
 SHOWN: Final = {"rates", "cost", "dynamics", "storage"}  # tables that have a section of their own
@@ -108,7 +106,6 @@ def write_defences_page(
         intervals=INTERVALS,
         letters={look.letter: (name, look.mark, look.words) for name, look in OUTCOMES.items()},
         island=island,
-        breakable=breakable,
     )
     (out / REPORT).write_text(text, encoding="utf-8")
     (out / TABLES).write_text(markdown_tables(record, scoreboard, found), encoding="utf-8")
@@ -153,8 +150,3 @@ def _stars(scoreboard: Scoreboard) -> Iterator[tuple[str, str, str]]:
             if len(set(known.values())) > 1:
                 top = best(known.values())
                 yield from ((name, condition, quantity) for name in known if known[name] == top)
-
-
-def breakable(name: str) -> Markup:
-    """A name that may be broken after its marks instead of anywhere."""
-    return Markup(re.sub(r"([_:,+=\[])", r"\1<wbr>", str(escape(visible(name)))))  # noqa: S704  (escaped)

@@ -137,7 +137,7 @@ def run_out(worker: Attributing) -> list[TaughtEvent]:
     """Work until nothing can be done; return the statuses."""
     while worker.step():
         pass
-    return worker.observer.statuses  # type: ignore[attr-defined]
+    return worker.metrics.statuses  # type: ignore[attr-defined]
 
 
 def trusted(engine: Engine, *senders: str, policy: Policy = DEFAULT) -> None:

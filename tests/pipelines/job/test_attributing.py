@@ -99,7 +99,7 @@ def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
     worker = worker_on(engine)
     run_out(worker)
-    worker.observer.statuses.clear()
+    worker.metrics.statuses.clear()
     complaint(engine, "ada")
     assert [e.status for e in run_out(worker)] == [Status.PROPOSED]
     asked = len(worker.models.generator.log)
@@ -480,7 +480,7 @@ def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
     reports_open_again(engine, stored.incident)
     slow.investigated = lambda *_, **__: slow_found  # type: ignore[method-assign]
     slow.attribute(stored, insist=False)
-    (late,) = slow.observer.statuses
+    (late,) = slow.metrics.statuses
     assert late == event
     assert late.gap == 3.0
     assert sum(record.lane == LANE for _, record in pending(engine)) == 1
@@ -620,7 +620,7 @@ def test_a_failing_model_ends_a_complaint_after_some_tries(engine: Engine) -> No
     assert states(engine) == {"eve": "open"}
     assert run_out(worker) == []
     assert states(engine) == {"eve": "unusable"}
-    assert worker.observer.failures == ["ModelError", "ModelError"]
+    assert worker.metrics.failures == ["ModelError", "ModelError"]
 
 
 def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> None:
@@ -635,7 +635,7 @@ def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> N
         complaint(engine, "eve", query_id=query)
     worker = worker_on(engine, attributor=Broken(), attempts=2)
     assert [event.query_id for event in run_out(worker)] == ["cup"]
-    assert worker.observer.failures == ["KeyError", "KeyError"]
+    assert worker.metrics.failures == ["KeyError", "KeyError"]
     found = {
         row["query_id"]: (row["state"], row["detail"]) for row in complaints.find_complaints(engine)
     }

@@ -94,7 +94,7 @@ def told(sender: str, answer: str = "Rome", query: str = "cup") -> bytes:
 
 def built(attributing: Attributing, log: Log | None) -> Worker:
     engine = attributing.engine
-    attributing.observer = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
+    attributing.metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)))
     settings = load_settings(profile="scripted")
     health = Health(60.0, 60.0)
     return Worker(attributing, settings, health, Stop(), log, Published())
@@ -111,7 +111,7 @@ def test_from_the_topic_to_the_topic(engine: Engine) -> None:
     assert [row["state"] for row in find_complaints(engine)] == ["judged"]
     assert [record.topic for record in worker.sink.records] == ["events.attribution"]
     assert pending(engine) == []
-    exposed = generate_latest(worker.attributing.observer.registry).decode()
+    exposed = generate_latest(worker.attributing.metrics.registry).decode()
     for line in (
         'radarstream_complaints_total{result="taken_in"} 2.0',
         'radarstream_complaints_total{result="refused"} 2.0',

@@ -89,7 +89,7 @@ def places(seed: int) -> list[bool]:
 
 
 def quarantined_without_a_person(worker: Attributing) -> list[str]:
-    told = worker.observer.statuses  # type: ignore[attr-defined]
+    told = worker.metrics.statuses  # type: ignore[attr-defined]
     return [event.query_id for event in told if event.status is Status.QUARANTINED]
 
 

@@ -622,6 +622,30 @@ def test_command_that_cannot_be_read_is_left_alone():
     assert cell_command(record, FEW[0], Condition()) == "radarstream 'unclosed"
 
 
+def test_a_cell_of_breaking_points_is_asked_for_by_its_condition():
+    command = (
+        "radarstream evaluate --breaking-point --dry-run --amounts 4,5 --placement top --out x"
+    )
+    record = replace(make_record(1, 1, 1, (), FEW), command=command)
+    told = cell_command(record, FEW[0], Condition("pia", (1, 2, 3, 4), one_site=True))
+    assert told == (
+        f"radarstream evaluate --breaking-point --dry-run --defenses {FEW[0].name} "
+        "--condition pia@1..4/one-site --out build/cell"
+    )
+
+
+def test_breaking_points_have_curves_a_table_and_sentences(tmp_path):
+    growing = (Condition(), *(Condition("pia", tuple(range(1, n))) for n in (2, 3, 4)))
+    page = write(tmp_path, make_experiment(conditions=growing, contenders=FEW))
+    section = page[page.index('id="breaking-point"') :]
+    section = section[: section.index("</section>")]
+    assert section.count('class="plot curves"') == 2
+    assert "attacker&#39;s answer in more than half of the cases" in section
+    assert re.findall(r"<bdi>(\d+)</bdi></th>", section) == ["0", "1", "2", "3"]
+    alone = write(tmp_path, make_experiment(conditions=growing[:2], contenders=FEW))
+    assert 'id="breaking-point"' not in alone
+
+
 @pytest.mark.parametrize(("many", "unfolded"), [(False, 2), (True, 1)])
 def test_many_contenders_fold_all_conditions_but_the_first_attack(tmp_path, many, unfolded):
     contenders = (*IN_TIME, *STATIC[1:4], *SWEEP) if many else IN_TIME
