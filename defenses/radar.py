@@ -54,8 +54,8 @@ class Radar(CutDefense):
 
     def believe(
         self,
-        evidence: Evidence,  # noqa: ARG002 RADAR+ counts its voices
-        state: Belief | None,  # noqa: ARG002 RADAR+ adds the voices of the memory
+        evidence: Evidence,  # noqa: ARG002 RADAR+ counts its votes
+        state: Belief | None,  # noqa: ARG002 RADAR+ lets its votes fade
         answer: str,
         consistency: FloatArray,
         conflict: FloatArray,

@@ -82,11 +82,11 @@ class RadarPlus(CutDefense):
 
     on_empty: OnEmpty = "abstain"
     votes: bool = True
-    sharpness: Annotated[float, Field(ge=1.0, le=64.0)] = 4.0
+    sharpness: Annotated[float, Field(ge=1.0, le=64.0)] = 2.0
     normalise: bool = True
     self_support: bool = True
     site_cap: bool = True
-    half_life_days: Annotated[float, Field(ge=0.0, le=3650.0)] = 14.0
+    half_life_days: Annotated[float, Field(ge=0.0, le=3650.0)] = 28.0
 
     def build_graph(
         self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None

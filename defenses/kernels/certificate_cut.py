@@ -28,7 +28,7 @@ class Rule:
     of present pages and the memory stay as they are, and the fall-back is to abstain.
     """
 
-    sharpness: float = 4.0
+    sharpness: float = 2.0
     pair_scale: float = 1.0
     normalise: bool = True
     leak: float = 0.0
@@ -103,7 +103,8 @@ def _excluded(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> b
     votes = ballot.support[:, outside] + attack.gained[:, None]
     if remembers:
         votes = votes + (1.0 + attack.removed) * whole[-1, outside]
-    own = ballot.votes_apart(whole[kept], whole[outside], missing)
+    diluted = rule.leak * float(attack.gained[0])
+    own = ballot.votes_apart(whole[kept], whole[outside], missing, diluted)
     against = _least_rival(held, own, kept, pages, attack.removed)
     bonds = rule.pair_scale * whole[np.ix_(outside, kept)].sum(axis=1) / nodes
     if _may_be_kept(votes, against, bonds, fade * whole[-1, outside], rule).any():
@@ -111,7 +112,7 @@ def _excluded(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> b
 
     votes = _most_for_planted(attack, ballot, kept, rule)[:, None]
     planted = np.where(kept, rule.leak, 1.0)[None, :]
-    own = ballot.votes_apart(whole[kept], planted, missing)
+    own = ballot.votes_apart(whole[kept], planted, missing, diluted)
     against = _least_rival(held, own, kept, pages, attack.removed)
     bonds = np.array([rule.pair_scale * rule.leak * kept.sum() / nodes])
     trust = np.array([fade * (rule.leak if kept[-1] else 1.0)])

@@ -74,14 +74,16 @@ class Ballot:
             return self.present
         return np.asarray(self.present + self.missing[:, None] * self.whole[-1])
 
-    def votes_apart(self, rows: FloatArray, others: FloatArray, missing: FloatArray) -> FloatArray:
+    def votes_apart(
+        self, rows: FloatArray, others: FloatArray, missing: FloatArray, planted: float = 0.0
+    ) -> FloatArray:
         """The votes for each of l answers that are not for each of m others, (2, l, m).
 
         `rows` (l, N) and `others` (m, N) are their agreement with all nodes; `missing` (2,) the
-        votes of the memory.
+        votes of the memory; `planted` as in `exclusive_votes`.
         """
         n = len(self.agreement)
-        found = exclusive_votes(rows[:, :n], others[:, :n], self.sites)
+        found = exclusive_votes(rows[:, :n], others[:, :n], self.sites, planted)
         if self.remembered is None:
             return found
         excess = np.maximum(0.0, rows[:, -1:] - others[:, -1])
@@ -118,16 +120,19 @@ def voices(agreement: FloatArray, sites: FloatArray) -> FloatArray:
     return np.asarray(site_cap(agreement @ sites).sum(axis=1))
 
 
-def exclusive_votes(rows: FloatArray, others: FloatArray, sites: FloatArray) -> FloatArray:
+def exclusive_votes(
+    rows: FloatArray, others: FloatArray, sites: FloatArray, planted: float = 0.0
+) -> FloatArray:
     """The votes of pages for each of l answers that are not for each of m others, (2, l, m).
 
-    `rows` (l, n) and `others` (m, n) are their agreement with n pages.
+    `rows` (l, n) and `others` (m, n) are their agreement with n pages. A page has the voices that
+    its site lends the answer, divided among the site's pages that say so; with `planted`, as if so
+    many more of them said so.
     """
     excess = np.maximum(0.0, rows[:, None, :] - others[None, :, :])
-    documents = excess.sum(axis=2)
-    if sites.shape[0] == sites.shape[1]:  # every page on a site of its own
-        return np.array([documents, documents])
-    return np.array([documents, site_cap(excess @ sites).sum(axis=2)])
+    held = np.maximum(rows @ sites + planted, 1.0)  # up to one page, a page is a voice
+    weights = (site_cap(held) / held) @ sites.T
+    return np.array([excess.sum(axis=2), np.einsum("lmp,lp->lm", excess, weights)])
 
 
 def strongest_rival(support: FloatArray, apart: FloatArray) -> FloatArray:

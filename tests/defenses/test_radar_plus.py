@@ -163,9 +163,42 @@ class TestMirroredAttacks:
         assert joined.kept_ranks == alone.kept_ranks == (1, 2)
 
 
+def fewest_lies(method: Radar | RadarPlus, *, one_host: bool, old_answer: bool) -> int:
+    """The fewest of ten documents, at the best ranks, that make a lie kept; 11 for never."""
+    for lies in range(1, 11):
+        texts = ["lie"] * lies + ["truth"] * (10 - lies)
+        sites = (hosts(lies) if one_host else hosts(*[1] * lies)) + [
+            f"x{site}" for site in hosts(*[1] * (10 - lies))
+        ]
+        evidence = claims(*texts, sites=sites, agree=1.0, leak=0.0, after=DAY)
+        state = remembered("truth", 10.0) if old_answer else None
+        if 1 in judge(evidence, state, method)[0].kept_ranks:
+            return lies
+    return 11
+
+
+@pytest.mark.parametrize(
+    ("one_host", "old_answer", "radar", "plus"),
+    [(False, False, 5, 6), (True, False, 5, 8), (False, True, 5, 10), (True, True, 5, 11)],
+)
+def test_breaking_point_of_ten_documents_with_exact_relations(
+    one_host: bool, old_answer: bool, radar: int, plus: int
+):
+    found = {"one_host": one_host, "old_answer": old_answer}
+    assert fewest_lies(Radar(), **found) == radar
+    assert fewest_lies(RadarPlus(), **found) == plus
+
+
+@pytest.mark.parametrize(("lies", "answer"), [(3, "truth"), (4, ""), (9, ""), (10, "lie")])
+def test_an_encyclopaedia_is_silenced_by_fewer_sites_than_fool(lies: int, answer: str):
+    """Nine pages of one host have 3.2 voices: four sites speak louder, and are fewer documents."""
+    texts, sites = ["lie"] * lies + ["truth"] * 9, hosts(*[1] * lies) + ["x.example"] * 9
+    assert judge(claims(*texts, sites=sites))[0].answer == answer
+
+
 class TestLeakyRelations:
     @pytest.mark.parametrize("n", [10, 50])
-    @pytest.mark.parametrize("leak", [0.02, 0.1, 0.3, 0.5])
+    @pytest.mark.parametrize("leak", [0.02, 0.1, 0.3, 0.4])
     def test_a_lie_is_cut_at_every_k(self, n: int, leak: float):
         matrices = camps([1, n - 1], within=(0.95, 0.01), across=(leak, 0.4))
         verdict, _ = judge(on_sites(make_evidence(*matrices)), relation=lambda p, h: (0.9, 0.05))
