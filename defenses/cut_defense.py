@@ -9,6 +9,14 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses import cut_graph
 from radarstream.defenses.cut_graph import Graph, Recalled
+from radarstream.defenses.kernels.radar import (
+    bayes,
+    eigenvector_centrality,
+    keep_evidence,
+    reject_evidence,
+    rescaled,
+    symmetrise,
+)
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
@@ -85,6 +93,46 @@ class CutDefense(ABC):
         consistency, conflict = yield from cut_graph.relate(question, answer.text, answers)
         belief = yield from self.believe(evidence, state, answer.text, consistency, conflict)
         return verdict(answer), belief
+
+    def published_graph(
+        self,
+        evidence: Evidence,
+        answers: tuple[str, ...],
+        recalled: Recalled | None,
+        self_loop: float,
+    ) -> Graph:
+        """RADAR's nodes and capacities (lines 6-9; Eq. 6, 7, 13-16, 29-36).
+
+        `self_loop` is what each answer adds to its own centrality, the paper's `epsilon`.
+        """
+        relations = cut_graph.known_relations(evidence)
+        ranks = tuple(evidence.documents[i].rank for i in evidence.informative)
+        consistency = symmetrise(relations.entailment)
+        raw = eigenvector_centrality(
+            consistency, epsilon=self_loop, iterations=self.iterations, delta=self.delta
+        )
+        centrality = rescaled(raw, delta=self.delta)
+        rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
+        if self.source_prior:
+            rejected = rejected + self.source_prior * cut_graph.distrust_of(evidence)
+        graph = Graph(
+            nodes=ranks,
+            texts=answers,
+            source=keep_evidence(centrality, np.array(ranks), retrieved=len(evidence.documents)),
+            sink=rejected,
+            pair=self.pair_scale * consistency,
+        )
+        return self.with_published_memory(graph, recalled)
+
+    def with_published_memory(self, graph: Graph, recalled: Recalled | None) -> Graph:
+        """The graph with the previous answer as one more node, if there is any (Eq. 13-16)."""
+        if recalled is None:
+            return graph
+        state = recalled.state
+        support = bayes(state.support, float(recalled.consistency.mean()))
+        refutation = bayes(state.conflict, float(recalled.conflict.mean()))
+        pairs = self.pair_scale * recalled.consistency
+        return cut_graph.with_memory(graph, state.answer, support, refutation, pairs)
 
     @abstractmethod
     def build_graph(

@@ -269,25 +269,19 @@ def _reason_for(selection: Selection, node: int) -> Reason:
 def _memory_verdict(
     recalled: Recalled | None, selection: Selection, margins: FloatArray
 ) -> MemoryVerdict:
-    """The previous answer's side of the cut, its priors and its posterior capacities.
-
-    Where it has no voice of its own it is no node of the graph, with neither capacities nor a
-    margin: then the kept documents decide.
-    """
+    """The previous answer's side of the cut, its priors and its posterior capacities."""
     if recalled is None:
         return MemoryVerdict()
-    graph, kept, state = selection.graph, selection.cut.kept, recalled.state
-    is_node = MEMORY_NODE in graph.nodes
-    agree, conflict = recalled.consistency, recalled.conflict
-    retained = kept[-1] if is_node else agree[kept].sum() > conflict[kept].sum()
+    graph, state = selection.graph, recalled.state
+    retained = selection.cut.kept[-1]
     return MemoryVerdict(
         decision=MemoryDecision.RETAINED if retained else MemoryDecision.FALSIFIED,
         previous_answer=state.answer,
         support_prior=state.support,
         conflict_prior=state.conflict,
-        support_posterior=float(graph.source[-1]) if is_node else None,
-        conflict_posterior=float(graph.sink[-1]) if is_node else None,
-        margin=float(margins[-1]) if is_node else None,
+        support_posterior=float(graph.source[-1]),
+        conflict_posterior=float(graph.sink[-1]),
+        margin=float(margins[-1]),
     )
 
 

@@ -1,28 +1,13 @@
 """RADAR: exact selection of mutually consistent documents, with a memory of the last answer.
 
-Read `CutDefense.defend` beside Algorithm 1 of the paper, then the two steps here; `docs/radar.md`
-says what the paper leaves open and what was chosen.
+Read `CutDefense.defend` beside Algorithm 1 of the paper; `docs/radar.md` says what the paper leaves
+open and what was chosen.
 """
 
-import numpy as np
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.cut_defense import CutDefense
-from radarstream.defenses.cut_graph import (
-    Graph,
-    Recalled,
-    distrust_of,
-    known_relations,
-    with_memory,
-)
-from radarstream.defenses.kernels.radar import (
-    bayes,
-    eigenvector_centrality,
-    keep_evidence,
-    reject_evidence,
-    rescaled,
-    symmetrise,
-)
+from radarstream.defenses.cut_graph import Graph, Recalled
 from radarstream.defenses.responses import Asking
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.memory import Belief
@@ -65,35 +50,12 @@ class Radar(CutDefense):
         self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None
     ) -> Graph:
         """Nodes and capacities (lines 6-9; Eq. 6, 7, 13-16, 29-36)."""
-        relations = known_relations(evidence)
-        ranks = tuple(evidence.documents[i].rank for i in evidence.informative)
-        consistency = symmetrise(relations.entailment)
-        raw = eigenvector_centrality(
-            consistency, epsilon=self.epsilon, iterations=self.iterations, delta=self.delta
-        )
-        centrality = rescaled(raw, delta=self.delta)
-        rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
-        if self.source_prior:
-            rejected = rejected + self.source_prior * distrust_of(evidence)
-        graph = Graph(
-            nodes=ranks,
-            texts=answers,
-            source=keep_evidence(centrality, np.array(ranks), retrieved=len(evidence.documents)),
-            sink=rejected,
-            pair=self.pair_scale * consistency,
-        )
-        if recalled is None:
-            return graph
-        state = recalled.state
-        support = bayes(state.support, float(recalled.consistency.mean()))
-        refutation = bayes(state.conflict, float(recalled.conflict.mean()))
-        pairs = self.pair_scale * recalled.consistency
-        return with_memory(graph, state.answer, support, refutation, pairs)
+        return self.published_graph(evidence, answers, recalled, self.epsilon)
 
     def believe(
         self,
-        evidence: Evidence,  # noqa: ARG002 RADAR+ counts its voices
-        state: Belief | None,  # noqa: ARG002 RADAR+ adds the voices of the memory
+        evidence: Evidence,  # noqa: ARG002 RADAR+ counts its votes
+        state: Belief | None,  # noqa: ARG002 RADAR+ lets its votes fade
         answer: str,
         consistency: FloatArray,
         conflict: FloatArray,

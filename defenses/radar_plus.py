@@ -1,16 +1,14 @@
-"""RADAR+: RADAR's cut over voices instead of documents. Ours, not the paper's.
+"""RADAR+: RADAR's cut with votes for capacities. Ours, not the paper's.
 
-`docs/radar_plus.md` has the energy, what is proved about it, and what each change was measured to
-buy and to cost.
+`docs/radar_plus.md` has the energy, what is proved about it, and what it was measured to buy and
+to cost; `docs/protocol.md` says how its constants were chosen.
 """
 
-from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -21,100 +19,131 @@ from radarstream.defenses.cut_graph import (
     distrust_of,
     known_relations,
     relate,
-    with_memory,
 )
-from radarstream.defenses.kernels.radar import (
-    bayes,
-    eigenvector_centrality,
-    keep_evidence,
-    reject_evidence,
-    rescaled,
-    symmetrise,
+from radarstream.defenses.kernels.radar import bayes, symmetrise
+from radarstream.defenses.kernels.votes import (
+    Ballot,
+    Remembered,
+    keep_shares,
+    site_members,
+    strongest_rival,
+    voices,
 )
 from radarstream.defenses.responses import Asking
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.sites import site_of
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.snapshot import STRICT, OnEmpty
+from radarstream.schemas.times import whole_milliseconds
 from radarstream.schemas.verdict import MEMORY_NODE
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Claims:
-    """What is judged: the documents' answers, then perhaps the remembered one.
-
-    `ranks` are (n,), MEMORY_NODE for the memory; `masses` (n,) are voices, > 0; `consistency` and
-    `conflict` are (n, n), symmetric, with a zero diagonal. `suspicion` (n,) is what the past of
-    their sources adds to the reject-evidence; the memory has no source.
-    """
-
-    ranks: NDArray[np.int_]
-    texts: tuple[str, ...]
-    masses: FloatArray
-    consistency: FloatArray
-    conflict: FloatArray
-    suspicion: FloatArray
+_SAME = 0.5  # an answer that agrees with the previous one at least so much takes over its voices
+_DAY = timedelta(days=1)
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class RadarPlus(CutDefense):
-    """RADAR with every claim weighed by the independent voices behind it.
+    """RADAR with votes for capacities, counted in documents and in voices of sites.
 
     Our change of "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1).
-    Node i has m_i voices, a share p_i = m_i / sum m of all. The cut minimises
+    With f_i votes for and o_i against answer i (`kernels/votes.py`), the cut minimises
 
-        E(y) = sum_i p_i [y_i F_i + (1 - y_i) S_i] + rho sum_{i<j} p_i p_j M_ij |y_i - y_j|
+        E(y) = 1/N sum_i [y_i F_i + (1 - y_i) S_i] + rho/N^2 sum_{i<j} M_ij |y_i - y_j|
 
-    exactly, with S, F and M as in Eq. 6, 7 and 29 except that whatever sums over documents there
-    sums over voices here. A node of mass m acts as m documents that say the same.
+    exactly; S = f^q / (f^q + o^q) and F = 1 - S by the count that speaks less for the answer: what
+    is kept has more documents than any rival, and more voices.
 
     Parameters
     ----------
-    epsilon, delta, similarity_threshold, pair_scale, on_empty
-        As RADAR's; rho is `pair_scale`.
-    iterations
-        Power steps of the centrality: enough to converge, where RADAR takes 10.
+    epsilon, iterations, delta, similarity_threshold, pair_scale
+        As RADAR's; rho is `pair_scale`. The first three serve where `votes` is off.
+    on_empty
+        As RADAR's. The fall-backs answer from documents that lost one of the counts.
+    votes
+        Capacities are votes. Without it they are RADAR's (Eq. 6 and 7).
+    sharpness
+        q. The larger, the more a small lead is worth.
     normalise
-        Capacities are shares of voices. Without it they are masses, RADAR's sums over documents.
-    remember
-        In [0, 1): what a voice is worth one snapshot later. The previous answer joins the claims
-        with the voices it had, times this, that no present document speaks with. 0 is RADAR's
-        memory (Eq. 11-16).
+        Capacities are shares: of the N nodes, of their pairs. Without it they are sums, as RADAR's.
     self_support
-        An answer entails itself: node i adds m_i to its own centrality. Without it RADAR's
-        `epsilon`.
-    one_voice_per_site
-        The documents of one site share one voice. Without it every document has one.
+        An answer agrees with itself. Without it only so much as RADAR's `epsilon` says.
+    site_cap
+        Pages of one site that say the same have 1 + log p voices. Without it p.
+    half_life_days
+        Event time in which voices that no present page repeats lose half their weight. 0 is RADAR's
+        memory (Eq. 11-16), and so it is where `votes` is off.
     source_prior
         As RADAR's: the most that a source's past adds to the reject-evidence of a document, and
         known liars carry no answer alone.
 
-    With `normalise`, `remember`, `self_support` and `one_voice_per_site` off and 10 iterations, the
-    verdicts are RADAR's.
+    With `votes`, `normalise`, `self_support` and `site_cap` off the verdicts are RADAR's.
     """
 
-    iterations: Annotated[int, Field(ge=1)] = 100
+    on_empty: OnEmpty = "abstain"
+    votes: bool = True
+    sharpness: Annotated[float, Field(ge=1.0, le=64.0)] = 2.0
     normalise: bool = True
-    remember: Annotated[float, Field(ge=0.0, lt=1.0)] = 1 / 3
     self_support: bool = True
-    one_voice_per_site: bool = True
+    site_cap: bool = True
+    half_life_days: Annotated[float, Field(ge=0.0, le=3650.0)] = 28.0
 
     def build_graph(
         self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None
     ) -> Graph:
         """Nodes and capacities of the documents' answers and of what is remembered."""
-        claims = self.claims(evidence, answers)
-        if recalled is not None and self.remember:
-            claims = self.remembering(claims, recalled)
-        graph, masses = self.judged(claims, len(evidence.documents)), claims.masses
-        if recalled is not None and not self.remember:
-            state = recalled.state
-            support = bayes(state.support, _mean(recalled.consistency, masses))
-            refutation = bayes(state.conflict, _mean(recalled.conflict, masses))
-            pairs = self.pair_scale * recalled.consistency
-            graph = with_memory(graph, state.answer, support, refutation, pairs)
-            masses = np.append(masses, 1.0)
-        return self.weighed(graph, masses)
+        if not self.votes:
+            own = 1.0 if self.self_support else self.epsilon
+            return self.weighed(self.published_graph(evidence, answers, recalled, own))
+        if recalled is None or not self.half_life_days:
+            graph = self.voted(evidence, answers, None)
+            return self.weighed(self.with_published_memory(graph, recalled))
+        return self.weighed(self.voted(evidence, answers, recalled))
+
+    def voted(
+        self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None
+    ) -> Graph:
+        """The graph before shares are taken, its capacities from votes."""
+        ballot = self.ballot(evidence, recalled)
+        nodes = tuple(evidence.documents[i].rank for i in evidence.informative)
+        if recalled is not None:
+            nodes, answers = (*nodes, MEMORY_NODE), (*answers, recalled.state.answer)
+        source = keep_shares(ballot, self.sharpness)
+        sink = 1.0 - source
+        if self.source_prior:
+            sink[: len(evidence.informative)] += self.source_prior * distrust_of(evidence)
+        pair = self.pair_scale * ballot.whole
+        np.fill_diagonal(pair, 0.0)
+        return Graph(nodes, answers, source, sink, pair)
+
+    def ballot(self, evidence: Evidence, recalled: Recalled | None) -> Ballot:
+        """Who votes on this snapshot: its informative pages and the previous answer.
+
+        RADAR's node of the previous answer weighs up to half a document: that decides every tie.
+        """
+        agreement = symmetrise(known_relations(evidence).entailment)
+        np.fill_diagonal(agreement, 1.0 if self.self_support else self.epsilon)
+        urls = [evidence.documents[i].url for i in evidence.informative]
+        sites = site_members([site_of(url) for url in urls] if self.site_cap else [""] * len(urls))
+        if recalled is None:
+            return Ballot(agreement, sites)
+        state, fade = recalled.state, self.fade(recalled.state, evidence.observed_at)
+        return Ballot(
+            agreement,
+            sites,
+            Remembered(
+                recalled.consistency,
+                fade * np.array([state.documents, state.voices]),
+                node=bayes(state.support, float(recalled.consistency.mean())) / 2,  # Eq. 14
+                fade=fade,
+            ),
+        )
+
+    def fade(self, state: Belief, now: datetime) -> float:
+        """What a voice is still worth, in [0, 1]; 0 where it is not known when it spoke."""
+        if state.confirmed_at is None:
+            return 0.0
+        age = max(timedelta(0), now - state.confirmed_at) / _DAY
+        return float(0.5 ** (age / self.half_life_days))
 
     def believe(
         self,
@@ -124,109 +153,45 @@ class RadarPlus(CutDefense):
         consistency: FloatArray,
         conflict: FloatArray,
     ) -> Asking[Belief]:
-        """What this snapshot says of its answer (Eq. 11 and 12 over voices), with the voices of the
-        memory where they are more.
+        """What this snapshot says of its answer (Eq. 11 and 12), and the voices behind it.
+
+        While another answer leads among the present pages, the voices of an answer that stands
+        and their time stay as they were: they fade.
         """
-        masses = self.masses(evidence)
-        support, refutation = _mean(consistency, masses), _mean(conflict, masses)
-        if not self.remember:
+        support, refutation = float(consistency.mean()), float(conflict.mean())
+        if not (self.votes and self.half_life_days):
             return Belief(answer, support, refutation)
-        voices = float((masses * consistency).sum())
+        support, refutation = round(support, 6), round(refutation, 6)  # a row is small
+        now = whole_milliseconds(evidence.observed_at)
+        tally, leads = self.standing(evidence, consistency)
         if state is not None:
             agreement = np.ones(1)
             if answer != state.answer:
                 agreement, _ = yield from relate(evidence.query.text, answer, (state.answer,))
-            voices = max(voices, self.remember * state.voices * float(agreement[0]))
-        return Belief(answer, support, refutation, voices)
+            if agreement[0] >= _SAME:
+                if not leads:
+                    was = (state.voices, state.documents, state.confirmed_at)
+                    return Belief(answer, support, refutation, *was)
+                past = np.array([state.documents, state.voices])
+                tally = np.maximum(tally, self.fade(state, now) * past)
+        documents, sites = np.round(tally, 3).tolist()
+        return Belief(answer, support, refutation, sites, documents, now)
 
-    def masses(self, evidence: Evidence) -> FloatArray:
-        """The voice of each informative document, (n,)."""
-        urls = [evidence.documents[i].url for i in evidence.informative]
-        return np.array(site_voices(urls)) if self.one_voice_per_site else np.ones(len(urls))
-
-    def claims(self, evidence: Evidence, answers: tuple[str, ...]) -> Claims:
-        """The informative documents, each with its voice."""
-        relations = known_relations(evidence)
-        suspicion = np.zeros(len(answers))
-        if self.source_prior:
-            suspicion = self.source_prior * distrust_of(evidence)
-        return Claims(
-            ranks=np.array([evidence.documents[i].rank for i in evidence.informative]),
-            texts=answers,
-            masses=self.masses(evidence),
-            consistency=symmetrise(relations.entailment),
-            conflict=symmetrise(relations.contradiction),
-            suspicion=suspicion,
-        )
-
-    def remembering(self, claims: Claims, recalled: Recalled) -> Claims:
-        """Join the previous answer with the voices that present documents do not lend it.
-
-        A page that is found again is no second witness, and the memory does not know who spoke
-        for it: the most cautious assumption is that all of them speak again.
+    def standing(self, evidence: Evidence, consistency: FloatArray) -> tuple[FloatArray, bool]:
+        """The documents and voices of present pages for an answer, (2,), and whether no rival of
+        it has as many by either count.
         """
-        state, consistency = recalled.state, recalled.consistency
-        voices = self.remember * state.voices - float((claims.masses * consistency).sum())
-        if voices <= 0.0:
-            return claims
-        return Claims(
-            ranks=np.append(claims.ranks, MEMORY_NODE),
-            texts=(*claims.texts, state.answer),
-            masses=np.append(claims.masses, voices),
-            consistency=_bordered(claims.consistency, consistency),
-            conflict=_bordered(claims.conflict, recalled.conflict),
-            suspicion=np.append(claims.suspicion, 0.0),
-        )
+        ballot = self.ballot(evidence, None)
+        row = consistency[None, :]
+        tally = np.array([row.sum(), voices(row, ballot.sites)[0]])
+        apart = ballot.votes_apart(ballot.whole, row, np.zeros(2))
+        return tally, bool((tally > strongest_rival(ballot.present, apart)[:, 0]).all())
 
-    def judged(self, claims: Claims, retrieved: int) -> Graph:
-        """Each claim's evidence for and against by itself, not yet times its voices."""
-        support = claims.consistency * claims.masses
-        if self.self_support:
-            np.fill_diagonal(support, claims.masses)
-        raw = eigenvector_centrality(
-            support,
-            epsilon=0.0 if self.self_support else self.epsilon,
-            iterations=self.iterations,
-            delta=self.delta,
-        )
-        centrality = rescaled(raw, delta=self.delta)
-        return Graph(
-            nodes=tuple(claims.ranks.tolist()),
-            texts=claims.texts,
-            source=keep_evidence(centrality, claims.ranks, retrieved=retrieved),
-            sink=reject_evidence(claims.conflict, centrality, claims.masses) + claims.suspicion,
-            pair=self.pair_scale * claims.consistency,
-        )
-
-    def weighed(self, graph: Graph, masses: FloatArray) -> Graph:
-        """Evidence times voices; no capacity of a terminal exceeds 1."""
-        total = masses.sum() if self.normalise else max(1.0, float(masses.max()))
-        shares = masses / total
-        pairs = np.outer(shares, shares if self.normalise else masses)
+    def weighed(self, graph: Graph) -> Graph:
+        """Capacities as shares of the nodes and of their pairs."""
+        if not self.normalise:
+            return graph
+        n = len(graph.nodes)
         return replace(
-            graph,
-            source=graph.source * shares,
-            sink=graph.sink * shares,
-            pair=graph.pair * np.maximum(pairs, pairs.T),
+            graph, source=graph.source / n, sink=graph.sink / n, pair=graph.pair / (n * n)
         )
-
-
-def site_voices(urls: Sequence[str]) -> list[float]:
-    """One voice per site, shared by its pages alike; a page without an address is its own site.
-
-    >>> site_voices(["https://a.example/1", "https://b.example", "https://a.example/2"])
-    [0.5, 1.0, 0.5]
-    """
-    sites = [site_of(url) for url in urls]
-    pages = Counter(sites)
-    return [1.0 / pages[site] if site else 1.0 for site in sites]
-
-
-def _mean(values: FloatArray, masses: FloatArray) -> float:
-    """The mean over voices; `masses` (n,), n > 0."""
-    return float((masses * values).sum() / masses.sum())
-
-
-def _bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
-    """(n, n) with one more row and column, zero on the diagonal."""
-    return np.block([[matrix, last[:, None]], [last[None, :], np.zeros((1, 1))]])

@@ -18,14 +18,17 @@ class Belief(Strict):
 
     `answer` is the last defended answer; `support` (pi_S) and `conflict` (pi_F) are the mean
     entailment and contradiction between it and the atomic answers of the step that produced it
-    (RADAR, Eq. 11 and 12), both in [0, 1]. `voices` is how many independent voices stand behind
-    the answer, older ones discounted; only RADAR+ keeps any.
+    (RADAR, Eq. 11 and 12), both in [0, 1]. Only RADAR+ keeps the rest: `voices` of sites and
+    `documents` stood behind the answer at `confirmed_at`, the event time when it last led among the
+    pages of a snapshot. Without that time they count for nothing.
     """
 
     answer: str
     support: Probability
     conflict: Probability
     voices: Annotated[float, Field(ge=0.0)] = 0.0
+    documents: Annotated[float, Field(ge=0.0)] = 0.0
+    confirmed_at: AwareDatetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

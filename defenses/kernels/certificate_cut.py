@@ -28,7 +28,7 @@ class Rule:
     of present pages and the memory stay as they are, and the fall-back is to abstain.
     """
 
-    sharpness: float = 4.0
+    sharpness: float = 2.0
     pair_scale: float = 1.0
     normalise: bool = True
     leak: float = 0.0
@@ -92,30 +92,31 @@ def _fewest(attack: Callable[[int], _Attack], ballot: Ballot, kept: BoolArray, r
 
 def _excluded(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> bool:
     """Whether no such attack makes the cut keep a planted node or one that is cut now."""
-    outside = np.flatnonzero(~kept)
     whole, pages = ballot.whole, len(ballot.agreement)
-    held = _least_support(attack, ballot, kept, rule)  # (2, N)
+    outside = ~kept
     nodes = len(kept) + attack.pages if rule.normalise else 1.0
+    missing = _least_missing(attack, ballot, kept, rule)
+    held = ballot.present[:, kept] + missing[:, None] * whole[-1, kept]
+    remembers = ballot.remembered is not None
+    fade = ballot.remembered.fade if ballot.remembered is not None else 0.0
 
-    grown = ballot.support[:, outside] + attack.gained[:, None]
-    fade = 0.0
-    if ballot.remembered is not None:
-        fade = ballot.remembered.fade
-        grown = grown + (1.0 + attack.removed) * whole[-1, outside]
-    against = _least_rival(1.0 - whole[outside], held, kept, pages, attack.removed)
+    votes = ballot.support[:, outside] + attack.gained[:, None]
+    if remembers:
+        votes = votes + (1.0 + attack.removed) * whole[-1, outside]
+    diluted = rule.leak * float(attack.gained[0])
+    own = ballot.votes_apart(whole[kept], whole[outside], missing, diluted)
+    against = _least_rival(held, own, kept, pages, attack.removed)
     bonds = rule.pair_scale * whole[np.ix_(outside, kept)].sum(axis=1) / nodes
-    trust = fade * (whole[-1, outside] if fade else np.zeros(len(outside)))
-    if _may_be_kept(grown, against, bonds, trust, rule).any():
+    if _may_be_kept(votes, against, bonds, fade * whole[-1, outside], rule).any():
         return False
 
-    planted = _most_for_planted(attack, ballot, kept, rule)[:, None]
-    against = _least_rival(
-        np.full((1, len(kept)), 1.0 - rule.leak), held, kept, pages, attack.removed
-    )
+    votes = _most_for_planted(attack, ballot, kept, rule)[:, None]
+    planted = np.where(kept, rule.leak, 1.0)[None, :]
+    own = ballot.votes_apart(whole[kept], planted, missing, diluted)
+    against = _least_rival(held, own, kept, pages, attack.removed)
     bonds = np.array([rule.pair_scale * rule.leak * kept.sum() / nodes])
-    remembers_kept = ballot.remembered is not None and kept[-1]
-    trust = np.array([fade * (rule.leak if remembers_kept else 1.0)])
-    return not _may_be_kept(planted, against, bonds, trust, rule).any()
+    trust = np.array([fade * (rule.leak if kept[-1] else 1.0)])
+    return not _may_be_kept(votes, against, bonds, trust, rule).any()
 
 
 def _may_be_kept(
@@ -127,28 +128,29 @@ def _may_be_kept(
     return np.asarray(2.0 * most - 1.0 + bonds > -SLACK)
 
 
-def _least_support(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> FloatArray:
-    """What is left at least of the votes for each node, (2, N)."""
-    left = np.maximum(0.0, ballot.present - attack.removed)
+def _least_missing(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> FloatArray:
+    """What the memory adds at least, (2,): planted pages may repeat it, if it was cut."""
     if ballot.remembered is None or not kept[-1]:
-        return left  # planted pages may repeat what the memory misses
-    lasting = ballot.remembered.lasting
-    missing = np.maximum(0.0, lasting - ballot.present[:, -1] - rule.leak * attack.gained[0])
-    left = left + missing[:, None] * ballot.whole[-1]
-    left[:, -1] = np.maximum(left[:, -1], lasting)
-    return np.asarray(left)
+        return np.zeros(2)
+    lacking = ballot.remembered.lasting - ballot.present[:, -1]
+    return np.maximum(0.0, lacking - rule.leak * attack.gained)
 
 
 def _least_rival(
-    rivalry: FloatArray, held: FloatArray, kept: BoolArray, pages: int, removed: int
+    held: FloatArray, own: FloatArray, kept: BoolArray, pages: int, removed: int
 ) -> FloatArray:
-    """The least that stands against each of m nodes, (2, m), when `removed` of n pages are gone.
+    """The least that stands against each of m answers, (2, m), when `removed` pages are gone.
 
-    `rivalry` is (m, N). The attacker takes out the strongest pages; the memory stays.
+    `held` (2, kept) are the votes for each kept node, `own` (2, kept, m) those that are not for
+    the answer. The attacker takes out the strongest pages; the memory stays.
     """
-    values = rivalry[None] * np.where(kept, held, 0.0)[:, None, :]
-    left = np.sort(values[:, :, :pages], axis=2)[:, :, : max(0, pages - removed)]
-    return np.asarray(np.concatenate((left, values[:, :, pages:]), axis=2).max(axis=2, initial=0.0))
+    values = np.minimum(held[:, :, None], 2.0 * own)
+    inside = int(kept[:pages].sum())
+    least = np.minimum(held[:, :inside, None] - removed, 2.0 * (own[:, :inside] - removed))
+    left = np.sort(least, axis=1)[:, : max(0, inside - removed)]
+    lasting = np.minimum(held[:, inside:, None] - removed, 2.0 * (own[:, inside:] - removed))
+    both = np.concatenate((left, lasting), axis=1) if removed else values
+    return np.asarray(np.maximum(0.0, both).max(axis=1, initial=0.0))
 
 
 def _most_for_planted(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> FloatArray:

@@ -52,19 +52,13 @@ def keep_evidence(centrality: FloatArray, ranks: NDArray[np.int_], *, retrieved:
     return np.asarray(centrality * np.exp(-ranks / retrieved))
 
 
-def reject_evidence(
-    conflict: FloatArray, centrality: FloatArray, masses: FloatArray | None = None
-) -> FloatArray:
+def reject_evidence(conflict: FloatArray, centrality: FloatArray) -> FloatArray:
     """F_i: mean contradiction with the others, weighted by their centrality (RADAR, Eq. 7).
 
-    With `masses` (n,), a node stands for that many documents that say the same, and one of a
-    node's own does not count among the others. Where the others have no centrality at all, the
-    mean is weighted by masses alone; 0 for a single document.
+    The plain mean where the others have no centrality at all; 0 for a single document.
     """
     n = len(centrality)
     others = np.where(np.eye(n, dtype=np.bool_), 0.0, 1.0)
-    if masses is not None:
-        others = others * masses + np.diag(np.maximum(masses - 1.0, 0.0))
     weights = others * centrality
     weightless = weights.sum(axis=1) < NO_WEIGHT
     weights[weightless] = others[weightless]

@@ -58,12 +58,14 @@ class Ballot:
     def missing(self) -> FloatArray:
         """The votes that the memory adds, (2,): those that no present page repeats.
 
-        A page that is found again is no second witness.
+        A page that is found again is no second witness. `node` counts as its present pages do.
         """
         if self.remembered is None:
             return np.zeros(2)
-        least = np.array([self.remembered.node, 0.0])
-        return np.asarray(np.maximum(least, self.remembered.lasting - self.present[:, -1]))
+        present = self.present[:, -1]
+        worth = present / present[0] if present[0] > 0.0 else np.ones(2)
+        lacking = self.remembered.lasting - present
+        return np.asarray(np.maximum(self.remembered.node * worth, lacking))
 
     @property
     def support(self) -> FloatArray:
@@ -71,6 +73,21 @@ class Ballot:
         if self.remembered is None:
             return self.present
         return np.asarray(self.present + self.missing[:, None] * self.whole[-1])
+
+    def votes_apart(
+        self, rows: FloatArray, others: FloatArray, missing: FloatArray, planted: float = 0.0
+    ) -> FloatArray:
+        """The votes for each of l answers that are not for each of m others, (2, l, m).
+
+        `rows` (l, N) and `others` (m, N) are their agreement with all nodes; `missing` (2,) the
+        votes of the memory; `planted` as in `exclusive_votes`.
+        """
+        n = len(self.agreement)
+        found = exclusive_votes(rows[:, :n], others[:, :n], self.sites, planted)
+        if self.remembered is None:
+            return found
+        excess = np.maximum(0.0, rows[:, -1:] - others[:, -1])
+        return np.asarray(found + missing[:, None, None] * excess)
 
 
 def site_cap(pages: FloatArray) -> FloatArray:
@@ -103,17 +120,30 @@ def voices(agreement: FloatArray, sites: FloatArray) -> FloatArray:
     return np.asarray(site_cap(agreement @ sites).sum(axis=1))
 
 
-def strongest_rival(support: FloatArray, agreement: FloatArray) -> FloatArray:
-    """The votes against each answer, (N,): max over others j of (1 - agreement_ij) support_j.
+def exclusive_votes(
+    rows: FloatArray, others: FloatArray, sites: FloatArray, planted: float = 0.0
+) -> FloatArray:
+    """The votes of pages for each of l answers that are not for each of m others, (2, l, m).
 
-    `support` is (N,); `agreement` (N, N), its diagonal is ignored. What is not the same answer is a
-    rival, whether it contradicts or not.
+    `rows` (l, n) and `others` (m, n) are their agreement with n pages. A page has the voices that
+    its site lends the answer, divided among the site's pages that say so; with `planted`, as if so
+    many more of them said so.
     """
-    if len(support) == 0:
-        return support.copy()
-    rivalry = 1.0 - agreement
-    np.fill_diagonal(rivalry, 0.0)
-    return np.asarray((rivalry * support).max(axis=1))
+    excess = np.maximum(0.0, rows[:, None, :] - others[None, :, :])
+    held = np.maximum(rows @ sites + planted, 1.0)  # up to one page, a page is a voice
+    weights = (site_cap(held) / held) @ sites.T
+    return np.array([excess.sum(axis=2), np.einsum("lmp,lp->lm", excess, weights)])
+
+
+def strongest_rival(support: FloatArray, apart: FloatArray) -> FloatArray:
+    """The votes against each answer, (2, m): of its rivals i the most of min(f_i, 2 e_ij).
+
+    `support` f is (2, l), `apart` e (2, l, m). A rival counts in full if at least half of its
+    votes are not for the answer, and the less the more they share: what is said in two ways is
+    no rival of itself, and one wrong relation between two answers makes them none.
+    """
+    values = np.minimum(support[:, :, None], 2.0 * apart)
+    return np.asarray(values.max(axis=1, initial=0.0))
 
 
 def shares(support: FloatArray, opposition: FloatArray, sharpness: float) -> FloatArray:
@@ -133,9 +163,10 @@ def keep_shares(ballot: Ballot, sharpness: float) -> FloatArray:
     An answer that agrees with the memory gets the rest of the other count as far as the memory has
     not faded.
     """
-    whole = ballot.whole
-    both = [shares(f, strongest_rival(f, whole), sharpness) for f in ballot.support]
-    low, high = np.minimum(*both), np.maximum(*both)
+    support = ballot.support
+    apart = ballot.votes_apart(ballot.whole, ballot.whole, ballot.missing)
+    both = shares(support, strongest_rival(support, apart), sharpness)
+    low, high = both.min(axis=0), both.max(axis=0)
     if ballot.remembered is None:
-        return low
-    return np.asarray(low + ballot.remembered.fade * whole[-1] * (high - low))
+        return np.asarray(low)
+    return np.asarray(low + ballot.remembered.fade * ballot.whole[-1] * (high - low))

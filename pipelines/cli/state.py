@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -32,7 +33,7 @@ from radarstream.pipelines.cli.terminal import (
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec.state import decode_state
 from radarstream.schemas.errors import ConfigurationError, InputError, NotFoundError
-from radarstream.schemas.times import stored_time
+from radarstream.schemas.times import stored_time, wire_time
 
 app = typer.Typer(
     help="Show, export and import the state database; forget a query.", no_args_is_help=True
@@ -163,7 +164,11 @@ def _described(row: memory.MemoryRow) -> dict[str, Any]:
         belief = decode_state(row.state)
     except InputError as error:
         return values | {"damaged": str(error)}
-    return values | (asdict(belief) if belief else {})
+    return values | (asdict(belief, dict_factory=_with_wire_times) if belief else {})
+
+
+def _with_wire_times(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: wire_time(v) if isinstance(v, datetime) else v for name, v in items}
 
 
 def _print_rows(rows: list[dict[str, Any]], total: int) -> None:

@@ -5,6 +5,7 @@ the same decisions as one that was never stopped.
 """
 
 import json
+from datetime import datetime
 from sys import float_info
 from typing import Any
 
@@ -13,7 +14,12 @@ from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.memory import Belief, LastAnswer, StandingAnswer
 from radarstream.schemas.times import CALENDAR_MS, milliseconds, time_at
 
-STATE_VERSIONS = (1, 2)  # version 2 adds the standing answer
+STATE_VERSIONS = (1, 2)  # version 2 adds the standing answer and the time of the voices
+
+_COUNTS = {
+    "n": "stored voices are not a finite number >= 0",
+    "d": "stored documents are not a finite number >= 0",
+}
 
 State = Belief | LastAnswer | None
 
@@ -23,8 +29,9 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
 
     Voices are `"n"`, where there are any.
     The last answer of a lightweight history is `"p"`, beside what it wraps.
-    With a standing answer the version is 2: `"t"` is when it was confirmed, in milliseconds, and
-    `"w"` its words where they are not those of `"a"`.
+    Two things make the version 2, times in milliseconds since 1970. With a standing answer, `"t"`
+    is when it was confirmed, and `"w"` its words where they are not those of `"a"`. With the time
+    of the voices, which is `"u"`, the documents are `"d"`.
     """
     row: dict[str, object] = {"v": 1 if standing is None else 2}
     if isinstance(state, LastAnswer):
@@ -34,6 +41,8 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
         row |= {"a": state.answer, "s": state.support, "f": state.conflict}
         if state.voices:
             row["n"] = state.voices
+        if state.confirmed_at is not None:
+            row |= {"v": 2, "d": state.documents, "u": milliseconds(state.confirmed_at)}
     if standing is not None:
         at = standing.confirmed_at
         row["t"] = None if at is None else milliseconds(at)
@@ -50,19 +59,21 @@ def decode_state(data: bytes) -> State:
 def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
     """Inverse of `encode_state`. Raises InputError for another version or a damaged row.
 
-    In version 1 the answer that a belief holds stands; when it was confirmed is not known.
+    Where no standing answer is written, the one that a belief holds stands; when it was confirmed
+    is not known.
     """
     try:
         row = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise InputError(ReasonClass.MALFORMED_JSON, "the stored state is not JSON") from None
     version = row.pop("v", None) if isinstance(row, dict) else None
-    if version not in STATE_VERSIONS or type(version) is not int:
+    timed = isinstance(row, dict) and not row.keys().isdisjoint(("t", "u"))
+    if version not in STATE_VERSIONS or type(version) is not int or timed != (version == 2):
         raise InputError(
             ReasonClass.UNKNOWN_SCHEMA,
             f"the stored state is of none of the versions {STATE_VERSIONS}",
         )
-    standing = None if version == 1 else _standing(row)
+    standing = _standing(row) if "t" in row else None
     state: State
     if "p" in row:
         answer = row.pop("p")
@@ -72,34 +83,39 @@ def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
         state = LastAnswer(answer, belief)
     else:
         state = belief = _belief(row)
-    if version == 1 and belief is not None:
+    if standing is None and belief is not None:
         standing = StandingAnswer(belief.answer, None)
     return state, standing
 
 
 def _standing(row: dict[str, Any]) -> StandingAnswer:
     """Take the standing answer out of a row of version 2."""
-    words, at_ms = row.pop("w", row.get("a")), row.pop("t", ...)
+    words, at_ms = row.pop("w", row.get("a")), row.pop("t")
     if not isinstance(words, str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored standing answer is not text")
-    if at_ms is None:
-        return StandingAnswer(words, None)
-    if type(at_ms) is not int or at_ms not in CALENDAR_MS:
-        raise InputError(ReasonClass.OUT_OF_RANGE, "the time of the standing answer is none")
-    return StandingAnswer(words, time_at(at_ms))
+    return StandingAnswer(words, None if at_ms is None else _time(at_ms))
 
 
 def _belief(row: dict[str, Any]) -> Belief | None:
     if not row:
         return None
-    voices = row.pop("n", 0.0)
+    voices, documents = (
+        _number(row.pop(name, 0.0), float_info.max, detail) for name, detail in _COUNTS.items()
+    )
+    since = _time(row.pop("u")) if "u" in row else None
     if row.keys() != {"a", "s", "f"} or not isinstance(row["a"], str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not a belief")
     support, conflict = (
         _number(row[name], 1.0, "a stored probability is not in [0, 1]") for name in ("s", "f")
     )
-    voices = _number(voices, float_info.max, "stored voices are not a finite number >= 0")
-    return Belief(row["a"], support, conflict, voices)
+    return Belief(row["a"], support, conflict, voices, documents, since)
+
+
+def _time(value: Any) -> datetime:
+    detail = "a stored time is no whole number of milliseconds that a calendar has"
+    if type(value) is not int or value not in CALENDAR_MS:
+        raise InputError(ReasonClass.OUT_OF_RANGE, detail)
+    return time_at(value)
 
 
 def _number(value: Any, most: float, detail: str) -> float:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -84,6 +85,8 @@ def test_show_decodes_one_query(database: str) -> None:
         "support": 0.75,
         "conflict": 0.125,
         "voices": 0.0,
+        "documents": 0.0,
+        "confirmed_at": None,
         "log_epoch": "cluster-a",
         "log_partition": 3,
         "log_offset": 41,
@@ -94,6 +97,16 @@ def test_show_decodes_one_query(database: str) -> None:
     assert "Ada Lovelace" in text
     assert "cluster-a" in text
     assert run("show", QUESTION.upper()).stdout == text
+
+
+def test_show_says_when_an_answer_was_last_confirmed(database: str) -> None:
+    believed = Belief("Ada Lovelace", 0.75, 0.125, 3.0, 4.0, datetime(2025, 6, 1, 12, tzinfo=UTC))
+    engine = open_engine(database)
+    commit_fold(engine, None, replace(ROW, query_id="q-new", state=encode_state(believed)))
+    engine.dispose()
+    shown = json.loads(run("show", "q-new", "--json").stdout)
+    assert (shown["voices"], shown["documents"]) == (3.0, 4.0)
+    assert shown["confirmed_at"] == "2025-06-01T12:00:00.000Z"
 
 
 def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:

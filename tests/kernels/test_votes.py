@@ -52,8 +52,27 @@ def test_a_site_that_says_two_things_lends_each_its_own_voices():
 
 def test_the_strongest_rival_is_another_claim():
     said = ballot("AAABBC", "uvwxyz")
-    assert strongest_rival(said.support[0], said.whole).tolist() == [2, 2, 2, 3, 3, 3]
-    assert strongest_rival(np.zeros(0), np.zeros((0, 0))).tolist() == []
+    assert rivals(said)[0].tolist() == [2, 2, 2, 3, 3, 3]
+    assert rivals(Ballot(np.zeros((0, 0)), np.zeros((0, 0)))).tolist() == [[], []]
+
+
+def rivals(said: Ballot) -> np.ndarray:
+    apart = said.votes_apart(said.whole, said.whole, said.missing)
+    return strongest_rival(said.support, apart)
+
+
+def test_one_wrong_relation_makes_no_rivals():
+    """Two of six pages that say the same are scored as if they did not."""
+    said = ballot("AAAAAA", "uvwxyz")
+    said.agreement[0, 1] = said.agreement[1, 0] = 0.0
+    assert rivals(said).max() == 2.0
+    assert (keep_shares(said, 4.0) > 0.9).all()
+
+
+def test_a_tie_is_a_tie_with_a_leak_between():
+    said = ballot("AABB", "uvwx")
+    leaky = Ballot(np.maximum(said.agreement, 0.1), said.sites)
+    assert keep_shares(leaky, 4.0) == pytest.approx(0.5)
 
 
 def test_shares():
@@ -74,10 +93,14 @@ def test_the_memory_adds_what_no_present_page_repeats():
     assert said.support.tolist() == [[5.0, 2.0, 2.0, 5.0], [4.0, 2.0, 2.0, 4.0]]
 
 
-def test_a_faded_memory_still_weighs_its_node_among_documents():
+def test_a_faded_memory_still_weighs_its_node():
+    """Among voices as much less as the pages that say the same."""
     remembered = Remembered(np.array([1.0, 1.0, 0.0]), np.zeros(2), node=0.4, fade=0.0)
-    said = ballot("AAB", "xyz", remembered)
-    assert said.missing.tolist() == [0.4, 0.0]
+    assert ballot("AAB", "xyz", remembered).missing == pytest.approx([0.4, 0.4])
+    capped = 0.4 * (1 + np.log(2)) / 2
+    assert ballot("AAB", "xxz", remembered).missing == pytest.approx([0.4, capped])
+    silent = Remembered(np.zeros(1), np.zeros(2), node=0.0, fade=0.0)
+    assert ballot("A", "x", silent).missing.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize(("fade", "kept"), [(0.9, True), (0.1, False)])
