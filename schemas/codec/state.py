@@ -13,7 +13,7 @@ from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.memory import Belief, LastAnswer, StandingAnswer
 from radarstream.schemas.times import CALENDAR_MS, milliseconds, time_at
 
-STATE_VERSIONS = (1, 2)  # version 2 adds the standing answer
+STATE_VERSION = 2  # version 1 knows no standing answer
 
 State = Belief | LastAnswer | None
 
@@ -26,7 +26,7 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
     With a standing answer the version is 2: `"t"` is when it was confirmed, in milliseconds, and
     `"w"` its words where they are not those of `"a"`.
     """
-    row: dict[str, object] = {"v": 1 if standing is None else 2}
+    row: dict[str, object] = {"v": 1 if standing is None else STATE_VERSION}
     if isinstance(state, LastAnswer):
         row["p"] = state.answer
         state = state.inner
@@ -57,10 +57,10 @@ def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
     except (ValueError, RecursionError):
         raise InputError(ReasonClass.MALFORMED_JSON, "the stored state is not JSON") from None
     version = row.pop("v", None) if isinstance(row, dict) else None
-    if version not in STATE_VERSIONS or type(version) is not int:
+    if type(version) is not int or not 1 <= version <= STATE_VERSION:
         raise InputError(
             ReasonClass.UNKNOWN_SCHEMA,
-            f"the stored state is of none of the versions {STATE_VERSIONS}",
+            f"the stored state is neither of version 1 nor of version {STATE_VERSION}",
         )
     standing = None if version == 1 else _standing(row)
     state: State

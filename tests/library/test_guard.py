@@ -22,6 +22,7 @@ from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.sources import SourceVerdict
 from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.times import whole_milliseconds
 from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
 
 CAPITAL = "What is the capital of Peru?"
@@ -206,7 +207,8 @@ def test_an_answer_says_what_is_behind_it_and_what_stands_without_one(tmp_path: 
     assert given.support.documents_for == given.support.sites_for == len(TRUE)
     assert (thin.text, thin.abstention) == ("", Abstention.THIN_EVIDENCE)
     assert (thin.status, thin.support.sites_for) == (AnswerStatus.ABSTAINED, 1)
-    assert thin.standing == StandingAnswer("Lima", given.event.observed_at)
+    confirmed_at = whole_milliseconds(given.event.observed_at)
+    assert thin.standing == StandingAnswer("Lima", confirmed_at)
     assert (other.status, other.standing) == (AnswerStatus.ABSTAINED, None)
 
 
