@@ -41,6 +41,7 @@ from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import Memory, StandingAnswer, StateT
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.times import time_at
 from radarstream.schemas.verdict import Verdict
 
 ItemT = TypeVar("ItemT")
@@ -299,7 +300,7 @@ def conclude(
     standing = memory.standing
     confirmed = status not in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
     if confirmed:
-        standing = StandingAnswer(verdict.answer, snapshot.observed_at)
+        standing = StandingAnswer(verdict.answer, time_at(snapshot.observed_at_ms))  # as stored
     event = AnswerEvent(
         query_id=snapshot.query.id,
         question=snapshot.query.text,

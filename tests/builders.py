@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,8 @@ from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
 
 QUESTION = "Who won the cup?"
+# Settings with which a defence gives every answer: most documents here are of one site.
+GIVE_ALL: dict[str, Any] = {"min_support": 0, "on_empty": "best_document"}
 OBSERVED_AT = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
 

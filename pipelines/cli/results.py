@@ -27,6 +27,7 @@ from radarstream.pipelines.evaluation.scoring import Definition, Outcome
 from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.replay.page import render_report
+from radarstream.pipelines.pages.verdict_words import STATUSES
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import decode_answer, decode_record
@@ -229,6 +230,10 @@ def print_results(results: Results) -> None:
     taken = counted_noun(run.snapshots, "snapshot")
     dead = counted_noun(run.dead_letters, "dead letter")
     say(f"{made} from {taken} in {run.seconds:.1f} s, {dead}")
+    statuses = Counter(answer.status for answer in results.answers if answer.status is not None)
+    if statuses:
+        told = ", ".join(f"{STATUSES[status]} {count}" for status, count in statuses.most_common())
+        say(f"answers by what they rest on: {told}")
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
         say(f"dead letters by reason: {reasons}")

@@ -27,7 +27,7 @@ IntArray = NDArray[np.int_]
 Known = dict[tuple[str, str], FloatArray]
 
 CORROBORATING_SITES: Final = 2  # independent sites that corroborate an answer
-# Chosen on the development half; docs/evaluation.md has the figures.
+# Both were chosen on the development half of RealTimeQA.
 DISPUTED_SHARE: Final = 0.5  # of the weight for an answer: a rival with so much disputes it
 UNSEEN: Final = 8.0  # voices that might yet speak against an answer
 _SAME: Final = np.array([1.0, 0.0, 0.0])

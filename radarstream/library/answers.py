@@ -6,6 +6,8 @@ from typing import Any
 
 from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Reason
 
 
@@ -44,6 +46,23 @@ class Answer:
     def abstained(self) -> bool:
         """Whether there is no answer; `text` then says so."""
         return self.abstention is not None
+
+    @property
+    def status(self) -> AnswerStatus | None:
+        """What the answer rests on."""
+        return self.event.status
+
+    @property
+    def support(self) -> Support | None:
+        """What is behind the answer and against it, or behind what would have been the answer; None
+        where there was none.
+        """
+        return self.event.support
+
+    @property
+    def standing(self) -> StandingAnswer | None:
+        """The last confirmed answer, where this one does not confirm it."""
+        return self.event.standing
 
     @property
     def kept(self) -> tuple[JudgedDocument, ...]:

@@ -14,7 +14,7 @@ from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.memory import Belief, LastAnswer, StandingAnswer
 from radarstream.schemas.times import CALENDAR_MS, milliseconds, time_at
 
-STATE_VERSIONS = (1, 2)  # version 2 adds the standing answer and the time of the voices
+STATE_VERSION = 2  # version 1 knows no standing answer and no time of the voices
 
 _COUNTS = {
     "n": "stored voices are not a finite number >= 0",
@@ -33,7 +33,7 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
     is when it was confirmed, and `"w"` its words where they are not those of `"a"`. With the time
     of the voices, which is `"u"`, the documents are `"d"`.
     """
-    row: dict[str, object] = {"v": 1 if standing is None else 2}
+    row: dict[str, object] = {"v": 1 if standing is None else STATE_VERSION}
     if isinstance(state, LastAnswer):
         row["p"] = state.answer
         state = state.inner
@@ -42,7 +42,7 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
         if state.voices:
             row["n"] = state.voices
         if state.confirmed_at is not None:
-            row |= {"v": 2, "d": state.documents, "u": milliseconds(state.confirmed_at)}
+            row |= {"v": STATE_VERSION, "d": state.documents, "u": milliseconds(state.confirmed_at)}
     if standing is not None:
         at = standing.confirmed_at
         row["t"] = None if at is None else milliseconds(at)
@@ -68,10 +68,10 @@ def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
         raise InputError(ReasonClass.MALFORMED_JSON, "the stored state is not JSON") from None
     version = row.pop("v", None) if isinstance(row, dict) else None
     timed = isinstance(row, dict) and not row.keys().isdisjoint(("t", "u"))
-    if version not in STATE_VERSIONS or type(version) is not int or timed != (version == 2):
+    if type(version) is not int or version != 1 + timed:
         raise InputError(
             ReasonClass.UNKNOWN_SCHEMA,
-            f"the stored state is of none of the versions {STATE_VERSIONS}",
+            f"the stored state is neither of version 1 nor of version {STATE_VERSION}",
         )
     standing = _standing(row) if "t" in row else None
     state: State

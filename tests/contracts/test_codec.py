@@ -134,6 +134,15 @@ def test_former_names_are_read_with_the_former_schema_alone() -> None:
         }
 
 
+def test_what_a_query_does_not_ask_for_is_not_on_the_wire() -> None:
+    """Readers of the last release refuse names that they do not know."""
+    query = json.loads(encode(SNAPSHOT))["query"]
+    assert (query["min_support"], query["on_empty"]) == (3, "abstain")
+    plain = replace(SNAPSHOT, query=replace(SNAPSHOT.query, min_support=None, on_empty=None))
+    before = (GOLDEN / "earlier" / "search.snapshot.1.without-min-support.json").read_bytes()
+    assert encode(plain) + b"\n" == before
+
+
 @pytest.mark.parametrize("field", ["status", "support", "standing"])
 def test_an_answer_of_version_1_has_no_support(field: str) -> None:
     former = json.loads((GOLDEN / "earlier" / "answer.defended.1.json").read_bytes())

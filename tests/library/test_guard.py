@@ -18,9 +18,12 @@ from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.library.questions import Question
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.sources import SourceVerdict
-from radarstream.schemas.verdict import MemoryDecision, Reason
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.times import whole_milliseconds
+from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
 
 CAPITAL = "What is the capital of Peru?"
 TRUE = ["Lima is the capital of Peru.", "Lima is its capital."]
@@ -189,7 +192,8 @@ def test_what_a_person_blocked_for_the_job_is_left_out_here_too(tmp_path: Path) 
         *({"text": LIE, "url": f"https://{n}.liar.example/"} for n in range(3)),
         {"text": TRUE[0], "url": "https://true.example/"},
     ]
-    with Guard(profile="scripted", memory=tmp_path / "m.db") as guard:
+    one_site = load_settings(profile="scripted", defense={"min_support": 1})
+    with Guard(settings=one_site, memory=tmp_path / "m.db") as guard:
         assert guard.answer(CAPITAL, documents).text == "Cusco"
         engine = open_engine(guard.settings.database)
         with engine.begin() as connection:
@@ -199,6 +203,20 @@ def test_what_a_person_blocked_for_the_job_is_left_out_here_too(tmp_path: Path) 
     assert answer.text == "Lima"
     assert [one.reason for one in answer.rejected] == [Reason.BLOCKED] * 3
     assert [one.document for one in answer.rejected] == documents[:3]
+
+
+def test_an_answer_says_what_is_behind_it_and_what_stands_without_one(tmp_path: Path) -> None:
+    with Guard(profile="scripted", memory=tmp_path / "m.db") as guard:
+        given = guard.answer(CAPITAL, TRUE)
+        thin = guard.answer(CAPITAL, [LIE])
+        other = guard.answer("Capital of Chile?", ["Santiago."])
+    assert (given.status, given.standing) == (AnswerStatus.CORROBORATED, None)
+    assert given.support.documents_for == given.support.sites_for == len(TRUE)
+    assert (thin.text, thin.abstention) == ("", Abstention.THIN_EVIDENCE)
+    assert (thin.status, thin.support.sites_for) == (AnswerStatus.ABSTAINED, 1)
+    confirmed_at = whole_milliseconds(given.event.observed_at)
+    assert thin.standing == StandingAnswer("Lima", confirmed_at)
+    assert (other.status, other.standing) == (AnswerStatus.ABSTAINED, None)
 
 
 def test_with_the_settings_of_attribution_an_answer_can_be_complained_about(tmp_path: Path) -> None:

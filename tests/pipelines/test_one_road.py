@@ -49,7 +49,7 @@ from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.sources import LedgerRules
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 from tests.pipelines.evaluation.defence_studies import Bench, cell_rows, make_dataset
 from tests.pipelines.job.attributing_rig import worker_on
 from tests.scripted_models import last_words
@@ -59,7 +59,6 @@ Event = dict[str, Any]
 UNREAD, UNWRITTEN, UNRELATED = "Unread", "Unwritten", "Unrelated"  # what models fail on
 CITIES = ("Rome", "Rome", "Rome", "Oslo", "Bern")
 STEPS = 5
-PUBLISHED = {"min_support": 0, "on_empty": "best_document"}  # what studies do unless told
 
 
 @dataclass
@@ -219,7 +218,7 @@ def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
     """Every outcome that the other tests are to compare occurs in them."""
     found: list[Any] = []
     for seed in range(3):
-        settings = settings_in(tmp_path / str(seed), defense=PUBLISHED)
+        settings = settings_in(tmp_path / str(seed), defense=GIVE_ALL)
         found += by_hand(histories_of(seed, faults=True), settings).items()
     events = [event for _, event in found if isinstance(event, AnswerEvent)]
     assert {str(event) for _, event in found if isinstance(event, ModelError)} == {
@@ -246,7 +245,7 @@ def bench_in(directory: Path) -> Bench:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("contender", "defense"),
-    [("radar", PUBLISHED), ("radar:min_support=2,on_empty=abstain", {})],
+    [("radar", GIVE_ALL), ("radar:min_support=2,on_empty=abstain", {})],
     ids=["published", "production"],
 )
 def test_a_study_scores_the_verdicts_of_a_notebook(
@@ -330,7 +329,7 @@ def test_a_play_with_an_untouched_ledger_gives_the_events_of_a_notebook(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     histories = histories_of(2, faults=False)
-    plain = settings_in(tmp_path / "hand", defense={"compare_with": "", **PUBLISHED})
+    plain = settings_in(tmp_path / "hand", defense={"compare_with": "", **GIVE_ALL})
     events: list[AnswerEvent] = []
     told = playing.told_step
 

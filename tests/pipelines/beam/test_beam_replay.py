@@ -29,7 +29,7 @@ from radarstream.schemas.errors import (
 )
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 
 QUESTION = "Who won the Riverside Cup?"
 TEAMS = ["Rome", "Rome", "Oslo", "Oslo", "Bern"]
@@ -89,7 +89,9 @@ def history(tmp_path: Path) -> Path:
 
 def settings_for(directory: Path, **flags: Any) -> Settings:
     url = f"sqlite:///{directory / 'state.db'}"
-    return load_settings(profile="scripted", database=url, limits=LIMITS, **flags)
+    return load_settings(
+        profile="scripted", database=url, limits=LIMITS, **{"defense": GIVE_ALL, **flags}
+    )
 
 
 def replayed(history: Path, out: Path, **flags: Any) -> dict[str, list[dict[str, Any]]]:

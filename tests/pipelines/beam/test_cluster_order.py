@@ -28,7 +28,7 @@ from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 
 TEAMS = ["Rome", "Oslo", "Bern", "Lima", "Kyiv", "Riga"]
 MINUTE = timedelta(minutes=1)
@@ -48,6 +48,7 @@ def settings_for(directory: Path, lateness_s: float = 0.0) -> Settings:
         database=f"sqlite:///{directory / 'state.db'}",
         job={"allowed_lateness_s": lateness_s},
         batch={"snapshots": 2},
+        defense=GIVE_ALL,
     )
 
 

@@ -34,7 +34,7 @@ from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.records import LogPosition, RawRecord
 from tests.brokers import free_port
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 from tests.pipelines.beam.test_cluster_source import ScriptedReader
 
 PARTITIONS = 3
@@ -168,6 +168,7 @@ def settings_for(directory: Path) -> Settings:
         # A partition in one turn: this runner's timers do not wait for what a pause has left over.
         job={"batch_records": 1_000, "batch_seconds": 60.0},
         batch={"snapshots": 4, "queries": 4},
+        defense=GIVE_ALL,
     )
 
 

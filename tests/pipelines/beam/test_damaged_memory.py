@@ -21,6 +21,7 @@ from radarstream.schemas.errors import ConfigurationError, InputError, ReasonCla
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
+from tests.builders import GIVE_ALL
 from tests.pipelines.beam.test_folding import snapshot_at
 
 SOUND = """'{"v":1,"a":"Rome","s":0.9,"f":0.1}'"""
@@ -51,7 +52,8 @@ def own_process_state() -> Iterator[None]:
 
 @pytest.fixture
 def settings(tmp_path: Path) -> Settings:
-    return load_settings(profile="scripted", database=f"sqlite:///{tmp_path / 'state.db'}")
+    database = f"sqlite:///{tmp_path / 'state.db'}"
+    return load_settings(profile="scripted", database=database, defense=GIVE_ALL)
 
 
 def snapshots(*steps: int) -> list[SearchSnapshot]:

@@ -23,7 +23,7 @@ from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ModelError, StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import LogPosition, RawRecord
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 
 CITIES = ("Rome", "Rome", "Oslo", "Oslo")
 
@@ -38,7 +38,9 @@ def own_process_state() -> Iterator[None]:
 
 def settings_in(directory: Path) -> Settings:
     database = f"sqlite:///{directory / 'state.db'}"
-    return load_settings(profile="scripted", database=database, batch={"queries": 2})
+    return load_settings(
+        profile="scripted", database=database, batch={"queries": 2}, defense=GIVE_ALL
+    )
 
 
 def record(offset: int, payload: bytes) -> RawRecord:

@@ -12,7 +12,7 @@ import pytest
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.guard import Guard
-from radarstream.pipelines.stages import changes_of
+from radarstream.pipelines.stages import weighed
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Prompt
@@ -118,4 +118,5 @@ def test_without_a_previous_answer_nobody_can_tell_whether_it_changed() -> None:
 def told_changed(question: str, old: str | None, new: str) -> Any:
     verdict = Verdict(new, (), memory=MemoryVerdict(previous_answer=old))
     evidence = Evidence(Query("q", question), OBSERVED_AT, ())
-    return changes_of([evidence], [(verdict, None)], guard().models)[0]
+    (decision,) = weighed([evidence], [(verdict, None)], [{}], guard().models)
+    return decision.changed

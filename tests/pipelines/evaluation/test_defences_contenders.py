@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.registry import DEFENSES
+from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines.evaluation.defences.contenders import (
     adapted,
+    built,
+    min_support_of,
     parse_contenders,
     remembers,
     servable,
@@ -167,3 +169,16 @@ def test_all_leaves_out_what_decodes_with_a_second_model() -> None:
 def test_what_needs_a_ledger_is_refused_before_anything_runs(spec: str):
     with pytest.raises(ConfigurationError, match="needs a ledger of sources"):
         servable(parse_contenders(spec), scripted_models(), insisted=spec)
+
+
+def test_every_contender_may_ask_for_support() -> None:
+    """The guard insists on it: no defence knows the option."""
+    for name in DEFENSES:
+        (contender,) = parse_contenders(f"{name}:min_support=2")
+        assert min_support_of(contender) == 2
+        assert built(contender) == build_defense(name)
+        assert contender.name == f"{name}:min_support=2"
+        assert min_support_of(parse_contenders(name)[0]) == 0
+    for wrong in ("-1", "1.5", "true", "two"):
+        with pytest.raises(ConfigurationError, match="min_support"):
+            parse_contenders(f"radar:min_support={wrong}")

@@ -15,6 +15,7 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.pipelines.job.answering import running
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.settings import Settings, load_settings
+from tests.builders import GIVE_ALL
 
 Logged = list[dict[str, Any]]
 
@@ -26,7 +27,7 @@ def settings_for(options: KafkaOptions, database: Path, **sections: Any) -> Sett
         database=f"sqlite:///{database}",
         kafka=options.model_dump(exclude_defaults=True),
         telemetry={"listen": "127.0.0.1:0"},
-        **sections,
+        **{"defense": GIVE_ALL, **sections},
     )
 
 

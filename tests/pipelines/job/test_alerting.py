@@ -20,6 +20,7 @@ from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.markdown import code_block
 from tests.wire_samples import ANSWER
@@ -286,7 +287,13 @@ def test_the_payload_is_as_documented() -> None:
     schema = json.loads(code_block(DOCUMENT, "json", "alert.answer/1"))
     Draft202012Validator.check_schema(schema)
     validator = Draft202012Validator(schema)
-    retained = replace(ANSWER, abstention=None, answer="Zürich", provenance=Provenance.LIVE)
+    retained = replace(
+        ANSWER,
+        abstention=None,
+        answer="Zürich",
+        status=AnswerStatus.REMEMBERED,
+        provenance=Provenance.LIVE,
+    )
     for event in (ANSWER, retained):
         told = json.loads(alert(event, ["changed"]))
         validator.validate(told)
@@ -303,6 +310,9 @@ def test_the_payload_is_as_documented() -> None:
         "old_answer": "Basel",
         "new_answer": "Zürich",
         "abstention": None,
+        "status": "remembered",
+        "standing_answer": "Basel",
+        "confirmed_at": "2025-05-01T00:00:00.000Z",
         "memory": "retained",
         "kept_sources": [{"title": "Final", "url": "https://example.org/1"}],
         "attributions": 1,

@@ -36,6 +36,7 @@ from radarstream.schemas.errors import BrokerError, ModelOutageError, ReasonClas
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Provenance, Retrieval
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import (
     Abstention,
     DocumentVerdict,
@@ -185,7 +186,9 @@ def test_a_real_guard_s_stages_calls_and_decisions(
     guard = build_guard(settings, open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
     guard.meter.observers.append(metrics.stage)
     metrics.registry.register(ModelMetrics.of(guard.models))
-    snapshot = make_snapshot(["Zürich won.", "Zürich won.", "Basel won."])
+    found = make_snapshot(["Zürich won.", "Yes: Zürich won.", "Basel won."])
+    pages = tuple(replace(d, url=f"https://e{d.rank}.org") for d in found.documents)
+    snapshot = replace(found, documents=pages)
     memory = guard.initial_memory()
     for later in range(2):
         moved = replace(snapshot, observed_at=snapshot.observed_at + timedelta(hours=later))
@@ -201,6 +204,9 @@ def test_a_real_guard_s_stages_calls_and_decisions(
     assert kept + cut == 6
     assert value("answers_total", outcome="first") == 1
     assert value("answers_total", outcome="unchanged") == 1
+    told = {status: value("answer_statuses_total", status=status) for status in AnswerStatus}
+    assert sum(told.values()) == 2
+    assert told["abstained"] == 0
 
 
 def test_the_build_and_the_process_are_told(metrics: JobMetrics) -> None:

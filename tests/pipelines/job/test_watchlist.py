@@ -217,3 +217,24 @@ def test_queries_that_were_fetched_together_part() -> None:
     day, tenth = 86_400_000, 8_640_000
     assert min(due) < day - 0.8 * tenth
     assert max(due) > day + 0.8 * tenth
+
+
+def test_a_query_says_what_it_wants_of_an_answer() -> None:
+    first, second, third = parse_watchlist(
+        b"""
+defaults: {min_support: 3}
+queries:
+  - question: a
+  - {question: b, min_support: 0, on_empty: best_document}
+  - {question: c, on_empty: abstain}
+""",
+        "list.yaml",
+    )
+    assert (first.query.min_support, first.query.on_empty) == (3, None)
+    assert (second.query.min_support, second.query.on_empty) == (0, "best_document")
+    assert (third.query.min_support, third.query.on_empty) == (3, "abstain")
+    assert first.request.query == first.query
+    ((_, entry), *_) = table_entries((first, second, third))
+    assert entry_of(entry) == first
+    for wrong in ("min_support: -1", "min_support: many", "on_empty: guess", "min_support: true"):
+        assert "query 1" in refusal(f"queries:\n- {{question: a, {wrong}}}")

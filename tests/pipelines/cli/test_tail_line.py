@@ -1,0 +1,42 @@
+"""A line of `radarstream tail`: a reader is warned of thin and disputed answers."""
+
+from dataclasses import replace
+
+import pytest
+
+from radarstream.pipelines.cli.tail import _answer_line
+from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.support import AnswerStatus, Support
+from tests.wire_samples import ANSWER, OBSERVED_AT
+
+GIVEN = replace(ANSWER, abstention=None, answer="Zürich", changed=None, standing=None)
+
+
+@pytest.mark.parametrize(
+    ("status", "support", "says"),
+    [
+        (AnswerStatus.CORROBORATED, Support(5, 1, 4, 1),
+         "corroborated: 5 documents on 4 sites say so, 1 says otherwise"),
+        (AnswerStatus.SINGLE_SOURCE, Support(1, 0, 1, 0),
+         "SINGLE SOURCE: 1 document says so, none says otherwise"),
+        (AnswerStatus.DISPUTED, Support(2, 9, 1, 7),
+         "DISPUTED: 2 documents on one site say so, 9 say otherwise"),
+        (AnswerStatus.REMEMBERED, Support(memory=1.0),
+         "remembered: no document says so, none says otherwise; the memory agrees"),
+    ],
+)  # fmt: skip
+def test_what_an_answer_rests_on(status: AnswerStatus, support: Support, says: str) -> None:
+    line = _answer_line(replace(GIVEN, status=status, support=support))
+    assert f"Zürich  {says}  kept" in line.plain
+    warned = [span for span in line.spans if "yellow" in str(span.style)]
+    assert bool(warned) is says[:3].isupper()
+
+
+def test_the_answer_that_stands_is_shown_beside_an_abstention() -> None:
+    standing = StandingAnswer("Basel", OBSERVED_AT)
+    line = _answer_line(replace(ANSWER, status=AnswerStatus.ABSTAINED, standing=standing))
+    assert "Basel stands, unconfirmed since 2025-06-01 12:00" in line.plain
+
+
+def test_events_of_version_1_are_shown_without() -> None:
+    assert "kept 1 cut 1" in _answer_line(replace(GIVEN, status=None, support=None)).plain
