@@ -108,6 +108,7 @@ def provenance(record: DefencesRecord) -> list[tuple[str, object]]:
         ("revision", record.revision),
         *record.models.items(),
         *(("licence of weights", told) for told in licences(record.models.values())),
+        *([("relation scorer fitted on", record.fitted_on)] if record.fitted_on else []),
         ("seed", record.seed),
         ("attacks on the", record.surface),
         ("seconds", f"{record.seconds:.0f}"),
