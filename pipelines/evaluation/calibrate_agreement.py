@@ -309,7 +309,9 @@ def calibrate() -> dict[str, Any]:
                 name: sha256((directory / name).read_bytes()).hexdigest() for name in FILES
             },
             "questions": {"fitted": len(fitted_items), "held_back": len(held_items)},
-            "fitted_questions": sorted(question_digest(item.question) for item in fitted_items),
+            "fitted_on": f"answers to {len(fitted_items)} questions of PoisonedRAG (Natural "
+            "Questions) and RealTimeQA",
+            "questions_sha256": sorted(question_digest(item.question) for item in fitted_items),
             "fitted_pairs": len(fitted.pairs),
             "embedder": embedder.model_id,
         },

@@ -1,4 +1,4 @@
-"""95 % intervals of rates and paired differences, for rare events and for trials in clusters.
+"""95 % intervals of rates, for rare events and for trials in clusters.
 
 Answers to one question are not independent. So trials come in *clusters* (questions), and an
 interval counts the *effective trials*: the trials divided by the design effect (L. Kish, Survey
@@ -11,24 +11,20 @@ Sampling, 1965), the variance of the rate over clusters by that of as many indep
 - A rate has Clopper and Pearson's exact interval (1934) at the effective trials, as E. L. Korn and
   B. I. Graubard (1998) propose for surveys. Wilson's (1927) is shorter, and covers less than 93 %
   where one to three hits are expected.
-- A paired difference has T. Tango's score interval (1998) of the pairs in which one side alone
-  hits, their counts divided by the design effect of the difference.
 
-A test simulates how often these intervals hold the truth.
+`paired_intervals` has those of differences. A test simulates how often all of them hold the truth.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from scipy.optimize import elementwise
-from scipy.special import betaincinv, ndtri
+from scipy.special import betaincinv
 
 from radarstream.schemas.evidence import FloatArray
 
 LEVEL: Final = 0.95
 TAIL: Final = (1.0 - LEVEL) / 2.0
-Z: Final = float(ndtri(1.0 - TAIL))
 Interval = tuple[float, float]
 
 
@@ -104,43 +100,3 @@ def exact_interval(share: FloatArray | float, effective: FloatArray | float) -> 
         low = np.where(hits > 1e-9, betaincinv(hits, misses + 1.0, TAIL), 0.0)
         high = np.where(misses > 1e-9, betaincinv(hits + 1.0, misses, 1.0 - TAIL), 1.0)
     return np.stack([low, high], axis=-1)
-
-
-def difference_interval(gains: FloatArray, losses: FloatArray, trials: FloatArray) -> FloatArray:
-    """(2,) or (columns, 2): the interval of sum(gains - losses) / sum(trials) over clusters.
-
-    `gains` and `losses` count the pairs in which one side alone hits; (-1, 1) without a pair.
-    """
-    sample = Clustered.of_differences(gains, losses, trials)
-    effective = np.asarray(sample.effective(), dtype=float)
-    with np.errstate(invalid="ignore"):
-        scale = np.nan_to_num(effective / trials.sum(axis=0))
-    return score_interval(gains.sum(axis=0) * scale, losses.sum(axis=0) * scale, effective)
-
-
-def score_interval(gains: FloatArray, losses: FloatArray, trials: FloatArray) -> FloatArray:
-    """(..., 2): Tango's interval; counts need not be whole numbers. (-1, 1) without a pair."""
-    held = np.fmax(trials, 1e-9)
-    mean = (gains - losses) / held
-    ends = []
-    for end, target in ((-1.0, Z), (1.0, -Z)):
-        at_end = np.full_like(mean, end)
-        found = elementwise.find_root(
-            _score, (np.minimum(at_end, mean), np.maximum(at_end, mean)),
-            args=(gains, losses, held, np.full_like(mean, target)),
-        )  # fmt: skip
-        ends.append(np.where(found.success & (trials > 0), found.x, end))
-    return np.stack(ends, axis=-1)
-
-
-def _score(
-    difference: FloatArray, gains: FloatArray, losses: FloatArray, n: FloatArray, target: FloatArray
-) -> FloatArray:
-    """Tango's score statistic at a difference, less a target: 0 at an end of the interval."""
-    linear = (2.0 * n - gains + losses) * difference - gains - losses
-    constant = -losses * difference * (1.0 - difference)
-    root = np.sqrt(np.fmax(linear**2 - 8.0 * n * constant, 0.0))
-    variance = 2.0 * (root - linear) / (4.0 * n) + difference * (1.0 - difference)
-    return np.asarray(
-        (gains - losses - n * difference) / np.sqrt(np.fmax(n * variance, 1e-12)) - target
-    )

@@ -82,6 +82,7 @@ def write_study_page(
         provenance=[
             ("digest of the data", record.dataset_digest),
             ("revision", record.revision),
+            *([("relation scorer fitted on", record.fitted_on)] if record.fitted_on else []),
             ("seed", record.seed),
             ("seconds", f"{record.seconds:.0f}"),
             *model_facts(record.models),

@@ -28,7 +28,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import Judgement, judge_rows
-from radarstream.pipelines.evaluation.overlap import overlap_note
+from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch
 from radarstream.pipelines.evaluation.study.row_files import encode_line, read_lines, write_json
@@ -55,6 +55,7 @@ class Defences:
         """The record of this run alone."""
         request = self.request
         searches = request.surface == Surface.CORPUS.value
+        fit = Fit.of(self.models.relations.model_id)
         return DefencesRecord(
             **request.common(self.models, self.settings),
             questions=len(request.histories),
@@ -67,10 +68,8 @@ class Defences:
             searched=len(request.searched) if searches else 0,
             notes=(*request.notes, *notes_on_cost(request.contenders)),
             asked=tuple(history[0].query.id for history in request.histories),
-            overlap=overlap_note(
-                (history[0].query.text for history in request.histories),
-                self.models.relations.model_id,
-            ),
+            fitted_on=fit.words,
+            overlap=fit.overlap(history[0].query.text for history in request.histories),
             code={contender.name: code_digest(contender) for contender in request.contenders},
         )
 

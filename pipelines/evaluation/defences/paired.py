@@ -6,7 +6,8 @@ from dataclasses import replace
 import polars as pl
 
 from radarstream.pipelines.evaluation.defences.scoreboard import Difference
-from radarstream.pipelines.evaluation.intervals import Interval, difference_interval
+from radarstream.pipelines.evaluation.intervals import Interval
+from radarstream.pipelines.evaluation.paired_intervals import difference_interval
 from radarstream.pipelines.evaluation.rates import QUESTION
 from radarstream.pipelines.evaluation.statistics import (
     PairedTest,

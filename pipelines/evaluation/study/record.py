@@ -35,8 +35,9 @@ class StudyRecord:
     `command`, `revision`, `versions` and `settings` are the last run's, `runs` all that differ.
     `code` has one digest per author of rows, of the code that the rows depend on; `prompts` one per
     task that was asked. `asked` are the ids of the questions asked last, `half` is where they were
-    taken from: rows of others may lie beside theirs. `overlap` warns that the relation scorer was
-    fitted on some of them. `notes` say what was left out and why.
+    taken from: rows of others may lie beside theirs. `fitted_on` says what the relation scorer was
+    fitted on, `overlap` warns if some of the questions are among that. `notes` say what was left
+    out and why.
 
     `SAME` names the fields that all runs must share, each with its words. `MEMBERS` names the
     fields that later runs may add to: tuples of things with a `name`, or of names.
@@ -65,6 +66,7 @@ class StudyRecord:
     prompts: dict[str, str] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
     half: Half = Half.ALL
+    fitted_on: str | None = None
     overlap: str | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0

@@ -108,6 +108,7 @@ def provenance(record: DefencesRecord) -> list[tuple[str, object]]:
     return [
         ("revision", record.revision),
         *model_facts(record.models),
+        *([("relation scorer fitted on", record.fitted_on)] if record.fitted_on else []),
         ("seed", record.seed),
         ("attacks on the", record.surface),
         ("seconds", f"{record.seconds:.0f}"),

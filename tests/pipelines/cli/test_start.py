@@ -16,7 +16,10 @@ HEAVY = {
     *("torch", "transformers", "pandas", "pyarrow", "scipy", "sklearn", "apache_beam"),
     *("polars", "vl_convert", "numpy", "sqlalchemy", "pydantic", "rich", "kafka"),
 }
-UNUSED = {"torch", "transformers", "scipy", "sklearn", "apache_beam.ml.inference"}
+UNUSED = {
+    *("torch", "transformers", "sklearn", "apache_beam.ml.inference"),
+    *("scipy.stats", "scipy.optimize"),  # of SciPy only the special functions of intervals
+}
 # Never imported, and left out of the lock files of the embedded profile.
 LEFT_OUT = ("bson", "hf_xet", "huggingface_hub", "pandas", "PIL", "pyarrow", "pymongo")
 PROGRAM = """

@@ -6,13 +6,14 @@ from hashlib import sha256
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
-from radarstream.connectors.models.answer_agreement.scorer import COEFFICIENTS
+from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.defences.comparison_tables import rates_table
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.halves import Half, half_of, in_half, question_digest
-from radarstream.pipelines.evaluation.overlap import fitted_questions, overlap_note
+from radarstream.pipelines.evaluation.overlap import Fit
 from tests.pipelines.evaluation.defence_studies import (
     Bench,
     make_dataset,
@@ -51,22 +52,24 @@ def test_halves_of_many_questions_are_about_as_large():
 
 
 def test_the_shipped_scorer_names_the_questions_that_it_was_fitted_on():
-    provenance = json.loads(COEFFICIENTS.read_text())["provenance"]
-    fitted = fitted_questions(SCORER)
-    assert len(fitted) == provenance["questions"]["fitted"]
-    assert all(len(digest) == 64 and int(digest, 16) >= 0 for digest in fitted)
+    fit = Fit.of(SCORER)
+    assert fit.words
+    assert fit.questions
+    assert all(len(digest) == 64 and int(digest, 16) >= 0 for digest in fit.questions)
+    assert Fit.of("language-model@1") == Fit()
 
 
 def test_a_data_set_that_overlaps_with_the_fit_is_marked(tmp_path, monkeypatch):
-    table = {"provenance": {"fitted_questions": [question_digest("Who won?")]}}
+    provenance = {"fitted_on": "one pair", "questions_sha256": [question_digest("Who won?")]}
+    table = {"provenance": provenance}
     (tmp_path / "coefficients.json").write_text(json.dumps(table))
     monkeypatch.setattr(
         "radarstream.pipelines.evaluation.overlap.COEFFICIENTS", tmp_path / "coefficients.json"
     )
-    note = overlap_note([" who  WON?", "Who lost?"], SCORER)
-    assert "fitted on 1 of the 2 questions" in note
-    assert overlap_note(["Who lost?"], SCORER) is None
-    assert overlap_note(["Who won?"], "language-model@1") is None
+    fit = Fit.of(SCORER)
+    assert "fitted on 1 of the 2 questions" in fit.overlap([" who  WON?", "Who lost?"])
+    assert fit.overlap(["Who lost?"]) is None
+    assert Fit().overlap(["Who won?"]) is None
 
 
 def test_the_histories_of_a_half_keep_their_order():
@@ -111,3 +114,17 @@ def test_rows_say_how_sure_an_answer_is(tmp_path):
     assert by_key["vanilla", "benign"].confidence is None  # it does not select
     benign, attacked = (by_key["radar", name].confidence for name in ("benign", "pia@1"))
     assert 0.0 < attacked < benign <= 1.0
+
+
+def test_a_half_without_a_question_is_refused(tmp_path):
+    question = "What is the capital of Peru?"
+    path = tmp_path / "questions.json"
+    documents = [{"title": "Peru", "text": "Lima.", "link": "https://a.example/"}]
+    entry = {"question": question, "context": documents, "correct answer": ["Lima"]}
+    path.write_text(json.dumps([entry | {"incorrect answer": "Cusco", "incorrect_context": []}]))
+    assert half_of(question) is Half.TEST
+    typed = ["evaluate", "--dataset", str(path), "--dry-run", "--half", "development"]
+    found = CliRunner().invoke(app, [*typed, "--out", str(tmp_path / "out")])
+    assert found.exit_code != 0
+    assert "no question in the development half" in str(found.exception)
+    assert not (tmp_path / "out").exists()

@@ -8,12 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from radarstream.pipelines.evaluation.intervals import (
-    Clustered,
+from radarstream.pipelines.evaluation.intervals import Clustered, exact_interval, rate_interval
+from radarstream.pipelines.evaluation.paired_intervals import (
     Z,
     difference_interval,
-    exact_interval,
-    rate_interval,
     score_interval,
 )
 
