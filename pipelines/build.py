@@ -201,11 +201,11 @@ def build_relations(
 
         # Without an embedder, so that a service needs no weights on this machine.
         return JudgedRelations(generator(), AnswerAgreement())
-    scorer = build_scorer(settings, embedder)
+    scorer = build_independent_relations(settings, embedder)
     return scorer if cache is None else Cached(scorer, cache)
 
 
-def build_scorer(
+def build_independent_relations(
     settings: s.AnswerAgreement | s.CrossEncoder | s.ScriptedRelations, embedder: Embedder
 ) -> RelationScorer:
     """Create a relation scorer that asks no language model."""
