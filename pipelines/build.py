@@ -16,6 +16,7 @@ from sqlalchemy import Engine, create_engine
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
@@ -43,6 +44,7 @@ from radarstream.pipelines.signals.ports import (
     RelationScorer,
     TokenScorer,
 )
+from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
@@ -77,10 +79,7 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
         options.setdefault("on_empty", settings.defense.on_empty)
         if settings.defense.unlike_answers == "keep":
             options.setdefault("similarity_threshold", -1.0)
-    return (
-        build_defense(name, options),
-        build_defense(baseline) if baseline else None,
-    )
+    return build_defense(name, options), build_defense(baseline) if baseline else None
 
 
 def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
@@ -195,37 +194,23 @@ def build_relations(
     generator: Callable[[], Generator],
     cache: ResponseCache | None = None,
 ) -> RelationScorer:
-    """Create the relation scorer behind a cache; it may ask an embedder or a language model.
-
-    The cache of the language model is enough: its replies tell what each verdict costs.
-    """
-    if isinstance(settings, s.LanguageModel):
-        from radarstream.connectors.models.answer_agreement import AnswerAgreement
-        from radarstream.pipelines.signals.relation_judge import JudgedRelations
-
-        # Without an embedder, so that a service needs no weights on this machine.
-        return JudgedRelations(generator(), AnswerAgreement())
-    scorer = build_scorer(settings, embedder)
-    return scorer if cache is None else Cached(scorer, cache)
-
-
-def build_scorer(
-    settings: s.AnswerAgreement | s.CrossEncoder | s.ScriptedRelations, embedder: Embedder
-) -> RelationScorer:
-    """Create a relation scorer that asks no language model."""
+    """Create the relation scorer behind a cache; a language model has one, which tells its cost."""
+    scorer: RelationScorer
     match settings:
         case s.AnswerAgreement():
-            from radarstream.connectors.models.answer_agreement import AnswerAgreement
-
-            return AnswerAgreement(embedder)
+            scorer = AnswerAgreement(embedder)
         case s.CrossEncoder():
             with naming_extra("gpu"):
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
 
-                return CrossEncoderNli(settings.model, canary=settings.canary)
+                scorer = CrossEncoderNli(settings.model, canary=settings.canary)
+        case s.LanguageModel():  # rules without an embedder: a service needs no weights here
+            return JudgedRelations(generator(), AnswerAgreement())
         case s.ScriptedRelations():
-            return scripted.ScriptedRelations(log=scripted.NoLog())
-    assert_never(settings)
+            scorer = scripted.ScriptedRelations(log=scripted.NoLog())
+        case _:
+            assert_never(settings)
+    return scorer if cache is None else Cached(scorer, cache)
 
 
 def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:

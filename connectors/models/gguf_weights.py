@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
 from glob import escape
 from importlib import import_module
 from pathlib import Path
@@ -33,8 +32,6 @@ _FILE: Final = f"{EMBEDDED_NAME}.gguf"
 _SUMS: Final = "checksums.json"
 _WEIGHTS: Final = "model.gguf"
 _ABANDONED_S: Final = 86_400.0  # what is made here takes minutes
-_TEMPLATE: Final = b"tokenizer.chat_template"
-_METADATA_BYTES: Final = 2**26  # which the metadata, at the start of a file, never fill
 _ROWS: Final = 16_384  # converted at once: 42 MB of the embedding table of 640 columns
 _DERIVED: Final = frozenset({"GGUF.version", "GGUF.tensor_count", "GGUF.kv_count"})
 _REPLACED: Final = frozenset({"general.architecture", "general.quantization_version"})
@@ -49,21 +46,6 @@ def weights_name(gguf: Path | None) -> str:
         _package()
         return f"{EMBEDDED_NAME}@{GEMMA.fingerprint}"
     return f"{gguf.stem}@{_checksum(gguf)}"
-
-
-@cache
-def has_chat_template(gguf: Path | None) -> bool:
-    """Whether weights say how a chat is written, as instruction-tuned ones do; the embedded do not.
-
-    Raises ModelError when the file cannot be read.
-    """
-    if gguf is None:
-        return False
-    try:
-        with gguf.open("rb") as stream:
-            return _TEMPLATE in stream.read(_METADATA_BYTES)
-    except OSError as error:
-        raise ModelError(f"cannot read {gguf}: {error.strerror}") from error
 
 
 def embedded_gguf() -> Path:

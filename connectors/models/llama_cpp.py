@@ -16,11 +16,8 @@ from threading import Event, Lock
 from typing import Any, Final
 
 from radarstream.connectors.models.batching import Outcome, in_order, places, split
-from radarstream.connectors.models.gguf_weights import (
-    embedded_gguf,
-    has_chat_template,
-    weights_name,
-)
+from radarstream.connectors.models.chat_template import has_chat_template
+from radarstream.connectors.models.gguf_weights import embedded_gguf, weights_name
 from radarstream.connectors.models.openai_http.replies import read_completion
 from radarstream.connectors.models.rendering import (
     RENDERING_VERSION,

@@ -15,6 +15,7 @@ from radarstream.schemas.errors import ModelError
 PORTS: Final = {"Ollama": 11434, "vLLM": 8000, "llama.cpp server": 8080}
 PATIENCE_S: Final = 0.5
 LISTED: Final = 5  # models of a server that are shown
+NAME_CHARACTERS: Final = 100  # a longer name is left out
 NO_ANSWERS: Final = ("embed", "rerank", "bge-")  # in names of models that write no text
 LIMITED: Final = "the embedded model has 270 million parameters, which limits the answers"
 
@@ -40,10 +41,15 @@ def local_servers(settings: Settings) -> Iterator[Check]:
 
 def _offer(settings: Settings, address: str, models: tuple[str, ...]) -> str:
     """What a server has, and what to type unless these settings ask it already."""
-    writers = [name for name in models if not any(part in name.lower() for part in NO_ANSWERS)]
+    writers = [
+        name
+        for name in models
+        if not any(part in name.lower() for part in NO_ANSWERS) and 0 < len(name) <= NAME_CHARACTERS
+    ]
     if not writers:
         return f"{address} answers and has no model that writes text"
-    listed = ", ".join(writers[:LISTED]) + (", …" if len(writers) > LISTED else "")
+    shown = [name if len(name) <= NAME_CHARACTERS // 4 else f"{name[:24]}…" for name in writers]
+    listed = ", ".join(shown[:LISTED]) + (", …" if len(writers) > LISTED else "")
     generator = settings.generator
     if isinstance(generator, OpenAiGenerator) and generator.model in writers:
         return f"{address} has {listed}"

@@ -71,6 +71,9 @@ def test_commands_need_a_service_alone(server: FaultServer, history: Path, tmp_p
     assert done.exit_code == 0, done.output
     run = json.loads((tmp_path / "run.json").read_text())
     assert run["models"]["relations"].startswith("judged-relations@")
+    assert (
+        "local: own weights, or a server on this machine" in (tmp_path / "report.html").read_text()
+    )
     stages = {stage["stage"]: stage for stage in run["stages"]}
     assert stages["relations"]["model_calls"] > 0
     asked, total = judged(server), sum(stage["model_calls"] for stage in run["stages"])
@@ -94,6 +97,9 @@ def test_an_answer_costs_what_judging_it_costs(
         costs.append(
             {(r["contender"], r["query_id"], r["step"]): r["cost"] for r in rows if not r["error"]}
         )
+    results = json.loads((tmp_path / "results.json").read_text())
+    assert results["language_model"]["tier"] == "local"
+    assert "Language model: openai/127.0.0.1" in (tmp_path / "tables.md").read_text()
     spent = [
         {key: (c["calls"], c["prompt_tokens"], c["completion_tokens"]) for key, c in each.items()}
         for each in costs

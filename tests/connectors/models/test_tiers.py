@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from radarstream.connectors.models.bundled import GEMMA
+from radarstream.connectors.models.gguf_weights import EMBEDDED_NAME
 from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
@@ -18,6 +20,8 @@ from radarstream.connectors.models.tiers import (
     model_sentence,
     tier_of,
 )
+from radarstream.pipelines.evaluation.run_record import RunRecord
+from radarstream.pipelines.pages.replay.page import render_report
 
 
 def service(base_url: str) -> str:
@@ -64,3 +68,11 @@ def test_every_other_backend_is_told_and_limits_nothing(tmp_path: Path) -> None:
         assert ("kind of language model", WORDS[tier]) in model_facts(models)
         assert WORDS[tier] in model_sentence(models)
     assert model_sentence({}) == "Language model: not named (unknown)."
+
+
+def test_a_report_says_where_the_embedded_model_limits_it() -> None:
+    embedded = f"llama.cpp/{EMBEDDED_NAME}@{GEMMA.fingerprint}/greedy/slots=2/r8"
+    for model_id, limited in ((embedded, True), ("scripted/3", False)):
+        html = render_report([], {}, RunRecord({}, "abc", {"generator": model_id}))
+        assert (LIMITED in html) is limited
+        assert WORDS[tier_of(model_id)] in html

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
@@ -16,6 +17,7 @@ from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
 from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.defenses.protocol import Relate
+from radarstream.pipelines.job.telemetry.metrics import ModelMetrics
 from radarstream.pipelines.signals.evidence import relate_answers
 from radarstream.pipelines.signals.fulfilment import fulfil
 from radarstream.pipelines.signals.ports import Models
@@ -271,6 +273,20 @@ def test_a_reply_that_is_no_label_is_neutral_and_counted() -> None:
     assert dict(judge.judgements) == dict.fromkeys(HOW, 1) | {"failed": 0}
     judge.asking(Judge(knowing)).probabilities([pair_of("Oslo", "Bergen")])
     assert judge.judgements["judged"] == 2  # counted together
+
+
+def test_what_decided_is_exported() -> None:
+    judge = JudgedRelations(Judge(knowing), RULES)
+    registry = CollectorRegistry()
+    registry.register(ModelMetrics({"relations": judge}))
+    judge.probabilities([pair_of("Oslo", "Bergen"), pair_of("Oslo", "oslo")])
+    counted = {
+        how: registry.get_sample_value(
+            "radarstream_relation_judgements_total", {"model": "relations", "decided_by": how}
+        )
+        for how in HOW
+    }
+    assert counted == dict.fromkeys(HOW, 0) | {"certain": 1, "judged": 1}
 
 
 def test_a_model_without_labels_finds_everything_neutral() -> None:
