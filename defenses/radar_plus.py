@@ -74,7 +74,7 @@ class RadarPlus(CutDefense):
         memory (Eq. 11-16), and so it is where `votes` is off.
     source_prior
         As RADAR's: the most that a source's past adds to the reject-evidence of a document, and
-        known liars carry no answer alone.
+        known liars carry no answer alone. The vote of a page is divided by 1 plus this term.
 
     With `votes`, `normalise`, `self_support` and `site_cap` off the verdicts are RADAR's.
     """
@@ -124,8 +124,11 @@ class RadarPlus(CutDefense):
         np.fill_diagonal(agreement, 1.0 if self.self_support else self.epsilon)
         urls = [evidence.documents[i].url for i in evidence.informative]
         sites = site_members([site_of(url) for url in urls] if self.site_cap else [""] * len(urls))
+        weights = None
+        if self.source_prior:
+            weights = 1.0 / (1.0 + self.source_prior * distrust_of(evidence))
         if recalled is None:
-            return Ballot(agreement, sites)
+            return Ballot(agreement, sites, weights=weights)
         state, fade = recalled.state, self.fade(recalled.state, evidence.observed_at)
         return Ballot(
             agreement,
@@ -136,6 +139,7 @@ class RadarPlus(CutDefense):
                 node=bayes(state.support, float(recalled.consistency.mean())) / 2,  # Eq. 14
                 fade=fade,
             ),
+            weights,
         )
 
     def fade(self, state: Belief, now: datetime) -> float:
@@ -183,7 +187,8 @@ class RadarPlus(CutDefense):
         """
         ballot = self.ballot(evidence, None)
         row = consistency[None, :]
-        tally = np.array([row.sum(), voices(row, ballot.sites)[0]])
+        votes = ballot.weighed(row)
+        tally = np.array([votes.sum(), voices(votes, ballot.sites)[0]])
         apart = ballot.votes_apart(ballot.whole, row, np.zeros(2))
         return tally, bool((tally > strongest_rival(ballot.present, apart)[:, 0]).all())
 

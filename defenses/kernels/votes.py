@@ -33,12 +33,14 @@ class Ballot:
     """Who votes: n pages, and perhaps the memory as the last of N nodes.
 
     `agreement` (n, n) is symmetric, in [0, 1], its diagonal how much an answer agrees with itself;
-    `sites` (n, s) says with 0 and 1 whose page each is.
+    `sites` (n, s) says with 0 and 1 whose page each is; `weights` (n,), in [0, 1], what the vote of
+    each page is worth, 1 if not given.
     """
 
     agreement: FloatArray
     sites: FloatArray
     remembered: Remembered | None = None
+    weights: FloatArray | None = None
 
     @property
     def whole(self) -> FloatArray:
@@ -51,8 +53,13 @@ class Ballot:
     @property
     def present(self) -> FloatArray:
         """The votes of pages for each node, (2, N)."""
-        rows = self.whole[:, : len(self.agreement)]
+        rows = self.weighed(self.whole)
         return np.array([rows.sum(axis=1), voices(rows, self.sites)])
+
+    def weighed(self, rows: FloatArray) -> FloatArray:
+        """The votes of each page, (m, n), from agreement with all nodes or all pages."""
+        n = len(self.agreement)
+        return np.asarray(rows[:, :n] if self.weights is None else rows[:, :n] * self.weights)
 
     @property
     def missing(self) -> FloatArray:
@@ -82,8 +89,7 @@ class Ballot:
         `rows` (l, N) and `others` (m, N) are their agreement with all nodes; `missing` (2,) the
         votes of the memory; `planted` as in `exclusive_votes`.
         """
-        n = len(self.agreement)
-        found = exclusive_votes(rows[:, :n], others[:, :n], self.sites, planted)
+        found = exclusive_votes(self.weighed(rows), self.weighed(others), self.sites, planted)
         if self.remembered is None:
             return found
         excess = np.maximum(0.0, rows[:, -1:] - others[:, -1])

@@ -90,17 +90,21 @@ def test_radar_plus_with_its_changes_off_is_radar_with_a_ledger(state: Belief | 
 
 
 @pytest.mark.parametrize("state", [None, Belief("lie", 0.9, 0.1)])
-def test_radar_plus_adds_a_share_of_the_term(state: Belief | None):
-    """One of all nodes; the memory is one of them and has no source."""
-    share = 1 / 2 if state is None else 1 / 3
+def test_radar_plus_counts_the_vote_of_a_liar_for_less(state: Belief | None):
+    """The memory is a node, too, and has no source: its answer loses the liar's vote alone."""
     evidence = claims_evidence(["lie", "truth"])
     plain, _ = told(PLUS, evidence, state)
     verdict, _ = told(PLUS_PRIOR, knowing(evidence, TWO_LIES, NEUTRAL), state)
-    gained = np.subtract(reject_values(verdict), reject_values(plain))
-    assert gained[1] == 0.0
-    assert gained[0] == pytest.approx(2 / 3 * share)
-    assert verdict.memory.conflict_posterior == plain.memory.conflict_posterior
+    lie, truth = np.subtract(reject_values(verdict), reject_values(plain))
+    assert lie > 0.0 > truth
     assert verdict.energy == pytest.approx(recomputed_energy(verdict), abs=1e-12)
+
+
+def test_radar_plus_believes_the_other_of_two_where_one_has_lied():
+    evidence = claims_evidence(["lie", "truth"])
+    assert told(PLUS, evidence)[0].abstained
+    verdict, _ = told(PLUS_PRIOR, knowing(evidence, ONE_LIE, NEUTRAL))
+    assert verdict.kept_ranks == (2,)
 
 
 def test_the_term_is_added_to_the_reject_evidence_and_the_energy_is_rechecked():

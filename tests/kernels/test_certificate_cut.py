@@ -69,12 +69,14 @@ def random_ballot(rng: np.random.Generator) -> Ballot:
     agreement = np.sqrt(agreement * agreement.T)
     np.fill_diagonal(agreement, 1.0)
     sites = site_members([str(site) for site in rng.integers(0, rng.integers(1, n + 1), n)])
+    weights = rng.random(n) if rng.random() < 0.3 else None
     if rng.random() < 0.5:
-        return Ballot(agreement, sites)
+        return Ballot(agreement, sites, weights=weights)
     agree = np.abs((claims == 0) - noise * rng.random(n))
     documents = 8 * rng.random()
     lasting = np.array([documents, documents * rng.random()])
-    return Ballot(agreement, sites, Remembered(agree, lasting, rng.random() / 2, rng.random()))
+    memory = Remembered(agree, lasting, rng.random() / 2, rng.random())
+    return Ballot(agreement, sites, memory, weights)
 
 
 def attacked(
@@ -108,7 +110,10 @@ def attacked(
         with_memory = rule.leak if kept[-1] else rng.choice([0.0, 1.0])
         agree = np.append(remembered.agreement, np.full(x, with_memory))[stays]
         remembered = replace(remembered, agreement=agree, node=rng.random() / 2)
-    after = Ballot(agreement[np.ix_(stays, stays)], sites[stays], remembered)
+    weights = None
+    if said.weights is not None:
+        weights = np.append(said.weights, np.ones(x))[stays]
+    after = Ballot(agreement[np.ix_(stays, stays)], sites[stays], remembered, weights)
     forbidden = np.append(~inside, np.ones(x, dtype=bool))[stays]
     if remembered is not None:
         forbidden = np.append(forbidden, not kept[-1])

@@ -69,6 +69,13 @@ def test_one_wrong_relation_makes_no_rivals():
     assert (keep_shares(said, 4.0) > 0.9).all()
 
 
+def test_a_vote_may_be_worth_less():
+    said = ballot("AAB", "xyz")
+    half = Ballot(said.agreement, said.sites, weights=np.array([0.5, 0.25, 1.0]))
+    assert half.support[0].tolist() == [0.75, 0.75, 1.0]
+    assert (keep_shares(half, 2.0) > 0.5).tolist() == [False, False, True]
+
+
 def test_a_tie_is_a_tie_with_a_leak_between():
     said = ballot("AABB", "uvwx")
     leaky = Ballot(np.maximum(said.agreement, 0.1), said.sites)
