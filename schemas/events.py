@@ -56,6 +56,11 @@ class AnswerEvent(Strict):
     certificate: Certificate | None = None
 
     @property
+    def confidence(self) -> float | None:
+        """How sure an answer is that was given, in [0, 1]; None for an abstention."""
+        return None if self.abstention or self.support is None else self.support.confidence
+
+    @property
     def falsified(self) -> bool:
         """Whether the previous answer was given up for this one; without an answer it stands."""
         gave_up = self.verdict.memory.decision is MemoryDecision.FALSIFIED

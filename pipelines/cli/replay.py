@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -89,11 +89,7 @@ def replay(
         config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
     )
     contenders = parse_contenders(baselines)
-    if defense is not None:
-        settings = _with_defense(settings, defense)
-    if certify:
-        certifying = settings.defense.model_copy(update={"certify": True})
-        settings = settings.model_copy(update={"defense": certifying})
+    settings = _with_defense(settings, defense, certify=certify)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         if contenders:  # those that cannot take part are refused before the first answer
@@ -199,12 +195,14 @@ def note_skipped(attacks: Iterable[Planting]) -> None:
             note(f"note: {attack}")
 
 
-def _with_defense(settings: Settings, name: str) -> Settings:
-    """The settings with a named defence; the options of another one are left out."""
-    if name == settings.defense.name:
-        return settings
-    other = settings.defense.model_copy(update={"name": name, "options": {}})
-    return settings.model_copy(update={"defense": other})
+def _with_defense(settings: Settings, name: str | None, *, certify: bool) -> Settings:
+    """The settings with a named defence, without the options of another one, which certifies its
+    answers if that is asked for.
+    """
+    changed: dict[str, Any] = {"certify": True} if certify else {}
+    if name is not None and name != settings.defense.name:
+        changed |= {"name": name, "options": {}}
+    return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
 
 
 def _run_through(

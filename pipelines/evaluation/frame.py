@@ -64,7 +64,6 @@ import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.registry import has_own_target
 from radarstream.pipelines.evaluation.context_quality import context_of
-from radarstream.pipelines.evaluation.defences.confidence import confidence_of, status_of
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,
@@ -208,7 +207,7 @@ def replay_frame(
             _identity((DEFENDED, REPLAY, *key), event.observed_at)
             | _scores(said, labels, before)
             | _decided(event.verdict, labels)
-            | {"status": status_of(event), "confidence": confidence_of(event)}
+            | {"status": event.status, "confidence": event.confidence}
             | planted
         )
         if (bare := event.undefended_answer) is not None:

@@ -101,8 +101,8 @@ class Row:
 
     `changed` is whether the answer means something else than the previous one, as in an answer
     event; None where there is none to compare with. `status` and `confidence`, in [0, 1], are the
-    event's (see `confidence`). `poisoned_sites` counts the sites of the planted documents. All four
-    are None in older rows.
+    event's. `poisoned_sites` counts the sites of the planted documents. All four are None in older
+    rows.
     """
 
     contender: str

@@ -10,7 +10,6 @@ from radarstream.defenses.protocol import EVIDENCE, Defense, Signal
 from radarstream.defenses.temporal import Pool
 from radarstream.pipelines import stages
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
-from radarstream.pipelines.evaluation.defences.confidence import confidence_of, status_of
 from radarstream.pipelines.evaluation.defences.counting import Tally
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scorers import Perturbation
@@ -210,8 +209,8 @@ class Trial:
             cost=tally.cost(),
             state_bytes=stored_bytes(memory.state),
             changed=event.changed if event else None,
-            status=status_of(event) if event else None,
-            confidence=confidence_of(event) if event else None,
+            status=event.status if event else None,
+            confidence=event.confidence if event else None,
             poisoned_sites=sites_of_planted(seen.snapshot),
         )
 

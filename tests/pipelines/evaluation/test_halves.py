@@ -111,7 +111,7 @@ def test_attribution_asks_one_half_of_the_questions_of_the_whole_corpus():
 def test_rows_say_how_sure_an_answer_is(tmp_path):
     study = Bench(tmp_path).run(static_dataset(3), "radar,vanilla", ["benign", "pia@1"])
     by_key = {(row.contender, row.condition): row for row in study.rows}
-    assert by_key["vanilla", "benign"].confidence is None  # it does not select
+    assert by_key["vanilla", "benign"].confidence is not None  # pages that name its answer
     benign, attacked = (by_key["radar", name].confidence for name in ("benign", "pia@1"))
     assert 0.0 < attacked < benign <= 1.0
 
