@@ -41,7 +41,7 @@ def test_single_documents_are_scored_apart_from_planted_ones() -> None:
 
 def test_the_table_is_there_where_the_evidence_is_known() -> None:
     frame = study_frame([row("Rome")], record())
-    scored = score_cells(frame, record(), evidence=[SEEN], resamples=100)
+    scored = score_cells(frame, record(), evidence=[SEEN])
     assert [found.condition for found in scored.documents] == ["benign"]
     assert tables_of(scored)[-1].key == "documents"
     assert "documents" not in [t.key for t in tables_of(score_cells(frame, record()))]
