@@ -103,7 +103,7 @@ class InMemory:
 
     def fold(self, ready: Ready) -> None:
         event, self.memory = self.decide(ready)
-        self.state = encode_state(self.memory.state)
+        self.state = encode_state(self.memory.state, self.memory.standing)
         self.records.extend(outgoing(event, 0))
         self.events.append(event)
 

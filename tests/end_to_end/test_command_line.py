@@ -102,9 +102,10 @@ def test_a_dry_run_is_right_more_often_than_not(history: Path, tmp_path: Path) -
 
 def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: Path) -> None:
     """7 and 1 are in the answer "2017", but are not what it says."""
+    told_by = ("A morning paper, page four", "The harbour radio told us", "On a museum's wall")
+    docs = [f"{teller}: Oslo won it in 2017." for teller in told_by]
     years = {
-        year: {"docs": ["Oslo won it in 2017."] * 3, "answer": "7", "incorrect_answer": "1"}
-        for year in ("2018", "2019")
+        year: {"docs": docs, "answer": "7", "incorrect_answer": "1"} for year in ("2018", "2019")
     }
     item = {"question": "In which year did Oslo win it?", "yearly_contexts": years}
     Path("history.json").write_text(json.dumps(item))

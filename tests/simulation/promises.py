@@ -181,4 +181,4 @@ def undisturbed(snapshot_ids: tuple[str, ...]) -> tuple[dict[tuple[str, str], by
         event, memory = guard.answer(value, memory)
         for record in outgoing(event, 0):
             events[record.topic, record.event_id] = record.data
-    return events, encode_state(memory.state)
+    return events, encode_state(memory.state, memory.standing)

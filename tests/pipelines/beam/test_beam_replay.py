@@ -128,7 +128,7 @@ def by_hand(history: Path, settings: Settings) -> tuple[list[Any], dict[str, byt
         memory = memories.get(snapshot.query.id, guard.initial_memory())
         event, memories[snapshot.query.id] = guard.answer(snapshot, memory)
         events.append(event)
-    return events, {q: encode_state(memory.state) for q, memory in memories.items()}
+    return events, {q: encode_state(m.state, m.standing) for q, m in memories.items()}
 
 
 def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_pat
 def test_beam_gives_what_the_guard_gives_in_a_notebook(
     history: Path, tmp_path: Path, defense: str
 ) -> None:
-    flags = {"defense": {"name": defense}}
+    flags = {"defense": {"name": defense, **GIVE_ALL}}
     events = replayed(history, tmp_path / "beam", **flags)
     (tmp_path / "hand").mkdir()
     answers, states = by_hand(history, settings_for(tmp_path / "hand", **flags))
