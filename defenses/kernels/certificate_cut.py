@@ -25,7 +25,8 @@ class Rule:
 
     `sharpness`, `pair_scale` and `normalise` are RADAR+'s options. `leak` in [0, 1) is assumed:
     the scorer sees at most this agreement between a planted answer and any kept one. The relations
-    of present pages and the memory stay as they are, and the fall-back is to abstain.
+    of present pages and the memory stay as they are, and the fall-back is to abstain. Capacities
+    are votes; RADAR's own node of the memory (half-life 0) is not covered.
     """
 
     sharpness: float = 2.0
