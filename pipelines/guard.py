@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from radarstream.defenses.certificates.registry import certified
 from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.pipelines import stages
 from radarstream.pipelines.settings import ReadingSettings
@@ -129,7 +128,9 @@ class Guard(Generic[StateT]):
         event, after = stages.conclude(
             self.name, self.models, snapshot, memory, decision, undefended
         )
-        if self.certify:
+        if self.certify:  # imported here, since no answer depends on it
+            from radarstream.defenses.certificates.registry import certified
+
             event = replace(event, certificate=certified(self.name, self.defense, event))
         return event, after
 

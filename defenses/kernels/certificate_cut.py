@@ -25,7 +25,8 @@ class Rule:
 
     `sharpness`, `pair_scale` and `normalise` are RADAR+'s options. `leak` in [0, 1) is assumed:
     the scorer sees at most this agreement between a planted answer and any kept one. The relations
-    of present pages and the memory stay as they are, and the fall-back is to abstain.
+    of present pages and the memory stay as they are, and the fall-back is to abstain. Capacities
+    are votes; RADAR's own node of the memory (half-life 0) is not covered.
     """
 
     sharpness: float = 2.0
@@ -97,12 +98,11 @@ def _excluded(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> b
     nodes = len(kept) + attack.pages if rule.normalise else 1.0
     missing = _least_missing(attack, ballot, kept, rule)
     held = ballot.present[:, kept] + missing[:, None] * whole[-1, kept]
-    remembers = ballot.remembered is not None
-    fade = ballot.remembered.fade if ballot.remembered is not None else 0.0
 
-    votes = ballot.support[:, outside] + attack.gained[:, None]
-    if remembers:
+    votes, fade = ballot.support[:, outside] + attack.gained[:, None], 0.0
+    if ballot.remembered is not None:
         votes = votes + (1.0 + attack.removed) * whole[-1, outside]
+        fade = ballot.remembered.fade
     diluted = rule.leak * float(attack.gained[0])
     own = ballot.votes_apart(whole[kept], whole[outside], missing, diluted)
     against = _least_rival(held, own, kept, pages, attack.removed)
