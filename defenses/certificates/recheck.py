@@ -17,6 +17,15 @@ from radarstream.schemas.verdict import MEMORY_NODE, SOURCE_SIDE, MemoryDecision
 FloatArray = NDArray[np.float64]
 
 TOLERANCE = 1e-6
+# What building a defence and computing from values that no defence wrote may raise.
+_TORN = (
+    ConfigurationError,
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    RecursionError,
+)
 
 
 class Outcome(StrEnum):
@@ -101,7 +110,7 @@ def _graph_checks(verdict: Verdict) -> tuple[Check, ...]:
             absent = "the defence cuts no graph"
             return Check("energy", Outcome.ABSENT, absent), Check("verdict", Outcome.ABSENT, absent)
         return _energy_check(verdict, graph), _verdict_check(verdict, graph)
-    except ValueError as error:  # also of capacities that no graph can have
+    except (ValueError, ArithmeticError) as error:  # of capacities that no graph can have
         torn = str(error)
         return Check("energy", Outcome.WRONG, torn), Check("verdict", Outcome.WRONG, torn)
 
@@ -145,7 +154,7 @@ def _certificate_check(event: AnswerEvent) -> Check:
     try:
         defense = build_defense(event.defense, json.loads(recorded.options))
         found = certified(event.defense, defense, event)
-    except (ConfigurationError, ValueError, TypeError, LookupError) as error:
+    except _TORN as error:
         return Check("certificate", Outcome.WRONG, f"it cannot be computed again: {error}")
     if found != recorded:
         return Check("certificate", Outcome.WRONG, "another one follows from the event")

@@ -1,6 +1,7 @@
 """RADAR's certificate against random attacks on RADAR itself, and its attacks played on it."""
 
 import dataclasses
+import itertools
 
 import numpy as np
 import pytest
@@ -69,6 +70,52 @@ def test_no_attack_below_the_certificate_succeeds(seed: int):
                 ours, theirs = support_of(after, after.kept(RADAR), still, supports)
                 assert ours > theirs
                 tried += 1
+
+
+@pytest.mark.parametrize("agree", [0.9, 1.0])
+@pytest.mark.parametrize("size", range(1, 5))
+@pytest.mark.parametrize("change", Change)
+def test_bounds_enclose_what_brute_force_finds(size: int, agree: float, change: Change):
+    """Equal liars at the top or the bottom, over a grid of their relations."""
+    case = unanimous(size, agree)
+    bound = bounds_of(certificate_of(case))[change, False]
+    fewest = next(
+        liars
+        for liars in range(1, size + 2)
+        if any(turned(case, liars, change, grid) for grid in GRID)
+    )
+    assert bound.needed.documents <= fewest <= bound.enough.documents
+
+
+GRID = list(itertools.product((0.0, AGREEMENT), (0.5, 0.9, 1.0), (0.0, 1.0), (True, False)))
+
+
+def turned(case: Relating, liars: int, change: Change, grid: tuple) -> bool:
+    """Whether liars win who entail and contradict the camp and one another so much."""
+    agree, deny, among, at_top = grid
+    taken = liars if change is Change.REPLACED else 0
+    if taken > len(case.ranks):
+        return False
+    stay = len(case.ranks) - taken
+    size = stay + liars
+    lying = np.arange(size) < liars if at_top else np.arange(size) >= stay
+    across = lying[:, None] != lying[None, :]
+    both = lying[:, None] & lying[None, :]
+    present = float(case.entailment.max(initial=0.0))
+    entailment = np.where(across, agree, np.where(both, among, present))
+    contradiction = np.where(across, min(deny, 1.0 - agree), 0.0)
+    np.fill_diagonal(entailment, 0.0)
+    after = Relating(
+        entailment,
+        contradiction,
+        np.arange(1, size + 1),
+        size,
+        None,
+        np.zeros(size),
+        np.zeros(size),
+    )
+    ours, theirs = support_of(after, after.kept(RADAR), ~lying, False)
+    return ours <= theirs
 
 
 def test_every_attack_found_works_on_radar_itself():

@@ -84,7 +84,26 @@ def test_another_bound(event: AnswerEvent):
     assert wrong(replace(event, certificate=certificate)) == {"certificate"}
 
 
-@pytest.mark.parametrize("options", ["", "[]", "null", "{", '{"no_such": 1}', '{"epsilon": -1}'])
+@pytest.mark.parametrize("value", [-1.0, 1e200, 5e-324])
+@pytest.mark.parametrize("place", ["edge", "loop", "keep", "reject", "prior"])
+def test_absurd_values_raise_nothing(event: AnswerEvent, value: float, place: str):
+    first, *others = event.verdict.edges
+    verdict = event.verdict
+    match place:
+        case "edge":
+            verdict = replace(verdict, edges=(first._replace(capacity=value), *others))
+        case "loop":
+            verdict = replace(verdict, edges=(Edge(first.a, first.a, value), *others))
+        case "prior":
+            verdict = replace(verdict, memory=replace(verdict.memory, conflict_posterior=value))
+        case evidence:
+            verdict = with_document(event, 0, **{f"{evidence}_evidence": value}).verdict
+    assert wrong(replace(event, verdict=verdict))
+
+
+@pytest.mark.parametrize(
+    "options", ["", "[" * 100_000, "[]", "null", "{", '{"no_such": 1}', '{"epsilon": -1}']
+)
 def test_options_that_build_nothing(event: AnswerEvent, options: str):
     certificate = replace(event.certificate, options=options)
     assert "certificate" in wrong(replace(event, certificate=certificate))
