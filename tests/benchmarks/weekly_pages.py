@@ -13,17 +13,30 @@ from hashlib import sha256
 from pathlib import Path
 from time import process_time
 
+from radarstream.pipelines.build import build_embedder
 from radarstream.pipelines.cli.terminal import say
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.scoring import is_correct
-from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.settings import ReadingSettings, SentenceEmbedder
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import encode
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
 PAGES = 5
 SHOWN = 1_200  # characters of a page that a prompt has room for
-GRID = [(0, 220), (1, 440), (2, 220), (3, 150), (3, 220), (2, 300), (3, 300), (5, 220)]
+# Windows, their characters, and how many candidates the embedder compares.
+GRID = [
+    (0, 220, 0),
+    (1, 440, 0),
+    (2, 220, 0),
+    (3, 150, 0),
+    (3, 220, 0),
+    (2, 300, 0),
+    (3, 300, 0),
+    (5, 220, 0),
+    (2, 220, 12),
+    (3, 220, 12),
+]
 
 
 def in_half(question: str, half: str) -> bool:
@@ -55,21 +68,23 @@ def main(weeks: str, half: str, out: str) -> None:
     pages = sum(len(s.documents) for s in snapshots)
     held = sum(len(s.documents) for s in naming)
     say(f"{len(asked)} questions; {held} of the half's {pages} pages name the answer")
-    say("| windows | characters each | still named | characters read | ms of CPU a page |")
-    say("|--:|--:|--:|--:|--:|")
-    for windows, characters in GRID:
-        reading = ReadingSettings(windows=windows, window_characters=characters)
+    say("| windows | candidates | still named | characters read | ms of CPU a page |")
+    say("|:--|--:|--:|--:|--:|")
+    embedder = build_embedder(SentenceEmbedder())
+    for windows, characters, candidates in GRID:
+        reading = ReadingSettings(
+            windows=windows, window_characters=characters, candidates=candidates
+        )
         started = process_time()
-        as_read(snapshots, reading)
-        milliseconds = 1_000 * (process_time() - started) / pages
+        read = as_read(naming, reading, embedder)
+        milliseconds = 1_000 * (process_time() - started) / held
         shown = [
-            (replace(d, text=d.passage[:SHOWN], title=""), s)
-            for s in as_read(naming, reading)
-            for d in s.documents
+            (replace(d, text=d.passage[:SHOWN], title=""), s) for s in read for d in s.documents
         ]
         named = sum(names_answer(d, s) for d, s in shown)
         mean = sum(len(d.text) for d, _ in shown) / held
-        say(f"| {windows} | {characters} | {named} | {mean:.0f} | {milliseconds:.1f} |")
+        what = f"{windows} × {characters}"
+        say(f"| {what} | {candidates} | {named} | {mean:.0f} | {milliseconds:.1f} |")
 
 
 if __name__ == "__main__":
