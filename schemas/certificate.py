@@ -27,6 +27,7 @@ class Assumption(StrEnum):
     NOT_ISOLATED = (
         "not_isolated"  # the similarity check drops none of those that support the answer
     )
+    SILENCE = "silence"  # giving no answer is not counted as a change
 
 
 class Attack(StrEnum):

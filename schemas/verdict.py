@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
-from pydantic import Field
+from pydantic import AwareDatetime, Field
 
 from radarstream.schemas.memory import Probability
 from radarstream.schemas.snapshot import Strict
@@ -78,7 +78,8 @@ class MemoryVerdict(Strict):
 
     Priors are what the state carried (pi_S, pi_F); posteriors are the node's terminal capacities:
     for RADAR S_old and F_old, after the Bayesian update with this step's likelihoods (Eq. 13-16).
-    None where the memory is no node of the graph.
+    None where the memory is no node of the graph. `documents` and `voices` stood behind the
+    previous answer at `confirmed_at`, where a defence counts them.
     """
 
     decision: MemoryDecision = MemoryDecision.NONE
@@ -88,6 +89,9 @@ class MemoryVerdict(Strict):
     support_posterior: Probability | None = None
     conflict_posterior: Probability | None = None
     margin: float | None = None
+    documents: float | None = None
+    voices: float | None = None
+    confirmed_at: AwareDatetime | None = None
 
 
 class Edge(NamedTuple):

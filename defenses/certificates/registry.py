@@ -9,6 +9,7 @@ from radarstream.defenses.certificates.independent_sets import certify_independe
 from radarstream.defenses.certificates.keywords import certify_keywords
 from radarstream.defenses.certificates.parts import unproved
 from radarstream.defenses.certificates.votes import certify_majority
+from radarstream.defenses.certificates.voting_cut import certify_radar_plus
 from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.events import AnswerEvent
 
@@ -31,7 +32,7 @@ CERTIFIERS: dict[str, Certifier] = {
     "instruct_rag": without_proof(ALL_AT_ONCE),
     "majority": certify_majority,
     "radar": certify_radar,
-    "radar_plus": without_proof("nothing is proved about the voices of documents that come later"),
+    "radar_plus": certify_radar_plus,
     "reliability_rag": certify_independent_set,
     "robust_rag": certify_keywords,
     "robust_rag_decoding": without_proof("the event does not tell the probabilities of tokens"),

@@ -70,7 +70,7 @@ def documents_to_flip(
     per_site = np.array([pages_per_site, float(site_cap(np.array(float(pages_per_site))))])
 
     def adding(x: int) -> _Attack:
-        return _Attack(x, np.full(2, float(x)), 0)
+        return _Attack(1, np.full(2, float(x)), 0)  # more pages only weaken the bonds
 
     def replacing(x: int) -> _Attack:
         return _Attack(0, np.full(2, float(x)), x)
@@ -84,11 +84,17 @@ def documents_to_flip(
 
 
 def _fewest(attack: Callable[[int], _Attack], ballot: Ballot, kept: BoolArray, rule: Rule) -> int:
-    """The smallest attack that the bound does not exclude."""
-    for size in range(1, MOST):
-        if not _excluded(attack(size), ballot, kept, rule):
-            return size
-    return MOST
+    """The smallest attack that the bound does not exclude: it excludes every smaller one."""
+    low, high = 0, 1
+    while high < MOST and _excluded(attack(high), ballot, kept, rule):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _excluded(attack(middle), ballot, kept, rule):
+            low = middle
+        else:
+            high = middle
+    return min(high, MOST)
 
 
 def _excluded(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> bool:

@@ -18,6 +18,7 @@ ASSUMPTIONS: Final = {
     Assumption.OPPOSED: "An added document hardly entails those that support the answer.",
     Assumption.PROPER: "Entailment and contradiction of a pair sum to at most 1.",
     Assumption.NOT_ISOLATED: "The similarity check drops none of those that support the answer.",
+    Assumption.SILENCE: "Giving no answer is not counted as a change.",
 }
 _HOW: Final = {Change.ADDED: "more", Change.REPLACED: "replaced"}
 
