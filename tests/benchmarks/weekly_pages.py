@@ -9,13 +9,13 @@ what is read still names it, how many characters that are, and the CPU time of c
 
 import sys
 from dataclasses import replace
-from hashlib import sha256
 from pathlib import Path
 from time import process_time
 
 from radarstream.pipelines.build import build_embedder
 from radarstream.pipelines.cli.terminal import say
 from radarstream.pipelines.evaluation.datasets import load_dataset
+from radarstream.pipelines.evaluation.halves import half_of
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.settings import ReadingSettings, SentenceEmbedder
 from radarstream.pipelines.signals.reading import as_read
@@ -39,12 +39,6 @@ GRID = [
 ]
 
 
-def in_half(question: str, half: str) -> bool:
-    """Whether a question is in the development half or in the test half."""
-    digest = sha256(" ".join(question.casefold().split()).encode()).digest()
-    return half == ("test" if digest[-1] & 1 else "development")
-
-
 def names_answer(document: Document, snapshot: SearchSnapshot) -> bool:
     return is_correct(document.passage, snapshot.labels or Labels())
 
@@ -59,7 +53,7 @@ def first_pages(snapshots: list[SearchSnapshot]) -> list[SearchSnapshot]:
 
 def main(weeks: str, half: str, out: str) -> None:
     histories = load_dataset(Path(weeks)).histories
-    snapshots = [h[0] for h in histories if in_half(h[0].query.text, half)]
+    snapshots = [h[0] for h in histories if half_of(h[0].query.text) == half]
     asked = first_pages(snapshots)
     Path(out).write_bytes(b"".join(encode(snapshot) + b"\n" for snapshot in asked))
     naming = [
