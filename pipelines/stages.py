@@ -9,16 +9,16 @@ the place of an item that failed stands its error; the others go on. `Query.long
 whether a query is answered in a few words or at length. `Costs` hears what the models are asked.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from radarstream.defenses.protocol import EVIDENCE, Defending, Defense, Relate, Request, Signal
-from radarstream.defenses.temporal import Pool
+from radarstream.defenses.protocol import EVIDENCE, Defense, Relate, Signal
+from radarstream.defenses.temporal import without_new_answer
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
-from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.fulfilment import drive, fulfil, refusable
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
@@ -183,8 +183,7 @@ def decide(
 ) -> list[Decided[StateT] | Failure]:
     """Run the defence on one snapshot of each of several queries, in lockstep.
 
-    Comparing an answer with the previous one and with what the documents say is no part of the
-    defence: no item pays for it.
+    Comparing answers with each other is no part of the defence: no item pays for it.
     """
     counted = (models.generator, models.relations, models.embedder)
     known: list[Known] = [{} for _ in items]
@@ -230,16 +229,6 @@ def defended(
     ]
 
 
-def refusable(
-    defending: Defending[StateT],
-) -> Generator[Request, Any, tuple[Verdict, StateT] | EvidenceError]:
-    """The same defence; evidence that it refuses is its result, not the end of the batch."""
-    try:
-        return (yield from defending)
-    except EvidenceError as refusal:
-        return refusal
-
-
 def weighed(
     evidences: Sequence[Evidence | ModelError],
     outcomes: Sequence[tuple[Verdict, StateT] | Failure],
@@ -249,8 +238,7 @@ def weighed(
     """Each verdict with what is behind its answer, and whether that means something else than the
     previous one.
 
-    Answers mean the same only if each of the two entails the other. What is not `known` of the
-    relations is asked in one batch.
+    Relations that are not `known` are asked in one batch.
     """
     unclear: dict[int, Relate] = {}
     for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):
@@ -335,12 +323,7 @@ def insisting(decision: Decided[StateT], min_support: int, before: StateT) -> De
     if why is None:
         return decision
     verdict = replace(decision.verdict, answer="", abstention=why)
-    return Decided(verdict, unchanged(before, decision.state), None, support)
-
-
-def unchanged(before: Any, after: Any) -> Any:
-    """The state before a snapshot; a pool of documents keeps what it has gathered since."""
-    return replace(after, inner=before.inner) if isinstance(after, Pool) else before
+    return Decided(verdict, without_new_answer(before, decision.state), None, support)
 
 
 def where(

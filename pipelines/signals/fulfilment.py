@@ -38,7 +38,7 @@ from radarstream.pipelines.signals.token_probabilities import (
 )
 from radarstream.schemas.arrays import embedding_rows, norm_values
 from radarstream.schemas.attribution import Attribution, Case
-from radarstream.schemas.errors import ModelError, ModelOutageError
+from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair
 
@@ -75,6 +75,16 @@ def drive(
             else:
                 advance(index, lambda i=index, r=response: methods[i].send(r))  # type: ignore[misc]
     return [results[index] for index in range(len(methods))]
+
+
+def refusable(
+    method: Generator[Request, Any, ResultT],
+) -> Generator[Request, Any, ResultT | EvidenceError]:
+    """The same method; evidence that it refuses is its result, not the end of the batch."""
+    try:
+        return (yield from method)
+    except EvidenceError as refusal:
+        return refusal
 
 
 def attribute_all(

@@ -39,7 +39,10 @@ class FormerSchema(SchemaName):
 
 FORMER_SCHEMAS: Final = (
     FormerSchema(
-        "answer.defended", 1, AnswerEvent, without=frozenset({"status", "support", "standing"})
+        "answer.defended",
+        1,
+        AnswerEvent,
+        without=frozenset({"status", "support", "standing", "certificate"}),
     ),
     FormerSchema("answer.reported", 1, Complaint, {"reporter": "sender", "reported_at": "sent_at"}),
     FormerSchema("event.attribution", 1, RejectedEvent),

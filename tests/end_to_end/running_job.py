@@ -95,6 +95,7 @@ def running_job(
         "RADARSTREAM_KAFKA__PARTITIONS": str(options.partitions),
         "RADARSTREAM_DATABASE": f"sqlite:///{directory / 'state.db'}",
         "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
+        "RADARSTREAM_DEFENSE__MIN_SUPPORT": "0",  # the pages are all of one site
         **variables,
     }
     log_file.touch()

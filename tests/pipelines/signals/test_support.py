@@ -158,7 +158,7 @@ def test_every_answer_has_a_status_and_the_rules_say_which(
         assert (support.documents_for, memory) == (0, "same")
     if status is AnswerStatus.CORROBORATED:
         assert support.sites_for >= 2
-        assert support.rival < support.weight_for / 2
+        assert support.rival < (support.weight_for + max(0.0, support.memory)) / 2
     if status is AnswerStatus.SINGLE_SOURCE:
         assert support.sites_for <= 1
     assert 0.0 <= support.confidence < 1.0
