@@ -36,7 +36,6 @@ from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.ports import (
-    Embedder,
     Generator,
     MeasuringEmbedder,
     Models,
@@ -103,7 +102,7 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
-    relations = Cached(build_relations(settings.relations, embedder, lambda: generator), cached)
+    relations = Cached(build_relations(settings.relations, lambda: generator), cached)
     tokens = build_tokens(settings)
     return Models(
         generator,
@@ -184,14 +183,14 @@ def probe_service(settings: s.Settings) -> Capabilities | None:
 
 
 def build_relations(
-    settings: s.RelationSettings, embedder: Embedder, generator: Callable[[], Generator]
+    settings: s.RelationSettings, generator: Callable[[], Generator]
 ) -> RelationScorer:
-    """Create the relation scorer, which may ask an embedder or a language model."""
+    """Create the relation scorer, which may ask a language model."""
     match settings:
         case s.AnswerAgreement():
             from radarstream.connectors.models.answer_agreement import AnswerAgreement
 
-            return AnswerAgreement(embedder)
+            return AnswerAgreement()
         case s.CrossEncoder():
             with naming_extra("gpu"):
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
@@ -201,7 +200,7 @@ def build_relations(
             from radarstream.connectors.models.answer_agreement import AnswerAgreement
             from radarstream.pipelines.signals.relation_judge import JudgedRelations
 
-            return JudgedRelations(generator(), AnswerAgreement(embedder))
+            return JudgedRelations(generator(), AnswerAgreement())
         case s.ScriptedRelations():
             return scripted.ScriptedRelations(log=scripted.NoLog())
     assert_never(settings)

@@ -36,7 +36,7 @@ def models(settings: Settings) -> Iterator[Check]:
         yield check
     if reached:  # else the same would be said again
         yield attempt("generator", lambda: _generator(settings), SEE.format("generator"))
-    yield attempt("relations", lambda: _relations(settings, embedding()), SEE.format("relations"))
+    yield attempt("relations", lambda: _relations(settings), SEE.format("relations"))
     yield attempt("embedder", lambda: _embedder(embedding()), SEE.format("embedder"))
     if not isinstance(settings.tokens, NoTokens):
         remedy = f"{SEE.format('tokens')}; attribution needs them, most defences do not"
@@ -59,9 +59,9 @@ def _generator(settings: Settings) -> str:
     return f"{model.model_id}: {QUESTION} -> {text}"
 
 
-def _relations(settings: Settings, embedding: Embedder) -> str:
+def _relations(settings: Settings) -> str:
     scorer = build.build_relations(
-        settings.relations, embedding, lambda: build.build_generator(settings.generator)
+        settings.relations, lambda: build.build_generator(settings.generator)
     )
     row = scorer.probabilities([AnswerPair(QUESTION, "Lima", "Lima, Peru")])[0]
     return f"{scorer.model_id}: Lima entails Lima, Peru with {row[0]:.2f}"

@@ -21,6 +21,7 @@ from radarstream.pipelines.evaluation.defences.defences import Defences, evidenc
 from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
+    fitting_note,
     perturbation_of,
     scorer_settings,
 )
@@ -153,7 +154,9 @@ def plugin_of(
     if not served:
         raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
     data = request.dataset
-    found = (data.complaint, _without_documents(data, request.limit), *left_out)
+    asked = [history[0].query.text for history in data.histories[: request.limit]]
+    fitted = fitting_note(settings.relations, asked)
+    found = (data.complaint, _without_documents(data, request.limit), fitted, *left_out)
     notes = (*request.notes, *filter(None, found))
     return Defences(
         replace(request, contenders=tuple(served), notes=notes), settings, engine, models

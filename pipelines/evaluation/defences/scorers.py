@@ -6,12 +6,14 @@ U(0, 1). The draw is the same in both directions, so that symmetrising leaves it
 nested: what is replaced at a low rate is replaced by the same values at a higher one.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 
 import numpy as np
 from sqlalchemy import Engine
 
+from radarstream.connectors.models.answer_agreement.scorer import fitted_on, question_hash
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.pipelines import settings as s
@@ -103,7 +105,7 @@ def build_scorer(
     if section is None:
         return None
     cache = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    return Cached(build_relations(section, models.embedder, lambda: models.generator), cache)
+    return Cached(build_relations(section, lambda: models.generator), cache)
 
 
 def perturbation_of(name: str, seed: int) -> Perturbation | None:
@@ -120,3 +122,16 @@ def perturbation_of(name: str, seed: int) -> Perturbation | None:
     if not 0.0 <= rate <= 1.0:
         raise ConfigurationError(f"{name!r} is not a rate from 0 to 1")
     return Perturbation(rate, seed)
+
+
+def fitting_note(relations: s.RelationSettings, questions: Iterable[str]) -> str | None:
+    """What the relation scorer was fitted on and how many of the questions are among it, if fitted.
+
+    A figure of a question that the scorer was fitted on says less than one of another question.
+    """
+    if not isinstance(relations, s.AnswerAgreement):
+        return None
+    what, fitted = fitted_on()
+    overlap = sum(question_hash(question) in fitted for question in questions)
+    told = f"{overlap} of these questions are" if overlap else "no question of this data set is"
+    return f"the relation scorer answer_agreement was fitted on {what}: {told} among them"
