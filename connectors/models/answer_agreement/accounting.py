@@ -37,7 +37,8 @@ class Account:
 
     `mine` and `theirs` are the words left, `my_values` and `their_values` the values;
     `turned` tells that what both have stands in another order in which it may mean something else;
-    `reversed_words` that a "not" of one was found as an "un-" of the other.
+    `negated` that a "not" of one was found as an "un-" of the other; `shared` counts the words and
+    values that both have.
     """
 
     mine: tuple[Token, ...]

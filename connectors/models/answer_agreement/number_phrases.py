@@ -71,9 +71,6 @@ _EVERY = re.compile(r"\b(?:each|every) (?:(?P<every>\d+|other|second) )?"
     r"|fortnightly|monthly|yearly|annually)\b", re.I)  # fmt: skip
 _ALL = re.compile(r"\b(\d+)[- ]all\b|\b(?:goalless|scoreless|nil[- ]nil)\b", re.I)
 _NIL = re.compile(r"(?<=\d)(\s?-\s?|\s+)nil\b|\bnil(?=\s?-?\s?\d)", re.I)
-_TIMES_AS = re.compile(
-    r"\b(?P<times>twice|double|\d+ times) (?:as many|as much|the number of|the amount of)\b", re.I
-)
 
 
 def numbers_in_one_spelling(text: str) -> str:

@@ -125,7 +125,7 @@ fireman firefighter|postman mailman|businessman entrepreneur|landlord owner|sir 
 farmer grower|thief burglar robber|killer murderer|refugee migrant|voter elector|taxpayer citizen
 tourist visitor|fan supporter|opponent rival|ally partner|foe enemy|buddy friend|host presenter
 judge justice|clergyman priest|author novelist|overweight obese|blind sightless
-deaf hearing_impaired|pregnant expecting|asleep sleeping|empty vacant|broke penniless|crooked bent
+pregnant expecting|asleep sleeping|empty vacant|broke penniless|crooked bent
 damp wet moist|filthy dirty|tasty delicious
 """
 _IRREGULAR = """

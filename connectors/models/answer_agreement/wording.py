@@ -22,7 +22,6 @@ from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import stem_of
 from radarstream.connectors.models.answer_agreement.values import (
     Match,
-    Quantity,
     Value,
     unit_named,
 )
@@ -200,8 +199,3 @@ def same_value(one: Value | Pair, other: Value | Pair) -> bool:
     if type(one) is not type(other):
         return False
     return one.compare(other) is Match.SAME  # type: ignore[arg-type]
-
-
-def is_count(value: Value | Pair) -> bool:
-    """Whether a value is a number without any unit."""
-    return isinstance(value, Quantity) and not value.dimension
