@@ -1,8 +1,8 @@
 """RelationScorer for answers to the same question: a finding by rules, then its probabilities.
 
 Natural language inference models are trained on sentences; the answers related here are mostly
-names, numbers and dates, for which agreement can be read off. Likeness of meaning has no say: among
-our pairs the lies are closer in MiniLM's cosine than the paraphrases that rules miss. What each
+names, numbers and dates, for which agreement can be read off. Likeness of meaning has no say:
+MiniLM's cosine did not tell the lies among our pairs from the paraphrases. What each
 finding is worth stands in `coefficients.json`, with its provenance (made by
 `pipelines.evaluation.calibrate_agreement`).
 """
