@@ -1,9 +1,9 @@
 """How often the scorer takes a lie for the truth, and how often it misses a paraphrase.
 
-`development*.csv` were at hand while the rules were written. `held_out.csv` was written by somebody
-who did not know the rules, which were not made with its pairs in view; `held_out_2.csv` was written once the
-rules were finished, in families that the other files do not have. The aim is 2 % and 10 %; asserted
-is what was reached, with a pair or two of slack.
+`development*.csv` were at hand while the rules were written. `held_out.csv` was written by
+somebody who did not know the rules, which were not made with its pairs in view; `held_out_2.csv`
+was written once the rules were finished, in families that the other files do not have. The aim is
+2 % and 10 %; asserted is what was reached, with a pair or two of slack.
 """
 
 from pathlib import Path
