@@ -37,7 +37,6 @@ from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.ports import (
-    Embedder,
     Generator,
     MeasuringEmbedder,
     Models,
@@ -108,7 +107,7 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
-    relations = build_relations(settings.relations, embedder, lambda: generator, cached)
+    relations = build_relations(settings.relations, lambda: generator, cached)
     tokens = build_tokens(settings)
     return Models(
         generator,
@@ -190,7 +189,6 @@ def probe_service(settings: s.Settings) -> Capabilities | None:
 
 def build_relations(
     settings: s.RelationSettings,
-    embedder: Embedder,
     generator: Callable[[], Generator],
     cache: ResponseCache | None = None,
 ) -> RelationScorer:
@@ -198,7 +196,7 @@ def build_relations(
     scorer: RelationScorer
     match settings:
         case s.AnswerAgreement():
-            scorer = AnswerAgreement(embedder)
+            scorer = AnswerAgreement()
         case s.CrossEncoder():
             with naming_extra("gpu"):
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli

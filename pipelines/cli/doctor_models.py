@@ -56,8 +56,7 @@ def models(settings: Settings) -> Iterator[Check]:
     if reached:  # else the same would be said again
         yield attempt("generator", lambda: _generator(settings), SEE.format("generator"))
     if reached or not isinstance(settings.relations, LanguageModel):
-        see = SEE.format("relations")
-        yield attempt("relations", lambda: _relations(settings, embedding()), see)
+        yield attempt("relations", lambda: _relations(settings), SEE.format("relations"))
     yield _embedding(settings, embedding)
     if not isinstance(settings.tokens, NoTokens):
         remedy = f"{SEE.format('tokens')}; attribution needs them, most defences do not"
@@ -80,9 +79,9 @@ def _generator(settings: Settings) -> str:
     return f"{model.model_id}: {QUESTION} -> {text}"
 
 
-def _relations(settings: Settings, embedding: Embedder) -> str:
+def _relations(settings: Settings) -> str:
     scorer = build.build_relations(
-        settings.relations, embedding, lambda: build.build_generator(settings.generator)
+        settings.relations, lambda: build.build_generator(settings.generator)
     )
     if isinstance(scorer, JudgedRelations):
         return _judge(scorer)

@@ -32,26 +32,6 @@ def equivalents(question: str, answer: str) -> list[str]:
     return [variant for variant in dict.fromkeys(made) if variant != answer]
 
 
-# Pairs of general vocabulary that share no word: what meaning alone can tell apart.
-SYNONYMS = (
-    "epinephrine|adrenaline;car|automobile;sofa|couch;doctor|physician;film|movie;Myanmar|Burma"
-    ";heart attack|myocardial infarction;Holland|the Netherlands;aubergine|eggplant;plane|aircraft"
-    ";cancelled|called off;Britain|the United Kingdom;attorney|lawyer;soccer|football;fire|blaze"
-    ";petrol|gasoline;Mumbai|Bombay;Peking|Beijing;autumn|fall;layoffs|job cuts"
-)
-COORDINATES = (
-    "epinephrine|insulin;car|train;sofa|table;doctor|nurse;film|novel;Myanmar|Thailand"
-    ";heart attack|stroke;Holland|Belgium;aubergine|carrot;plane|helicopter;cancelled|confirmed"
-    ";Britain|Germany;attorney|judge;soccer|tennis;fire|flood;petrol|diesel;Mumbai|Delhi"
-    ";Shanghai|Beijing;autumn|spring;layoffs|strike;Monday|Tuesday;Austria|Australia;Iran|Iraq"
-)
-
-
-def vocabulary(pairs: str) -> list[tuple[str, str]]:
-    """The pairs of one of the two tables above."""
-    return [(pair.split("|")[0], pair.split("|")[1]) for pair in pairs.split(";")]
-
-
 def near_miss(right: str, wrong: str) -> list[str]:
     """A wrong answer that shares a word with the right one: half of each, where both are phrases.
 

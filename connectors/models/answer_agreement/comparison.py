@@ -4,7 +4,8 @@ from enum import Enum
 
 from rapidfuzz.distance import Indel
 
-from radarstream.connectors.models.answer_agreement.reading import Asked, Reading
+from radarstream.connectors.models.answer_agreement.question import Asked
+from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.values import Match, compare_values
 
 

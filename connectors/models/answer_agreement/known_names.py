@@ -25,8 +25,9 @@ _COUNTRIES = (
 COUNTRIES = frozenset(key_of(name.casefold()) for name in _COUNTRIES.split())
 
 _STATES = (
-    "Alabama Alaska Arizona Arkansas California Colorado Connecticut Delaware Florida Georgia Hawaii"
-    " Idaho Illinois Indiana Iowa Kansas Kentucky Louisiana Maine Maryland Massachusetts Michigan"
+    "Alabama Alaska Arizona Arkansas California Colorado Connecticut Delaware Florida Georgia"
+    " Hawaii Idaho"
+    " Illinois Indiana Iowa Kansas Kentucky Louisiana Maine Maryland Massachusetts Michigan"
     " Minnesota Mississippi Missouri Montana Nebraska Nevada Hampshire Jersey Ohio Oklahoma Oregon"
     " Pennsylvania Tennessee Texas Utah Vermont Virginia Wisconsin Wyoming Carolina Dakota"
     " Ontario Quebec Manitoba Alberta Saskatchewan Queensland Victoria Tasmania Bavaria Saxony"
@@ -35,27 +36,25 @@ _STATES = (
 # The same for states and provinces, unless the place is better known elsewhere.
 STATES = frozenset(key_of(name.casefold()) for name in _STATES.split())
 _OF_TWO_WORDS = frozenset(map(key_of, ("north", "south", "new", "west", "island", "british")))
-STATE_LETTERS = dict(
-    pair.split("=")
-    for pair in (
-        "AL=Alabama AK=Alaska AZ=Arizona AR=Arkansas CA=California CO=Colorado CT=Connecticut"
-        " DE=Delaware FL=Florida GA=Georgia HI=Hawaii ID=Idaho IL=Illinois IN=Indiana IA=Iowa"
-        " KS=Kansas KY=Kentucky LA=Louisiana ME=Maine MD=Maryland MA=Massachusetts MI=Michigan"
-        " MN=Minnesota MS=Mississippi MO=Missouri MT=Montana NE=Nebraska NV=Nevada OH=Ohio"
-        " OK=Oklahoma OR=Oregon PA=Pennsylvania TN=Tennessee TX=Texas UT=Utah VT=Vermont"
-        " VA=Virginia WA=Washington WI=Wisconsin WY=Wyoming"
-    ).split()
+_STATE_LETTERS_WORDS = (
+    "AL=Alabama AK=Alaska AZ=Arizona AR=Arkansas CA=California CO=Colorado CT=Connecticut"
+    " DE=Delaware FL=Florida GA=Georgia HI=Hawaii ID=Idaho IL=Illinois IN=Indiana IA=Iowa"
+    " KS=Kansas KY=Kentucky LA=Louisiana ME=Maine MD=Maryland MA=Massachusetts MI=Michigan"
+    " MN=Minnesota MS=Mississippi MO=Missouri MT=Montana NE=Nebraska NV=Nevada OH=Ohio"
+    " OK=Oklahoma OR=Oregon PA=Pennsylvania TN=Tennessee TX=Texas UT=Utah VT=Vermont"
+    " VA=Virginia WA=Washington WI=Wisconsin WY=Wyoming"
 )
+STATE_LETTERS = dict(pair.split("=") for pair in _STATE_LETTERS_WORDS.split())
 _SEVERAL_PLACES = (
     "Paris London Birmingham Cambridge Oxford Rome Athens Moscow Berlin Dublin Manchester Melbourne"
-    " Naples Toledo Valencia Odessa Warsaw Lima Cairo Memphis Alexandria Delhi Lebanon Geneva Vienna"
-    " Florence Milan Venice Bristol Richmond Springfield Portland Salem Kansas Columbus Columbia"
+    " Naples Toledo Valencia Odessa Warsaw Lima Cairo Memphis Alexandria Delhi Lebanon Geneva"
+    " Vienna Florence"
+    " Milan Venice Bristol Richmond Springfield Portland Salem Kansas Columbus Columbia"
     " Plymouth York Worcester Bath Lincoln Durham Newcastle Perth Hamilton Sydney Petersburg Panama"
     " Dover Boston Mexico Madrid Peru Georgia Washington Troy Carthage Syracuse Corinth Palestine"
     " Glendale Arlington Hollywood Aurora Rochester Peoria Bethlehem Nazareth Hamburg Frankfort"
 )
 SEVERAL_PLACES = frozenset(key_of(name.casefold()) for name in _SEVERAL_PLACES.split())
-
 
 
 def is_state(keys: frozenset[str] | set[str]) -> bool:

@@ -57,6 +57,8 @@ _AT_LEAST, _AT_MOST = "\u2265 \\g<number>", "\u2264 \\g<number>"
 _BOUNDS = (
     (r">=|=>|[\u2267\u2a7e]", "\u2265"),
     (r"<=|=<|[\u2266\u2a7d]", "\u2264"),
+    (rf"{_COUNT},?\s+at (?:the )?(?:very )?least(?=\W*$|[,;.)])", _AT_LEAST),
+    (rf"{_COUNT},?\s+at (?:the )?(?:very )?most(?=\W*$|[,;.)])", _AT_MOST),
     (r"\bat least\b|\b(?:no|not) (?:less|fewer|lower|smaller|earlier|sooner) than\b", "\u2265"),
     (r"\bat most\b|\b(?:no|not) (?:more|greater|higher|larger|later) than\b", "\u2264"),
     (rf"\b(?:not (?:under|below)|(?:a )?(?:minimum|min\b\.?)(?: of)?){_BEFORE_NUMBER}", "\u2265"),

@@ -109,11 +109,11 @@ def _other_direction(here: frozenset[str], there: frozenset[str]) -> bool:
 
 def _replaced(here: frozenset[str], there: frozenset[str]) -> bool:
     """Whether all words of weight that only one text has are opposites of the other's."""
-    turned = {word for a in here for b in there if _opposites(a, b) for word in (a, b)}
+    turned = {word for a in here for b in there if are_opposites(a, b) for word in (a, b)}
     return bool(turned) and (here | there) - turned <= STOPWORDS
 
 
-def _opposites(one: str, other: str) -> bool:
+def are_opposites(one: str, other: str) -> bool:
     """Whether two words are opposites, by the tables or by a prefix such as "un"."""
     poles = set(_poles_of(other))
     if any((axis, -side) in poles for axis, side in _poles_of(one)):

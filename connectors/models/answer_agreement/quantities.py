@@ -197,18 +197,6 @@ def asks_for_a_fall(question: str) -> bool:
     return bool(_FALLS.search(question)) and not _RISES.search(question)
 
 
-def says_which_way(word: str) -> bool:
-    """Whether a word says that something rose or fell; the sign of its number tells the same."""
-    return word == "by" or bool(direction_of(word))
-
-
-def direction_of(word: str) -> str:
-    """The mark <rise> or <fall> for a word that says so; empty for any other."""
-    if _RISES.fullmatch(word):
-        return "<rise>"
-    return "<fall>" if _FALLS.fullmatch(word) else ""
-
-
 def take_quantities(
     text: str, *, of_a_fall: bool = False, unit: Unit | None = None
 ) -> tuple[list[Quantity], str]:

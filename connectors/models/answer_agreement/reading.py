@@ -2,24 +2,21 @@
 
 import re
 from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
 
 from radarstream.connectors.models.answer_agreement.dates import take_dates, take_times
 from radarstream.connectors.models.answer_agreement.marks import spell_marks
 from radarstream.connectors.models.answer_agreement.quantities import (
-    UNIT,
-    asks_for_a_fall,
     read_roman,
     spell_in_digits,
     take_quantities,
 )
+from radarstream.connectors.models.answer_agreement.question import Asked, Question
+from radarstream.connectors.models.answer_agreement.synonyms import alike
 from radarstream.connectors.models.answer_agreement.values import (
     PartialDate,
     Quantity,
-    Unit,
     Value,
-    unit_named,
 )
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
@@ -42,7 +39,9 @@ _WRAPPER = re.compile(
     re.IGNORECASE,
 )
 _SOURCE_BEHIND = re.compile(
-    r",?\s+(?:in (?:total|all)\b,?\s*|according to [^,;]{1,80})+\W*$", re.IGNORECASE
+    rf",?\s+(?:in (?:total|all)\b,?\s*"
+    rf"|according to (?!(?:\w+ ){{0,3}}(?:{_NO_SOURCE}))[^,;]{{1,80}})+\W*$",
+    re.IGNORECASE,
 )
 _CLAUSE = re.compile(r"(?<=\w\w)[;.!?](?=\s|$)|,\s|\bbut\b", re.IGNORECASE)
 _ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
@@ -60,97 +59,7 @@ _JOINED = re.compile(r"\s+and\s+|\s*&\s*|;\s*|,\s*(?:and\s+)?", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s+and\s+|&|;", re.IGNORECASE)
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
 _ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
-_DATE = re.compile(
-    r"\bwhen\b|\b(?:what|which) (?:year|date|day|month|decade|century)\b|\bin what year\b", re.I
-)
-_NUMBER = re.compile(
-    r"\bhow (?:many|much|long|old|far|tall|often|big|high|fast|large|deep|wide|heavy)\b"
-    r"|\b(?:what|which) (?:percent|percentage|proportion|fraction|number|amount|share)\b"
-    r"|\bwhat (?:is|was|are|were) the (?:\w+ ){0,3}(?:number|amount|percentage|population|price)\b",
-    re.I,
-)
-_YES_NO = re.compile(
-    r"^\W*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|must)\b", re.I
-)
-_WHO = re.compile(
-    r"\b(?:who|whom|whose)\b|\bwhich (?:\w+ ){0,3}(?:person|player|actor|singer"
-    r"|politician|president|candidate|leader|author|golfer|lawmaker)\b",
-    re.I,
-)
-_HOW_MANY = re.compile(rf"\bhow many (?P<unit>{UNIT})", re.I)
-_CHOICE = re.compile(r"\bor\b", re.I)
-_NEGATIVE = re.compile(r"n't\b|\bnot\b|\bnever\b|\bcannot\b", re.I)
-
-
 _UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
-
-
-class Asked(Enum):
-    """The kind of answer a question wants."""
-
-    DATE = "date"
-    NUMBER = "number"
-    YES_NO = "yes_no"
-    OTHER = "other"
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question as the answers to it are read.
-
-    `words` are the keys of its content words: repeated in an answer they say nothing, unless the
-    question offers them as alternatives ("France or Spain?"). `is_choice` tells that it has an
-    "or", `is_negative` that it has a "not" which its answers may repeat, `of_a_fall` that it asks
-    by how much something fell. `unit` is what it asks to count ("How many milligrams"),
-    `numbers` are those it names itself, `said` its content words in lower case.
-    """
-
-    asked: Asked
-    wants_person: bool
-    words: frozenset[str]
-    is_choice: bool
-    is_negative: bool
-    of_a_fall: bool
-    unit: Unit | None
-    numbers: frozenset[float]
-    said: frozenset[str]
-
-
-def read_question(text: str) -> Question:
-    """Classify a question and collect the words that its answers may repeat for free.
-
-    >>> read_question("How many moons has Mars?").asked
-    <Asked.NUMBER: 'number'>
-    """
-    plain = plain_text(text)
-    quantities, _ = take_quantities(spell_in_digits(plain, wants_number=False))
-    choice = _CHOICE.search(plain)
-    words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
-    return Question(
-        asked=_asked(plain, is_choice=choice is not None),
-        wants_person=bool(_WHO.search(plain)),
-        words=frozenset(word.key for word in words),
-        is_choice=choice is not None,
-        is_negative=bool(_NEGATIVE.search(plain)),
-        of_a_fall=asks_for_a_fall(plain),
-        unit=unit_named(counted["unit"]) if (counted := _HOW_MANY.search(plain)) else None,
-        said=frozenset(word.surface.casefold().removesuffix("'s") for word in words),
-        numbers=frozenset(quantity.stated for quantity in quantities),
-    )
-
-
-def _beside_the_choice(plain: str, choice: re.Match[str]) -> list[Word]:
-    """Content words less the two on either side of "or": those may be the answer."""
-    before, after = read_words(plain[: choice.start()]), read_words(plain[choice.end() :])
-    return before[:-2] + after[2:]
-
-
-def _asked(plain: str, *, is_choice: bool) -> Asked:
-    if _NUMBER.search(plain):
-        return Asked.NUMBER
-    if _YES_NO.search(plain) and not is_choice:
-        return Asked.YES_NO
-    return Asked.DATE if _DATE.search(plain) else Asked.OTHER
 
 
 @dataclass(frozen=True)
@@ -283,7 +192,11 @@ def _polarity(plain: str, question: Question) -> bool | None:
     words = read_words(plain)
     if any(_turns_round(word.surface.casefold(), question) for word in words):
         return False
-    return True if any(word.key in question.words for word in words) else None
+    said = question.said
+    repeats = any(
+        w.key in question.words or any(alike(w.surface.casefold(), s) for s in said) for w in words
+    )
+    return True if repeats else None
 
 
 def _turns_round(word: str, question: Question) -> bool:

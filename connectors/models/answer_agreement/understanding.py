@@ -1,4 +1,4 @@
-"""What two answers that look alike still differ in: what is not known to be harmless is no agreement.
+"""What two answers that look alike still differ in, and which differences are harmless.
 
 `comparison` reads off what two answers share. Each could hide its real claim in a word that
 nobody shares ("anyone but Lima"), in a number's place, or in an order of words. So agreement
@@ -9,8 +9,9 @@ of words that add nothing; else the pair is UNEXPLAINED.
 import re
 from collections.abc import Sequence
 
-from radarstream.connectors.models.answer_agreement.accounting import RANKS, Account, account
+from radarstream.connectors.models.answer_agreement.accounting import Account, account
 from radarstream.connectors.models.answer_agreement.comparison import AGREEING, Likeness
+from radarstream.connectors.models.answer_agreement.harmless import RANKS
 from radarstream.connectors.models.answer_agreement.known_names import (
     COUNTRIES,
     SEVERAL_PLACES,
@@ -30,7 +31,9 @@ _MOST_PARTS = 6
 _LEAST_BASE = 100
 _MOST_OF_ITEM = 3  # words
 # An apposition: a comma, then an article or relative pronoun.
-_APPOSITION = re.compile(r"^(?P<named>[^,]+), (?:the|an?|its|his|her|their|who|which|where)\b(?P<told>[^,]*)$")
+_APPOSITION = re.compile(
+    r"^(?P<named>[^,]+), (?:the|an?|its|his|her|their|who|which|where)\b(?P<told>[^,]*)$"
+)
 _TAKES_BACK = re.compile(
     r"\b(?:not?|never|wrong|false|fake|myth|hoax|rumou?r\w*|mistake\w*|error|former|ex|once|until|before"
     r"|after|except|but|if|unless|though|although|instead|replaced|succe\w+|predecessor|den\w+|disput\w+"
@@ -61,8 +64,13 @@ def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: boo
         return finding
     if opposite or _clash(one, other):
         return Likeness.VALUES_DIFFER
+    return _not_balanced(one, other, told, finding)
+
+
+def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness) -> Likeness:
+    """The finding for two answers of which one says something that the other does not."""
     if _denies_only_others(one, told.mine, other) or _denies_only_others(other, told.theirs, one):
-        return Likeness.SAME if not (told.mine and told.theirs) else Likeness.UNEXPLAINED
+        return Likeness.UNEXPLAINED if told.mine and told.theirs else Likeness.SAME
     if finding in AGREEING and _differs_in_values_only(one, other, told):
         return finding
     if _is_known_addition(one, told.mine, told.theirs, told):
@@ -73,20 +81,11 @@ def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: boo
     return Likeness.UNEXPLAINED if finding in AGREEING else finding
 
 
-def is_soft(one: Reading, other: Reading) -> bool:
-    """Whether likeness of meaning may say something: neither has a name, a number or a negation."""
-    told = account(one, other)
-    left = (*told.mine, *told.theirs)
-    if told.my_values or told.their_values or told.turned:
-        return False
-    sharp = any(t.is_name or _TAKES_BACK.fullmatch(t.word) or _ID.search(t.word) for t in left)
-    return bool(left) and not sharp
-
-
 def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: bool) -> bool:
-    if not told.balanced or (opposite and not told.negated):
+    polar = one.says_yes is not None and other.says_yes is not None
+    if not told.balanced or (opposite and not told.negated and not polar):
         return False
-    if one.says_yes is not None and other.says_yes is not None and one.says_yes != other.says_yes:
+    if polar and one.says_yes != other.says_yes:
         return False
     if one.is_alternative != other.is_alternative:
         return False
@@ -142,6 +141,10 @@ def _other_initials(one: Reading, other: Reading) -> bool:
         return False
     if len(given[0]) == len(given[1]):
         return any(not _fits(a, b) for a, b in zip(*given, strict=True))
+    if not any(_fits(a, b) and a[0] == b[0] for a in given[0] for b in given[1]):
+        return True
+    if min(map(len, given)) == 1 and given[0][0][0] == given[1][0][0]:
+        return False
     initials = [[part for part in parts if len(part) == 1] for parts in given]
     return bool(initials[0] and initials[1]) and initials[0] != initials[1]
 

@@ -10,17 +10,18 @@ from functools import lru_cache
 
 from radarstream.connectors.models.answer_agreement import phrases
 from radarstream.connectors.models.answer_agreement.dates import take_dates, take_times
+from radarstream.connectors.models.answer_agreement.number_phrases import numbers_in_one_spelling
 from radarstream.connectors.models.answer_agreement.quantities import (
     UNIT,
     read_roman,
     spell_in_digits,
     take_quantities,
 )
-from radarstream.connectors.models.answer_agreement.reading import Asked, Reading
+from radarstream.connectors.models.answer_agreement.question import Asked
+from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import stem_of
 from radarstream.connectors.models.answer_agreement.values import (
     Match,
-    Quantity,
     Value,
     unit_named,
 )
@@ -37,7 +38,8 @@ _PAIR = re.compile(
 _CLOCK = re.compile(r"\s*(?:[ap]\.?m\b|o'clock|in the|at night|tonight|hours\b|uhr)", re.IGNORECASE)
 _ONLY_CLOCK = re.compile(r"^\W*\d?\d:\d\d\W*$")
 _VERSION = re.compile(
-    r"(?<![\w.,$\u00a3\u20ac-])\d+(?:\.\d+)+(?![\w%,]|\.\d|\s*(?:%|\u00b0|percent|per cent|\w+illion"
+    r"(?<![\w.,$\u00a3\u20ac-])\d+(?:\.\d+)+(?![\w%,]|\.\d|\s*(?:%|\u00b0|percent|per cent"
+    r"|\w+illion"
     rf"|[ap]\.?m\b|{UNIT}))"
 )
 _TOKEN = re.compile(r"[^\W\d_]+-\d+\b|[^\W_]+(?:['.&*][^\W_]+)*[+*#]*|[<>\u2264\u2265/]")
@@ -51,17 +53,27 @@ _OWNED = re.compile(
     r"\b(?:the |its |his |her |their )?((?:[A-Z][\w.]*|[a-z]\w*)(?: [A-Z][\w.]*)*)(?:'s|(?<=s)')"
     r" ((?:[a-z][\w-]* )?[a-z][\w-]*)"
 )
+_APPOSED = re.compile(
+    r"^((?:[A-Z][\w.'-]*)(?: [A-Z][\w.'-]*)*), (?:the|an?|its|their) ([a-z][a-z -]*)$"
+)
+_NO_AGENT = re.compile(
+    r"^(?P<what>[^,;]+?) (?P<may>must|may|can|will|should)?\s?(?:be|was|were|is|are|has been"
+    r"|have been|been)"
+    r" (?P<did>\w+(?:ed|en|ught|own|orn|ilt|ung))$",
+    re.IGNORECASE,
+)
 _SURNAME_FIRST = re.compile(r"^([A-Z][\w'-]+), ((?:[A-Z][a-z.][\w.'-]*)(?: [A-Z][\w.'-]*)*)$")
-FREE = frozenset(
-    "a an the of in at on to into onto upon by as for with and is are was were be been being am it its itself this"
-    " that these those there here he she they his her their hers him them himself herself themselves"
-    " we our us i my you your which who whom whose where what has have had having do does did done"
-    " also currently current now presently today's officially actually called named known termed"
-    " really indeed namely exactly precisely total altogether overall so then"
-    " located situated based lies found happened s t answer correct respectively both"
-    " commit committed commits perform performed conducted"
-    " approximately about around roughly some circa estimated".split()
-) - {"both", "some"}  # fmt: skip
+_FREE_WORDS = (
+    "a an the of in at on to into onto upon by as for with and is are was were be been being am"
+    " it its itself this that these those there here he she they his her their hers him them"
+    " himself herself themselves we our us i my you your which who whom whose where what has"
+    " have had having do does did done also currently current now presently today's officially"
+    " actually called named known termed really indeed namely exactly precisely total"
+    " altogether overall so then being during located situated based lies found happened s t"
+    " answer correct respectively both commit committed commits perform performed conducted"
+    " approximately about around roughly some circa estimated"
+)
+FREE = frozenset(_FREE_WORDS.split()) - {"both", "some"}  # fmt: skip
 BOUNDS = frozenset("<>\u2264\u2265")
 
 
@@ -119,8 +131,9 @@ def word_by_word(reading: Reading) -> Wording:
     text = text.strip(" .!")
     if question.wants_person:
         text = _SURNAME_FIRST.sub(r"\2 \1", text)
+    text = _APPOSED.sub(r"\2 \1", text)
     text = _active(_OWNED.sub(r"\2 of \1", text))
-    text = phrases.numbers_in_one_spelling(text)
+    text = numbers_in_one_spelling(text)
     kept: list[str] = []
     if question.asked is Asked.NUMBER and (roman := read_roman(text)):
         text = f"{roman:.0f}"
@@ -130,14 +143,12 @@ def word_by_word(reading: Reading) -> Wording:
     if question.asked is Asked.OTHER:
         kept = _VERSION.findall(text)
         text = _VERSION.sub(" ", text)
-    dates, text = take_dates(
-        text, bare_years=question.asked is not Asked.NUMBER, bare_months=True
-    )
+    dates, text = take_dates(text, bare_years=question.asked is not Asked.NUMBER, bare_months=True)
     text = spell_in_digits(text, wants_number=True)
     quantities, text = take_quantities(text, of_a_fall=question.of_a_fall, unit=question.unit)
     tokens = [_token(m, text) for m in _TOKEN.finditer(text)]
     tokens += [Token(f"v{version}", version, False) for version in kept]
-    values = [*times, *pairs, *quantities, *dates]
+    values: list[Value | Pair] = [*times, *pairs, *quantities, *dates]
     return Wording(
         text=text,
         tokens=tuple(token for token in tokens if token.word not in FREE),
@@ -151,12 +162,17 @@ def _token(match: re.Match[str], text: str) -> Token:
     surface = match.group().removesuffix("'s")
     first = not re.search(r"\w", text[: match.start()])
     lower_beside = bool(re.search(r"\b[a-z]{4,}", text))
-    return Token(surface.casefold(), surface, surface[:1].isupper() and not (first and lower_beside))
+    return Token(
+        surface.casefold(), surface, surface[:1].isupper() and not (first and lower_beside)
+    )
 
 
 def _active(text: str) -> str:
     passive = _PASSIVE.match(text)
-    return f"{passive['who']} {passive['did']} {passive['what']}" if passive else text
+    if passive:
+        return f"{passive['who']} {passive['did']} {passive['what']}"
+    done = _NO_AGENT.match(text)
+    return f"{done['may'] or ''} {done['did']} {done['what']}" if done else text
 
 
 def _take_pairs(text: str) -> tuple[list[Pair], str]:
@@ -183,8 +199,3 @@ def same_value(one: Value | Pair, other: Value | Pair) -> bool:
     if type(one) is not type(other):
         return False
     return one.compare(other) is Match.SAME  # type: ignore[arg-type]
-
-
-def is_count(value: Value | Pair) -> bool:
-    """Whether a value is a number without any unit."""
-    return isinstance(value, Quantity) and not value.dimension

@@ -57,22 +57,6 @@ _SHORT_NAMES = (
 _FORMAL_NAME = {
     short: group.split()[0] for group in _SHORT_NAMES.split("|") for short in group.split()[1:]
 }
-# Words of one meaning, of which answers use either.
-_SAME_MEANING = (
-    "largest biggest|large big|smallest tiniest|beat beats beaten defeats defeated"
-    "|film movie movies|all every|united utd|mother mom mum|father dad"
-    "|buy bought buys purchased purchases acquired"
-    "|employee employees worker workers staff|home homes household households|aircraft plane planes"
-    "|car cars automobile automobiles|allow allowed permitted allows permits|need needs require"
-    " requires required must|begin began begins start started starts|end ended finish finished"
-    "|succeed succeeded replaced|kid kids child children|lawyer attorney|doctor physician|jail"
-    " prison|newer later|cut cuts reduced lowered|buy bought|rumor rumour|only just merely|near"
-    " nearby|shop store|illness disease|roughly about around approximately circa|plan plans"
-    " intends|sign signed|choose chose picked selected|show shows showed|big huge"
-)
-_FORMAL_NAME |= {
-    word: group.split()[0] for group in _SAME_MEANING.split("|") for word in group.split()[1:]
-}
 # Letters of other alphabets that look like a Latin one.
 _LOOK_ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",

@@ -104,7 +104,7 @@ def build_scorer(
     if section is None:
         return None
     cache = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    return build_relations(section, models.embedder, lambda: models.generator, cache)
+    return build_relations(section, lambda: models.generator, cache)
 
 
 def perturbation_of(name: str, seed: int) -> Perturbation | None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.answer_agreement.scorer import COEFFICIENTS, compare_pair
-from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import AnswerPair
 
 LEAK = 0.02  # at k=50 RADAR's cut fails at this mean entailment across camps
@@ -204,47 +204,6 @@ def test_spellings_and_phrases(premise, hypothesis, name):
     assert compare_pair(AnswerPair("Which one?", premise, hypothesis)).finding.value == name
 
 
-class CountingEmbedder:
-    """Unit vectors from the first letter, with a record of what was embedded."""
-
-    model_id = "counting"
-
-    def __init__(self) -> None:
-        self.seen: list[str] = []
-
-    def embed(self, texts):
-        self.seen += texts
-        return np.eye(128)[[ord(text[:1] or "a") % 128 for text in texts]]
-
-
-def test_each_answer_is_embedded_once_and_only_where_words_differ():
-    embedder = CountingEmbedder()
-    answers = ["quartz", "feldspar", "mica", "42", "42"]
-    pairs = [AnswerPair("Which one?", a, b) for a in answers for b in answers]
-    AnswerAgreement(embedder).probabilities(pairs)
-    assert sorted(embedder.seen) == ["feldspar", "mica", "quartz"]
-
-
-def test_meaning_moves_only_what_words_leave_open():
-    embedder = CountingEmbedder()
-    scorer = AnswerAgreement(embedder)
-    near, far = scorer.probabilities(
-        [AnswerPair("Which?", "quick", "quiet"), AnswerPair("Which?", "quick", "slow")]
-    )
-    assert near[0] > 0.3 > far[0]
-    numbers = scorer.probabilities([AnswerPair(HOW_MANY, "12", "13")])[0]
-    assert numbers[0] <= LEAK
-
-
-def test_an_embedder_of_the_wrong_shape_is_a_model_error():
-    class Broken(CountingEmbedder):
-        def embed(self, texts):
-            return np.zeros((1, 3))
-
-    with pytest.raises(ModelError):
-        AnswerAgreement(Broken()).probabilities([AnswerPair("Which?", "quartz", "mica")])
-
-
 @pytest.mark.parametrize("text", ["", "{}", '{"features": [], "classes": [], "weights": {}}'])
 def test_an_unfit_coefficient_table_is_refused(tmp_path: Path, text):
     table = tmp_path / "coefficients.json"
@@ -253,17 +212,16 @@ def test_an_unfit_coefficient_table_is_refused(tmp_path: Path, text):
         AnswerAgreement(coefficients=table)
 
 
-def test_model_id_tells_variants_and_coefficients_apart(tmp_path: Path):
+def test_model_id_tells_coefficients_apart(tmp_path: Path):
     table = json.loads(COEFFICIENTS.read_text())
-    table["weights"]["lexical"][0][0] += 0.5
+    table["weights"][0][0] += 0.5
     changed = tmp_path / "coefficients.json"
     changed.write_text(json.dumps(table))
     ids = {
         SCORER.model_id,
-        AnswerAgreement(CountingEmbedder()).model_id,
         AnswerAgreement(coefficients=changed).model_id,
     }
-    assert len(ids) == 3
+    assert len(ids) == 2
     assert AnswerAgreement().model_id == SCORER.model_id
 
 

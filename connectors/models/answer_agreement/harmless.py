@@ -1,0 +1,108 @@
+"""Words of an answer that add nothing to what the other answer or the question says."""
+
+import re
+from collections.abc import Sequence
+
+from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
+from radarstream.connectors.models.answer_agreement.question import Question
+from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of, stem_of
+from radarstream.connectors.models.answer_agreement.wording import BOUNDS, Pair, Token, Wording
+from radarstream.connectors.models.answer_agreement.words import TITLES
+
+# What a thing is, beside its name: the river Nile. Two of these tell two things apart.
+_KINDS_WORDS = (
+    "city town village country state nation river ocean mountain company firm newspaper"
+    " magazine show series sitcom film movie song album book novel game band motorway highway"
+    " desert peninsula planet element"
+)
+KINDS = frozenset(_KINDS_WORDS.split())
+# Of these words each makes another office or person of the one that follows it.
+_RANKS_WORDS = (
+    "vice deputy lieutenant acting assistant junior senior ex former sister brother father"
+    " mother son daughter husband wife under"
+)
+RANKS = frozenset(_RANKS_WORDS.split())
+_SUFFIXES_WORDS = "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling"
+_SUFFIXES = frozenset(_SUFFIXES_WORDS.split())
+_OF_A_COMPASS_WORDS = "part side region area end direction"
+_OF_A_COMPASS = frozenset(_OF_A_COMPASS_WORDS.split())
+_COMPASS = re.compile(r"(?:north|south|east|west|left|right)\w*")
+_OF_A_SCORE_WORDS = "ended finished final score result"
+_OF_A_SCORE = frozenset(_OF_A_SCORE_WORDS.split())
+_OF_A_DRAW_WORDS = "draw drew tie tied drawn"
+_OF_A_DRAW = frozenset(_OF_A_DRAW_WORDS.split())
+_OF_A_RANK_WORDS = "place position rank spot"
+_OF_A_RANK = frozenset(_OF_A_RANK_WORDS.split())
+_DIRECTIONS = re.compile(
+    r"(?:up|down|by|r[io]se[sn]?|rising|increas(?:e[sd]?|ing)|gr[eo]w[ns]?|grew|growth|climb(?:s|ed)?"
+    r"|gain(?:s|ed)?|jump(?:s|ed)?|f[ae]ll(?:s|en)?|declin(?:e[sd]?|ing)|decreas(?:e[sd]?|ing)"
+    r"|drop(?:s|ped)?|lost|dipped|shrank|higher|lower|increase|minus|plus)"
+)
+_COUNTED_WORDS = "people person persons per long tall high deep wide time times from"
+_COUNTED = frozenset(_COUNTED_WORDS.split())
+_REASONS = frozenset(("why", "cause", "causes", "caused", "reason"))
+
+
+def without_harmless(
+    left: Sequence[Token],
+    others: Sequence[Token],
+    question: Question,
+    wording: Wording,
+    *,
+    told: bool,
+) -> tuple[Token, ...]:
+    """The words of `left` that say more than the question and the other answer.
+
+    `others` are the words left of the other answer; `told` tells that both state values.
+    """
+    free = _free_words(others, question, wording, told=told)
+    return tuple(
+        token
+        for token in left
+        if token.word in BOUNDS
+        or token.word in NEGATIONS
+        or not (
+            token.word in free
+            or is_asked(token, question)
+            or (told and _DIRECTIONS.fullmatch(token.word))
+            or (_is_initial(token) and len(wording.tokens) > 1)
+        )
+    )
+
+
+def _free_words(
+    others: Sequence[Token], question: Question, wording: Wording, *, told: bool
+) -> frozenset[str]:
+    """Words that add nothing beside the other words of this answer."""
+    words = {token.word for token in wording.tokens}
+    sharp = any(t.is_name or any(c.isdigit() for c in t.word) for t in wording.tokens)
+    named = any(t.is_name and t.word not in TITLES for t in wording.tokens)
+    pairs = [value for value in wording.values if isinstance(value, Pair)]
+    kinds_apart = any(t.word in KINDS for t in others) or bool(KINDS & question.said)
+    titles_apart = any(t.word in TITLES for t in others)
+    rules = (
+        (_SUFFIXES, True),
+        (KINDS, sharp and not kinds_apart),
+        (_OF_A_COMPASS, any(_COMPASS.fullmatch(word) for word in words)),
+        (_OF_A_RANK, told or bool(words & {"last", "final", "top"})),
+        (_COUNTED, told),
+        (_OF_A_SCORE, bool(pairs)),
+        (_OF_A_DRAW, any(pair.first == pair.second for pair in pairs)),
+        (frozenset({"because"}), bool(_REASONS & question.said)),
+        (frozenset({"ago"}), "old" in question.said),
+        (TITLES - RANKS, named and not titles_apart),
+    )
+    return frozenset().union(*(free for free, holds in rules if holds))
+
+
+def _is_initial(token: Token) -> bool:
+    return len(token.word) == 1 and token.surface.isupper() and token.word.isalpha()
+
+
+def is_asked(token: Token, question: Question) -> bool:
+    """Whether a word repeats one of the question, in this or another form."""
+    if token.key in question.words or token.stem in {stem_of(word) for word in question.said}:
+        return True
+    if token.is_name:
+        return False
+    return any(alike(token.word, w) or root_of(token.word) == root_of(w) for w in question.said)
