@@ -447,13 +447,13 @@ def long_histories(seed: int) -> list[tuple[SearchSnapshot, ...]]:
 def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path, candidates: int) -> None:
     histories = long_histories(3)
     reading = {"windows": 1, "window_characters": 60, "candidates": candidates}
-    settings = settings_in(tmp_path / "hand", reading=reading)
+    settings = settings_in(tmp_path / "hand", reading=reading, defense=GIVE_ALL)
     expected = by_hand(histories, settings)
     answers = [e.answer for e in expected.values() if isinstance(e, AnswerEvent)]
     assert any(city in answer for city in CITIES for answer in answers)
     place = places(histories)
     for name, road in (("replay", by_replay), ("job", by_job)):
-        outcomes = road(histories, settings_in(tmp_path / name, reading=reading))
+        outcomes = road(histories, settings_in(tmp_path / name, reading=reading, defense=GIVE_ALL))
         assert {place[o.snapshot_id]: o for o in outcomes} == expected  # type: ignore[union-attr]
     study = bench_in(tmp_path / "study")
     study.reading = reading
