@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.certificates.parts import proved, seen_documents, unproved
+from radarstream.defenses.certificates.parts import fewest, proved, seen_documents, unproved
 from radarstream.defenses.kernels.certificate_cut import Rule, documents_to_flip
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.radar import bayes
@@ -142,7 +142,7 @@ def both_changes(
 def smallest(
     defense: RadarPlus, ballot: Ballot, kept: BoolArray, change: Change, needed: Needed
 ) -> Enough | None:
-    """The fewest documents on sites of their own that are kept, by bisection."""
+    """The fewest documents on sites of their own that are kept, if any are."""
     pages = len(ballot.agreement)
     own = kept[:pages]
     joined = one_claim(ballot.agreement >= CLOSE, ~own)
@@ -153,16 +153,9 @@ def smallest(
         return planted_kept(defense, ballot, joined, gone, liars)
 
     most = int(own.sum()) if change is Change.REPLACED else 2 * pages
-    low, high, step = needed.documents - 1, needed.documents, 1
-    while not works(high):  # the bound is close as a rule, so steps begin small
-        low, step = high, 2 * step
-        if low >= most:
-            return None
-        high = min(most, low + step)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return Enough(high, max(needed.sites, high), attack)
+    most = max(most, needed.documents)
+    found = fewest(works, needed.documents - 1, most + 1, needed.documents)  # a close bound
+    return None if found > most else Enough(found, max(needed.sites, found), attack)
 
 
 def planted_kept(
