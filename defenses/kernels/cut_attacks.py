@@ -14,6 +14,7 @@ from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.radar import NO_WEIGHT, bayes
 from radarstream.defenses.kernels.worst_case_cut import (
     CLOSE,
+    SLACK,
     Contradictions,
     CutInstance,
     Intrusion,
@@ -179,6 +180,8 @@ def succeeds(instance: CutInstance, intrusion: Intrusion, liars: Liars, *, fallb
     supporters = int((most & camp).sum())
     if supporters > (most & joined).sum():
         return False
+    if supporters <= intrusion.added and all_liars_kept(graph):
+        return True
     least = most
     if np.abs(graph.sink_most - graph.sink_least).max() > NO_WEIGHT:
         least = min_cut(graph.source, graph.sink_most, graph.pair).kept
@@ -193,3 +196,16 @@ def outdone(graph: Attacked, camp: BoolArray) -> bool:
     lies = slice(graph.size, len(graph.consistency))
     theirs = (graph.source - graph.sink_most)[lies].max(initial=-np.inf)
     return bool(ours < theirs)
+
+
+def all_liars_kept(graph: Attacked) -> bool:
+    """Whether the cut surely keeps all liars, whatever the unknown contradictions are.
+
+    It does if each has S - F above all its pair capacities with others than liars: taking in those
+    liars that a source side lacks would then lower its energy, however the others are labelled.
+    """
+    lies = slice(graph.size, len(graph.consistency))
+    among = graph.pair[lies, lies].sum(axis=1)
+    pulled = graph.pair[lies].sum(axis=1) - among
+    ahead = graph.source[lies] - graph.sink_least[lies]  # F of liars is known
+    return bool((ahead > pulled + SLACK).all())
