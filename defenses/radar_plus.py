@@ -189,7 +189,7 @@ class RadarPlus(CutDefense):
         row = consistency[None, :]
         votes = ballot.weighed(row)
         tally = np.array([votes.sum(), voices(votes, ballot.sites)[0]])
-        apart = ballot.votes_apart(ballot.whole, row, np.zeros(2))
+        apart = ballot.apart(ballot.whole, row).votes(np.zeros(2))
         return tally, bool((tally > strongest_rival(ballot.present, apart)[:, 0]).all())
 
     def weighed(self, graph: Graph) -> Graph:

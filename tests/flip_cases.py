@@ -1,9 +1,11 @@
 """Random decisions of RADAR, and random attacks that keep to the assumptions of its certificate."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from radarstream.defenses.cut_defense import CutDefense
 from radarstream.defenses.cut_graph import Recalled
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.reliability import independent_set
@@ -18,7 +20,7 @@ from tests.builders import OBSERVED_AT, QUESTION, make_evidence
 from tests.driving import Script, run
 
 
-def event_of(verdict: Verdict, defense: str = "radar", urls: tuple[str, ...] = ()) -> AnswerEvent:
+def event_of(verdict: Verdict, defense: str = "radar", urls: Sequence[str] = ()) -> AnswerEvent:
     return AnswerEvent(
         query_id="cup",
         question=QUESTION,
@@ -56,19 +58,21 @@ class Relating:
             retrieved=self.retrieved,
         )
 
-    def verdict(self, radar: Radar) -> Verdict:
-        """What RADAR decides; the cut alone, without a similarity check or a generator."""
+    def verdict(self, defense: CutDefense, urls: Sequence[str] = ()) -> Verdict:
+        """What a defence decides, of documents at these addresses if given; the cut alone, without
+        a similarity check or a generator.
+        """
         said = [f"answer {rank}" for rank in self.ranks]
         place = {text: i for i, text in enumerate(said)}
 
         def relation(premise: str, hypothesis: str) -> tuple[float, float]:
             other = place.get(hypothesis, place.get(premise))
-            if premise == "old" or hypothesis == "old":
+            if "old" in (premise, hypothesis) and other is not None:
                 return float(self.recalled[other]), float(self.denied[other])
             return 0.9, 0.05
 
-        script = Script(relation=relation)
-        verdict, _ = run(radar.defend(self.evidence, self.state), script)
+        evidence = with_sites(self.evidence, urls) if urls else self.evidence
+        verdict, _ = run(defense.defend(evidence, self.state), Script(relation=relation))
         return verdict
 
     def kept(self, radar: Radar) -> np.ndarray:
@@ -80,6 +84,12 @@ class Relating:
         answers = tuple(f"answer {rank}" for rank in self.ranks)
         graph = radar.build_graph(evidence, answers, recalled)
         return min_cut(graph.source, graph.sink, graph.pair).kept
+
+
+def with_sites(evidence: Evidence, urls: Sequence[str]) -> Evidence:
+    """The evidence with its documents at these addresses."""
+    documents = tuple(replace(d, url=u) for d, u in zip(evidence.documents, urls, strict=True))
+    return replace(evidence, documents=documents)
 
 
 def proper(rng: np.random.Generator, shape: tuple[int, ...], most: float) -> tuple:

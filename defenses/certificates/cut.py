@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radarstream.defenses.certificates.cut_search import Search, deceived, fewest_enough
-from radarstream.defenses.certificates.parts import proved, seen_documents, unproved
+from radarstream.defenses.certificates.parts import fewest, proved, seen_documents, unproved
 from radarstream.defenses.kernels.radar import CERTAINTY
 from radarstream.defenses.kernels.worst_case_cut import (
     CLOSE,
@@ -56,12 +56,11 @@ def certify_radar(defense: Radar, event: AnswerEvent) -> Certificate:
     fallback = defense.on_empty != "abstain"
     bounds = []
     for change in Change:
-        guess = None
+        needed, guess = int(instance.camp.sum()) // 5, None
         for remembering in (True, False) if instance.memory is not None else (False,):
             judged = instance if remembering else replace(instance, memory=None)
-            needed = fewest_needed(judged, change)
-            enough = fewest_enough(Search(judged, change, needed, fallback), guess)
-            guess = enough
+            needed = fewest_needed(judged, change, needed)
+            enough = guess = fewest_enough(Search(judged, change, needed, fallback), guess)
             bounds.append(FlipBound(change, remembering, Needed(needed), enough))
     return proved(defense, bounds, ASSUMPTIONS, deceived(instance, fallback=fallback))
 
@@ -145,20 +144,20 @@ def likelihood(prior: float, posterior: float) -> float:
     return 1.0 / (1.0 + exp(logit(clamped) - logit(certain)))
 
 
-def fewest_needed(instance: CutInstance, change: Change) -> int:
-    """One more than the most documents that provably leave the answer's claim ahead."""
+def fewest_needed(instance: CutInstance, change: Change, guess: int) -> int:
+    """One more than the most documents that provably leave the answer's claim ahead.
+
+    A good `guess` saves time.
+    """
     camp = int(instance.camp.sum())
     if change is Change.REPLACED:
         return fewest_replaced(instance, camp)
     nobody = np.zeros(instance.n, dtype=np.bool_)
-    safe, unsafe = 0, camp + 1
-    while unsafe - safe > 1:  # what bounds any attack bounds those with fewer documents
-        middle = (safe + unsafe) // 2
-        if surely_outnumbers(instance, Intrusion(nobody, middle, beside=True)):
-            safe = middle
-        else:
-            unsafe = middle
-    return unsafe
+
+    def unsafe(liars: int) -> bool:  # what bounds any attack bounds those with fewer documents
+        return not surely_outnumbers(instance, Intrusion(nobody, liars, beside=True))
+
+    return fewest(unsafe, 0, camp + 1, guess)
 
 
 def fewest_replaced(instance: CutInstance, camp: int) -> int:
@@ -188,13 +187,13 @@ def equal_groups(instance: CutInstance) -> list[NDArray[np.intp]]:
     groups = []
     while left:
         first = left[0]
-        differs = instance.consistency != instance.consistency[first]
+        candidates = np.array([i for i in left if alike[first, i]])
+        differs = instance.consistency[candidates] != instance.consistency[first]
         differs[:, first] = False
-        differs[np.arange(n), np.arange(n)] = False
-        same = alike[first] & ~differs.any(axis=1)
-        members = [i for i in left if same[i]]
-        groups.append(np.array(members))
-        left = [i for i in left if not same[i]]
+        differs[np.arange(len(candidates)), candidates] = False
+        groups.append(candidates[~differs.any(axis=1)])
+        members = set(groups[-1].tolist())
+        left = [i for i in left if i not in members]
     return groups
 
 

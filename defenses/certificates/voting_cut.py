@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.certificates.parts import proved, seen_documents, unproved
+from radarstream.defenses.certificates.parts import fewest, proved, seen_documents, unproved
 from radarstream.defenses.kernels.certificate_cut import Rule, documents_to_flip
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.radar import bayes
@@ -110,12 +110,17 @@ def recorded_sides(verdict: Verdict) -> BoolArray:
 
 
 def sides_of(defense: RadarPlus, ballot: Ballot) -> BoolArray:
-    """The source side of the cut of a ballot, (N,)."""
-    source = keep_shares(ballot, defense.sharpness)
-    pair = defense.pair_scale * ballot.whole
+    """The source side of the cut of a ballot, (N,).
+
+    Equal nodes are one node with their capacities added up. That changes no side: exchanging two
+    equal nodes maps the graph to itself, hence also its minimal source side, which is unique, so
+    all of them are on one side, and such labellings have the same energy in both graphs.
+    """
+    source, counts = keep_shares(ballot, defense.sharpness), ballot.counts
+    pair = defense.pair_scale * ballot.whole * np.outer(counts, counts)
     np.fill_diagonal(pair, 0.0)
-    n = len(source) if defense.normalise else 1
-    return min_cut(source / n, (1.0 - source) / n, pair / (n * n)).kept
+    n = counts.sum() if defense.normalise else 1.0
+    return min_cut(counts * source / n, counts * (1.0 - source) / n, pair / (n * n)).kept
 
 
 def both_changes(
@@ -137,7 +142,7 @@ def both_changes(
 def smallest(
     defense: RadarPlus, ballot: Ballot, kept: BoolArray, change: Change, needed: Needed
 ) -> Enough | None:
-    """The fewest documents on sites of their own that are kept, by bisection."""
+    """The fewest documents on sites of their own that are kept, if any are."""
     pages = len(ballot.agreement)
     own = kept[:pages]
     joined = one_claim(ballot.agreement >= CLOSE, ~own)
@@ -148,16 +153,9 @@ def smallest(
         return planted_kept(defense, ballot, joined, gone, liars)
 
     most = int(own.sum()) if change is Change.REPLACED else 2 * pages
-    low, high, step = needed.documents - 1, needed.documents, 1
-    while not works(high):  # the bound is close as a rule, so steps begin small
-        low, step = high, 2 * step
-        if low >= most:
-            return None
-        high = min(most, low + step)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if works(middle) else (middle, high)
-    return Enough(high, max(needed.sites, high), attack)
+    most = max(most, needed.documents)
+    found = fewest(works, needed.documents - 1, most + 1, needed.documents)  # a close bound
+    return None if found > most else Enough(found, max(needed.sites, found), attack)
 
 
 def planted_kept(
@@ -165,16 +163,21 @@ def planted_kept(
 ) -> bool:
     """Whether the cut keeps equal liars on sites of their own."""
     stay = np.setdiff1d(np.arange(len(ballot.agreement)), gone)
-    across = np.repeat(joined[stay].astype(np.float64)[None, :], liars, axis=0)
-    lies = np.ones((liars, liars))
-    np.fill_diagonal(lies, 1.0 if defense.self_support else defense.epsilon)
-    agreement = np.block([[ballot.agreement[np.ix_(stay, stay)], across.T], [across, lies]])
-    sites = np.zeros((len(stay) + liars, ballot.sites.shape[1] + liars))
-    sites[: len(stay), : ballot.sites.shape[1]] = ballot.sites[stay]
-    sites[len(stay) :, ballot.sites.shape[1] :] = np.eye(liars)
+    size, places = len(stay), ballot.sites.shape[1]
+    nodes = 1 if defense.self_support else liars  # equal only if they agree with themselves, too
+    agreement = np.ones((size + nodes, size + nodes))
+    agreement[:size, :size] = ballot.agreement[np.ix_(stay, stay)]
+    agreement[:size, size:] = joined[stay, None]
+    agreement[size:, :size] = joined[stay]
+    if not defense.self_support:
+        np.fill_diagonal(agreement[size:, size:], defense.epsilon)
+    sites = np.zeros((size + nodes, places + nodes))
+    sites[:size, :places] = ballot.sites[stay]
+    sites[size:, places:] = np.eye(nodes)
+    copies = np.append(np.ones(places), np.full(nodes, liars / nodes))
     remembered = ballot.remembered
     if remembered is not None:
-        recalled = np.append(remembered.agreement[stay], np.zeros(liars))
+        recalled = np.append(remembered.agreement[stay], np.zeros(nodes))
         remembered = replace(remembered, agreement=recalled)
-    sides = sides_of(defense, Ballot(agreement, sites, remembered))
-    return bool(sides[len(stay) : len(stay) + liars].any())
+    sides = sides_of(defense, Ballot(agreement, sites, remembered, copies=copies))
+    return bool(sides[size : size + nodes].any())

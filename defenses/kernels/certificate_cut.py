@@ -6,11 +6,12 @@ and for every relation of theirs that the assumption of `Rule` allows.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.kernels.votes import Ballot, shares, site_cap
+from radarstream.defenses.kernels.votes import Apart, Ballot, shares, site_cap
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
@@ -69,6 +70,8 @@ def documents_to_flip(
         return None
     per_site = np.array([pages_per_site, float(site_cap(np.array(float(pages_per_site))))])
 
+    standing = _Standing(ballot, kept, rule)
+
     def adding(x: int) -> _Attack:
         return _Attack(1, np.full(2, float(x)), 0)  # more pages only weaken the bonds
 
@@ -78,50 +81,82 @@ def documents_to_flip(
     def from_sites(s: int) -> _Attack:
         return _Attack(1, s * per_site, 0)
 
-    return Certificate(
-        *(_fewest(attack, ballot, kept, rule) for attack in (adding, replacing, from_sites))
-    )
+    return Certificate(*(_fewest(attack, standing) for attack in (adding, replacing, from_sites)))
 
 
-def _fewest(attack: Callable[[int], _Attack], ballot: Ballot, kept: BoolArray, rule: Rule) -> int:
+@dataclass(frozen=True, eq=False)
+class _Standing:
+    """A cut as it stands: what the bounds of all attacks on it share."""
+
+    ballot: Ballot
+    kept: BoolArray
+    rule: Rule
+
+    @cached_property
+    def whole(self) -> FloatArray:
+        """The agreement of all nodes, (N, N)."""
+        return self.ballot.whole
+
+    @cached_property
+    def from_others(self) -> Apart:
+        """The votes for each kept node that are not for each that is cut."""
+        return self.ballot.apart(self.whole[self.kept], self.whole[~self.kept])
+
+    @cached_property
+    def from_planted(self) -> Apart:
+        """The votes for each kept node that are not for a planted answer."""
+        planted = np.where(self.kept, self.rule.leak, 1.0)[None, :]
+        return self.ballot.apart(self.whole[self.kept], planted)
+
+    @cached_property
+    def bonds(self) -> FloatArray:
+        """The agreement of each node that is cut with the kept ones, summed and scaled."""
+        across = self.whole[np.ix_(~self.kept, self.kept)]
+        return np.asarray(self.rule.pair_scale * across.sum(axis=1))
+
+
+def _fewest(attack: Callable[[int], _Attack], standing: _Standing) -> int:
     """The smallest attack that the bound does not exclude: it excludes every smaller one."""
     low, high = 0, 1
-    while high < MOST and _excluded(attack(high), ballot, kept, rule):
+    while high < MOST and _excluded(attack(high), standing):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if _excluded(attack(middle), ballot, kept, rule):
+        if _excluded(attack(middle), standing):
             low = middle
         else:
             high = middle
     return min(high, MOST)
 
 
-def _excluded(attack: _Attack, ballot: Ballot, kept: BoolArray, rule: Rule) -> bool:
+def _excluded(attack: _Attack, standing: _Standing) -> bool:
     """Whether no such attack makes the cut keep a planted node or one that is cut now."""
-    whole, pages = ballot.whole, len(ballot.agreement)
-    outside = ~kept
+    ballot, kept, rule = standing.ballot, standing.kept, standing.rule
+    recalled, pages = standing.whole[-1], len(ballot.agreement)
     nodes = len(kept) + attack.pages if rule.normalise else 1.0
     missing = _least_missing(attack, ballot, kept, rule)
-    held = ballot.present[:, kept] + missing[:, None] * whole[-1, kept]
-
-    votes, fade = ballot.support[:, outside] + attack.gained[:, None], 0.0
-    if ballot.remembered is not None:
-        votes = votes + (1.0 + attack.removed) * whole[-1, outside]
-        fade = ballot.remembered.fade
+    held = ballot.present[:, kept] + missing[:, None] * recalled[kept]
     diluted = rule.leak * float(attack.gained[0])
-    own = ballot.votes_apart(whole[kept], whole[outside], missing, diluted)
-    against = _least_rival(held, own, kept, pages, attack.removed)
-    bonds = rule.pair_scale * whole[np.ix_(outside, kept)].sum(axis=1) / nodes
-    if _may_be_kept(votes, against, bonds, fade * whole[-1, outside], rule).any():
-        return False
+    fade = 0.0 if ballot.remembered is None else ballot.remembered.fade
 
     votes = _most_for_planted(attack, ballot, kept, rule)[:, None]
-    planted = np.where(kept, rule.leak, 1.0)[None, :]
-    own = ballot.votes_apart(whole[kept], planted, missing, diluted)
-    against = _least_rival(held, own, kept, pages, attack.removed)
+    against = _least_rival(
+        held, standing.from_planted.votes(missing, diluted), kept, pages, attack.removed
+    )
     bonds = np.array([rule.pair_scale * rule.leak * kept.sum() / nodes])
     trust = np.array([fade * (rule.leak if kept[-1] else 1.0)])
+    if _may_be_kept(votes, against, bonds, trust, rule).any():
+        return False
+    if kept.all():
+        return True
+
+    votes = ballot.support[:, ~kept] + attack.gained[:, None]
+    if ballot.remembered is not None:
+        votes = votes + (1.0 + attack.removed) * recalled[~kept]
+    against = _least_rival(
+        held, standing.from_others.votes(missing, diluted), kept, pages, attack.removed
+    )
+    bonds, trust = standing.bonds / nodes, fade * recalled[~kept]
     return not _may_be_kept(votes, against, bonds, trust, rule).any()
 
 

@@ -6,6 +6,7 @@ by side, such as the rows of a (2, N) array, are always documents and voices.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,21 +29,23 @@ class Remembered:
     fade: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Ballot:
     """Who votes: n pages, and perhaps the memory as the last of N nodes.
 
     `agreement` (n, n) is symmetric, in [0, 1], its diagonal how much an answer agrees with itself;
     `sites` (n, s) says with 0 and 1 whose page each is; `weights` (n,), in [0, 1], what the vote of
-    each page is worth, 1 if not given.
+    each page is worth, 1 if not given; `copies` (s,) how many sites there are with pages equal to
+    those of each, 1 if not given. Equal pages agree with one another as with themselves.
     """
 
     agreement: FloatArray
     sites: FloatArray
     remembered: Remembered | None = None
     weights: FloatArray | None = None
+    copies: FloatArray | None = None
 
-    @property
+    @cached_property
     def whole(self) -> FloatArray:
         """The agreement of all N nodes; the memory agrees with itself."""
         if self.remembered is None:
@@ -51,17 +54,26 @@ class Ballot:
         return np.block([[self.agreement, last[:, None]], [last[None, :], np.ones((1, 1))]])
 
     @property
+    def counts(self) -> FloatArray:
+        """How many equal nodes each of the N stands for."""
+        pages = np.ones(len(self.sites)) if self.copies is None else self.sites @ self.copies
+        return pages if self.remembered is None else np.append(pages, 1.0)
+
+    @cached_property
     def present(self) -> FloatArray:
         """The votes of pages for each node, (2, N)."""
         rows = self.weighed(self.whole)
-        return np.array([rows.sum(axis=1), voices(rows, self.sites)])
+        if self.copies is None:
+            return np.array([rows.sum(axis=1), voices(rows, self.sites)])
+        pages = self.sites @ self.copies
+        return np.array([rows @ pages, site_cap(rows @ self.sites) @ self.copies])
 
     def weighed(self, rows: FloatArray) -> FloatArray:
         """The votes of each page, (m, n), from agreement with all nodes or all pages."""
         n = len(self.agreement)
         return np.asarray(rows[:, :n] if self.weights is None else rows[:, :n] * self.weights)
 
-    @property
+    @cached_property
     def missing(self) -> FloatArray:
         """The votes that the memory adds, (2,): those that no present page repeats.
 
@@ -74,26 +86,58 @@ class Ballot:
         lacking = self.remembered.lasting - present
         return np.asarray(np.maximum(self.remembered.node * worth, lacking))
 
-    @property
+    @cached_property
     def support(self) -> FloatArray:
         """The votes for each node, (2, N)."""
         if self.remembered is None:
             return self.present
         return np.asarray(self.present + self.missing[:, None] * self.whole[-1])
 
-    def votes_apart(
-        self, rows: FloatArray, others: FloatArray, missing: FloatArray, planted: float = 0.0
-    ) -> FloatArray:
-        """The votes for each of l answers that are not for each of m others, (2, l, m).
+    def apart(self, rows: FloatArray, others: FloatArray) -> "Apart":
+        """The votes for each of l answers that are not for each of m others.
 
-        `rows` (l, N) and `others` (m, N) are their agreement with all nodes; `missing` (2,) the
-        votes of the memory; `planted` as in `exclusive_votes`.
+        `rows` (l, N) and `others` (m, N) are their agreement with all nodes.
         """
-        found = exclusive_votes(self.weighed(rows), self.weighed(others), self.sites, planted)
-        if self.remembered is None:
+        said, excess = self.weighed(rows), exclusive(self.weighed(rows), self.weighed(others))
+        if self.copies is not None:
+            excess *= self.sites @ self.copies
+        recalled = None
+        if self.remembered is not None:
+            recalled = np.maximum(0.0, rows[:, -1:] - others[:, -1])
+        return Apart(excess, said @ self.sites, self.sites, recalled)
+
+
+@dataclass(frozen=True, eq=False)
+class Apart:
+    """Votes of n pages for each of l answers that are not for each of m others.
+
+    `excess` (l, m, n) is by how much each page agrees more with the one than with the other,
+    `recalled` (l, m) the same for the memory; `held` (l, s) how many pages of each site say the
+    answer; `sites` is (n, s).
+    """
+
+    excess: FloatArray
+    held: FloatArray
+    sites: FloatArray
+    recalled: FloatArray | None
+
+    @cached_property
+    def documents(self) -> FloatArray:
+        """The votes of documents, (l, m)."""
+        return np.asarray(self.excess.sum(axis=2))
+
+    def votes(self, missing: FloatArray, planted: float = 0.0) -> FloatArray:
+        """The votes by both counts, (2, l, m), with the memory's (2,).
+
+        A page has the voices that its site lends the answer, divided among the site's pages that
+        say so; with `planted`, as if so many more of them said so.
+        """
+        held = np.maximum(self.held + planted, 1.0)  # up to one page, a page is a voice
+        weights = (site_cap(held) / held) @ self.sites.T
+        found = np.array([self.documents, np.einsum("lmp,lp->lm", self.excess, weights)])
+        if self.recalled is None:
             return found
-        excess = np.maximum(0.0, rows[:, -1:] - others[:, -1])
-        return np.asarray(found + missing[:, None, None] * excess)
+        return np.asarray(found + missing[:, None, None] * self.recalled)
 
 
 def site_cap(pages: FloatArray) -> FloatArray:
@@ -126,19 +170,10 @@ def voices(agreement: FloatArray, sites: FloatArray) -> FloatArray:
     return np.asarray(site_cap(agreement @ sites).sum(axis=1))
 
 
-def exclusive_votes(
-    rows: FloatArray, others: FloatArray, sites: FloatArray, planted: float = 0.0
-) -> FloatArray:
-    """The votes of pages for each of l answers that are not for each of m others, (2, l, m).
-
-    `rows` (l, n) and `others` (m, n) are their agreement with n pages. A page has the voices that
-    its site lends the answer, divided among the site's pages that say so; with `planted`, as if so
-    many more of them said so.
-    """
-    excess = np.maximum(0.0, rows[:, None, :] - others[None, :, :])
-    held = np.maximum(rows @ sites + planted, 1.0)  # up to one page, a page is a voice
-    weights = (site_cap(held) / held) @ sites.T
-    return np.array([excess.sum(axis=2), np.einsum("lmp,lp->lm", excess, weights)])
+def exclusive(rows: FloatArray, others: FloatArray) -> FloatArray:
+    """By how much n pages agree more with each of l answers than with each of m, (l, m, n)."""
+    excess = rows[:, None, :] - others[None, :, :]
+    return np.asarray(np.maximum(0.0, excess, out=excess))
 
 
 def strongest_rival(support: FloatArray, apart: FloatArray) -> FloatArray:
@@ -170,7 +205,7 @@ def keep_shares(ballot: Ballot, sharpness: float) -> FloatArray:
     not faded.
     """
     support = ballot.support
-    apart = ballot.votes_apart(ballot.whole, ballot.whole, ballot.missing)
+    apart = ballot.apart(ballot.whole, ballot.whole).votes(ballot.missing)
     both = shares(support, strongest_rival(support, apart), sharpness)
     low, high = both.min(axis=0), both.max(axis=0)
     if ballot.remembered is None:

@@ -87,7 +87,7 @@ class CutInstance:
         budget = self.reject * weights.sum(axis=1)
         improper = budget > (room * weights).sum(axis=1) + ROUNDING
         room[improper] = others[improper]
-        return Contradictions(budget, weights, room)
+        return Contradictions(budget, weights, room, np.zeros(n))
 
     def centrality(self, consistency: FloatArray) -> FloatArray:
         """RADAR's, in [0, 1]."""
@@ -100,33 +100,59 @@ class CutInstance:
 @dataclass(frozen=True, eq=False)
 class Contradictions:
     """Unknown contradictions C of which something is known:
-    sum_j C_ij weights_ij = budget_i and 0 <= C_ij <= room_ij.
+    0 <= C_ij <= room_ij, and sum_j C_ij weights_ij is in [budget_i - gone_i, budget_i].
 
-    `budget` is (n,), `weights` and `room` are (n, n).
+    `budget` and `gone` are (n,), `weights` and `room` are (n, n).
     """
 
     budget: FloatArray
     weights: FloatArray
     room: FloatArray
+    gone: FloatArray
 
-    def sums(self, kept: BoolArray, values: FloatArray, *, largest: bool) -> FloatArray:
-        """Largest (or smallest) sum_j C_ij values_j over the documents kept, (s,) for each of them.
+    @cached_property
+    def size(self) -> FloatArray:
+        """The most that each contradiction can take from the budget, (n, n)."""
+        return self.weights * self.room
 
-        `values` are (s,) or (s, s). A fractional knapsack: the best ratios are taken first.
+    @cached_property
+    def free(self) -> BoolArray:
+        """Which contradictions take nothing from it, (n, n)."""
+        return np.asarray(self.weights <= NO_WEIGHT)
+
+    @cached_property
+    def divisors(self) -> FloatArray:
+        """The weights, infinite where they are free: (1, n) if the same for all, else (n, n).
+
+        With themselves documents have none, but no room either.
         """
-        at = np.flatnonzero(kept)
-        weights, room = self.weights[np.ix_(at, at)], self.room[np.ix_(at, at)]
-        lost = self.weights[np.ix_(at, np.flatnonzero(~kept))]
-        lost = lost * self.room[np.ix_(at, np.flatnonzero(~kept))]
-        budget = self.budget[at] + (ROUNDING if largest else -ROUNDING - lost.sum(axis=1))
-        free = weights <= NO_WEIGHT
-        ratio = np.where(free, 0.0, values / np.where(free, 1.0, weights))
+        shared = self.weights.max(axis=0, initial=0.0)[None, :]
+        alike = (self.weights == shared) | np.eye(len(self.weights), dtype=np.bool_)
+        weights = shared if alike.all() else self.weights
+        return np.where(weights <= NO_WEIGHT, np.inf, weights)
+
+    def among(self, kept: BoolArray) -> "Contradictions":
+        """What is known of those between the documents kept."""
+        if kept.all():
+            return self
+        inside = np.ix_(kept, kept)
+        gone = self.gone[kept] + self.size[np.ix_(kept, ~kept)].sum(axis=1)
+        return Contradictions(self.budget[kept], self.weights[inside], self.room[inside], gone)
+
+    def sums(self, values: FloatArray, *, largest: bool) -> FloatArray:
+        """Largest (or smallest) sum_j C_ij values_j, (n,).
+
+        `values` are (n,) or (n, n). A fractional knapsack: the best ratios are taken first.
+        """
+        budget = self.budget + (ROUNDING if largest else -ROUNDING - self.gone)
+        ratio = values / self.divisors
         order = np.argsort(-ratio if largest else ratio, axis=1, kind="stable")
-        size = np.take_along_axis(weights * room, order, axis=1)
+        rows = np.arange(len(budget))[:, None]
+        size = self.size[rows, order]
         taken = np.clip(budget[:, None] - (np.cumsum(size, axis=1) - size), 0.0, size)
         total = (taken * np.take_along_axis(ratio, order, axis=1)).sum(axis=1)
         if largest:
-            total = total + np.where(free, room * values, 0.0).sum(axis=1)
+            total = total + np.where(self.free, self.room * values, 0.0).sum(axis=1)
         return np.asarray(total)
 
 
@@ -204,7 +230,8 @@ def surely_kept(instance: CutInstance, intrusion: Intrusion) -> tuple[int, bool]
     supporting = instance.camp[stay]
     weights = instance.consistency[np.ix_(stay, stay)]
     total = bounds.least.sum() - bounds.least
-    against = instance.contradictions.sums(stay, bounds.most, largest=True) + added * bounds.added
+    known = instance.contradictions.among(stay)
+    against = known.sums(bounds.most, largest=True) + added * bounds.added
     rejected = against / np.maximum(total + added * bounds.added, NO_WEIGHT)
     rejected = np.where(total < ROUNDING, 1.0, np.minimum(rejected, 1.0))
     source = bounds.least * least_rank_weights(instance, intrusion)[stay]

@@ -57,7 +57,7 @@ def test_the_strongest_rival_is_another_claim():
 
 
 def rivals(said: Ballot) -> np.ndarray:
-    apart = said.votes_apart(said.whole, said.whole, said.missing)
+    apart = said.apart(said.whole, said.whole).votes(said.missing)
     return strongest_rival(said.support, apart)
 
 
