@@ -14,7 +14,7 @@ from radarstream.defenses.kernels.worst_case_cut import (
     CLOSE,
     CutInstance,
     Intrusion,
-    Remembered,
+    MemoryNode,
     one_claim,
     surely_outnumbers,
 )
@@ -114,13 +114,13 @@ def camp_of(documents: list[DocumentVerdict], consistency: NDArray[np.float64]) 
     return one_claim((consistency >= CLOSE) | np.eye(len(kept), dtype=np.bool_), kept)
 
 
-def remembered_of(memory: MemoryVerdict, recalled: NDArray[np.float64]) -> Remembered | None:
+def remembered_of(memory: MemoryVerdict, recalled: NDArray[np.float64]) -> MemoryNode | None:
     """The memory node, if there was one; its mean conflict follows from its posterior."""
     prior, posterior = memory.conflict_prior, memory.conflict_posterior
     if prior is None or posterior is None or memory.support_prior is None:
         return None
     mean = likelihood(prior, posterior)
-    return Remembered(
+    return MemoryNode(
         support=memory.support_prior,
         conflict=prior,
         consistency=recalled,

@@ -37,7 +37,7 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate:
+class FlipCounts:
     """At least so many are needed before anything is kept that is cut now, or that is planted.
 
     Each number is at least 1; one less proves to be too few. `add` and `replace` count documents,
@@ -61,7 +61,7 @@ class _Attack:
 
 def documents_to_flip(
     ballot: Ballot, kept: BoolArray, rule: Rule, *, pages_per_site: int
-) -> Certificate | None:
+) -> FlipCounts | None:
     """The bounds for a cut that kept the nodes of the mask `kept` (N,); None if it kept none.
 
     `pages_per_site` is how many documents one site can have in a snapshot, at most k.
@@ -81,7 +81,7 @@ def documents_to_flip(
     def from_sites(s: int) -> _Attack:
         return _Attack(1, s * per_site, 0)
 
-    return Certificate(*(_fewest(attack, standing) for attack in (adding, replacing, from_sites)))
+    return FlipCounts(*(_fewest(attack, standing) for attack in (adding, replacing, from_sites)))
 
 
 @dataclass(frozen=True, eq=False)

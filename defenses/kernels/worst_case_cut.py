@@ -29,7 +29,7 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Remembered:
+class MemoryNode:
     """The previous answer as a node: priors, consistency with each document (n,), and the sum of
     its conflicts. It `supports` the answer if it was retained, else it opposes it.
     """
@@ -54,7 +54,7 @@ class CutInstance:
     consistency: FloatArray
     reject: FloatArray
     camp: BoolArray
-    memory: Remembered | None
+    memory: MemoryNode | None
     pair_scale: float = 1.0
     epsilon: float = 0.01
     iterations: int = 10

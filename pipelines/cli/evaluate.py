@@ -74,8 +74,8 @@ def evaluate(
     attacks: Annotated[
         str | None,
         Option(
-            help="Attacks by name, each at every position; '' for none. Default: pia,poison; "
-            "poison-varied for --breaking-point."
+            help="Attacks by name, each at every position; '' for none. Default: pia,poison; for "
+            "--breaking-point poison-varied."
         ),
     ] = None,
     positions: Annotated[
@@ -96,7 +96,9 @@ def evaluate(
     ] = False,
     amounts: Annotated[
         str,
-        Option(help="Numbers of documents for --breaking-point. Default: 1,2,3,4,5,6,8,10… to k."),
+        Option(
+            help="Numbers of documents for --breaking-point. Default: 1,2,3,4,5,6,8,10 and on to k."
+        ),
     ] = "",
     placement: Annotated[
         str, Option(help="Where --breaking-point plants documents: top or random ranks.")

@@ -57,8 +57,7 @@ What a judge model says; null where none was asked
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 import polars as pl
 
@@ -71,14 +70,20 @@ from radarstream.pipelines.evaluation.defences.records import (
     Row,
 )
 from radarstream.pipelines.evaluation.exposure import sites_of_planted
+from radarstream.pipelines.evaluation.frame_values import (
+    Values,
+    decided,
+    gist,
+    identity,
+    judged,
+    scores,
+    spent,
+)
 from radarstream.pipelines.evaluation.judging import Judgement
-from radarstream.pipelines.evaluation.scoring import score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
-from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
-from radarstream.schemas.verdict import Reason, Verdict
 
 TEXT, WHOLE, REAL, YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
 _COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
@@ -114,8 +119,6 @@ _COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
 SCHEMA = {name: kind for kind, names in _COLUMNS for name in names.split()}
 FREE_TEXT = ("target", "truth_key", "answer", "error", "previous_answer", "judge_error")
 DEFENDED, UNDEFENDED, REPLAY = "defended", "undefended", "replay"
-
-Values = dict[str, Any]
 
 
 def study_frame(
@@ -153,7 +156,7 @@ def study_frame(
                 values
                 | ({} if context is None else context_of(row, context))
                 | ({"poisoned_kept": None} if pools else {})
-                | ({} if row.error else _judgement(said.get(row.key)))
+                | ({} if row.error else judged(said.get(row.key)))
             )
     places = (
         pl.col("contender").cast(pl.Enum(contenders)),
@@ -170,14 +173,14 @@ def _answered(history: Iterable[Row]) -> Iterator[tuple[Row, Values]]:
         attacked += row.labels.attack is not None
         yield (
             row,
-            _identity(row.key, row.observed_at)
-            | _scores(row.response, row.labels, tuple(earlier), error=row.error)
-            | _decided(row.verdict, row.labels)
+            identity(row.key, row.observed_at)
+            | scores(row.response, row.labels, tuple(earlier), error=row.error)
+            | decided(row.verdict, row.labels)
             | {"status": row.status, "confidence": row.confidence}
-            | _spent(row)
+            | spent(row)
             | {"poisoned_sites": row.poisoned_sites, "attacked_steps": attacked},
         )
-        earlier[_gist(row.labels)] = None
+        earlier[gist(row.labels)] = None
 
 
 def replay_frame(
@@ -204,20 +207,20 @@ def replay_frame(
         said = None if event.abstention else event.answer
         key = (event.query_id, event.step)
         found.append(
-            _identity((DEFENDED, REPLAY, *key), event.observed_at)
-            | _scores(said, labels, before)
-            | _decided(event.verdict, labels)
+            identity((DEFENDED, REPLAY, *key), event.observed_at)
+            | scores(said, labels, before)
+            | decided(event.verdict, labels)
             | {"status": event.status, "confidence": event.confidence}
             | planted
         )
         if (bare := event.undefended_answer) is not None:
             said = None if is_uninformative(bare) else bare
             found.append(
-                _identity((UNDEFENDED, REPLAY, *key), event.observed_at)
-                | _scores(said, labels, before)
+                identity((UNDEFENDED, REPLAY, *key), event.observed_at)
+                | scores(said, labels, before)
                 | planted
             )
-        earlier[event.query_id][_gist(labels)] = None
+        earlier[event.query_id][gist(labels)] = None
     histories: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in baselines:
         histories[row.contender, row.query_id].append(row)
@@ -234,86 +237,6 @@ def _frame(found: Sequence[Values]) -> pl.DataFrame:
         row |= {name: clean(text) for name, text in free.items()}
         row["truth"] = [clean(truth) for truth in row["truth"]]
     return pl.DataFrame(found, schema=SCHEMA)
-
-
-def _identity(key: tuple[str, str, str, int], observed_at: Any) -> Values:
-    names = ("contender", "condition", "query_id", "step")
-    return dict(zip(names, key, strict=True)) | {"observed_at": observed_at}
-
-
-def _gist(labels: Labels) -> Labels:
-    """What later steps need of labels, so that equal ones are looked at once."""
-    return replace(labels, poisoned_ranks=(), false_passages=())
-
-
-def _scores(
-    answer: str | None, labels: Labels, earlier: Sequence[Labels], *, error: str | None = None
-) -> Values:
-    """What an evaluator knows, what was answered, and what it is worth."""
-    score = asdict(score_answer(answer, labels, earlier, failed=error is not None))
-    whole_words, contained = score.pop("whole_words"), score.pop("contained")
-    return {
-        "attack": labels.attack,
-        "poisoned_ranks": list(labels.poisoned_ranks),
-        "poisoned_documents": len(labels.poisoned_ranks),
-        "truth": list(labels.answers),
-        "all_required": labels.all_answers_required,
-        "target": labels.target,
-        "truth_key": "\n".join(sorted(answer_set(labels.answers))) or None,
-        "answer": answer,
-        "abstained": answer is None and error is None,
-        "error": error,
-        **whole_words,
-        **{f"contained_{name}": value for name, value in contained.items()},
-        "exclusive_correct": _alone(contained["correct"], contained["fooled"]),
-        "exclusive_fooled": _alone(contained["fooled"], contained["correct"]),
-        **score,
-    }
-
-
-def _alone(this: bool | None, other: bool | None) -> bool | None:
-    """Whether this holds and the other does not; None where this is not known."""
-    return None if this is None else this and not other
-
-
-def _decided(verdict: Verdict | None, labels: Labels) -> Values:
-    """What the defence kept and believed; nothing after an error."""
-    if verdict is None:
-        return {}
-    documents, memory = verdict.documents, asdict(verdict.memory)
-    selects = any(document.reason is not Reason.NOT_JUDGED for document in documents)
-    kept = verdict.kept_ranks
-    planted = set(labels.poisoned_ranks)
-    return {
-        "abstention": verdict.abstention,
-        "documents": len(documents),
-        "kept": len(kept) if selects else None,
-        "rejected": len(documents) - len(kept) if selects else None,
-        "poisoned_kept": len(planted.intersection(kept)) if planted else None,
-        "memory": memory.pop("decision"),
-        **memory,
-    }
-
-
-def _spent(row: Row) -> Values:
-    read, written = row.cost.tokens
-    return asdict(row.cost) | {
-        "prompt_tokens": read,
-        "completion_tokens": written,
-        "seconds": row.cost.seconds,
-        "state_bytes": row.state_bytes,
-    }
-
-
-def _judgement(judgement: Judgement | None) -> Values:
-    if judgement is None:
-        return {}
-    scores = asdict(judgement.scores) if judgement.scores else {}
-    return {
-        "judge_error": judgement.error,
-        "judge_label": judgement.label,
-        **{f"judge_{name}": value for name, value in scores.items()},
-    }
 
 
 def _aimed(row: Row, own_target: set[str]) -> Row:

@@ -31,6 +31,7 @@ from radarstream.pipelines.cli.options import moment
 from radarstream.schemas.codec import encode, outbox_record, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.brokers import Broker
 from tests.builders import make_snapshot
@@ -43,6 +44,7 @@ from tests.wire_samples import ANSWER, REJECTED
 DOCUMENT = Path(__file__).parents[2] / "docs" / "consuming.md"
 PROGRAM = [sys.executable, "-c", "from radarstream.pipelines.cli.app import main; main()"]
 REPOSITORY = Path(__file__).parents[2]
+GIVEN = {"abstention": None, "status": AnswerStatus.CORROBORATED, "standing": None}
 HOSTILE = "Re\u202ex \u2066[bold]won\nNOTHING\u200b"
 
 
@@ -158,7 +160,7 @@ def answer(query_id: str, step: int, changed: bool | None = False, **fields) -> 
         step=step,
         observed_at=ANSWER.observed_at + timedelta(hours=step),
         changed=changed,
-        **({"answer": f"answer {step}", "abstention": None} | fields),
+        **(GIVEN | {"answer": f"answer {step}"} | fields),
     )
 
 
@@ -220,10 +222,11 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
     lines = {line.split("  ")[1] if line[0] != " " else "cut": line for line in shown.splitlines()}
     assert len(lines) == shown.count("\n") == 4
     assert lines["cup/0"] == (
-        "2025-06-01 12:00:00  cup/0  Who won the cup?  answer 0  kept 1 cut 1  memory falsified  "
-        "CHANGED from Basel"
+        "2025-06-01 12:00:00  cup/0  Who won the cup?  answer 0  corroborated: 3 documents on 2 "
+        "sites say so, 2 say otherwise  kept 1 cut 1  memory falsified  CHANGED from Basel"
     )
     assert "no answer: no_evidence" in lines["none/4"]
+    assert "Basel" in lines["none/4"]  # the previous answer stands
     assert "#3 cut" in lines["cut"]
     assert "javascript:Rex [bold]won NOTHING" in lines["cut"]
     as_json = run("tail", "--config", site.config, "--once", "--all", "--json").stdout

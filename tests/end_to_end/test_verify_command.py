@@ -33,7 +33,8 @@ def altered(answers: Path, target: Path, **changes: object) -> Path:
 def test_answers_of_a_replay_are_right(answers: Path) -> None:
     result = run("verify", answers, "--all")
     assert "4 answers, 0 with a mismatch" in result.stdout
-    assert result.stdout.count("as computed again") == 4
+    assert result.stdout.count("as computed again") == 3
+    assert result.stdout.count("there is no answer to change") == 1  # the sites disagree
     found = json.loads(run("verify", answers, "--json").stdout)
     assert found["wrong"] == 0
     assert found["checks"] == {name: {"right": 4} for name in ("energy", "verdict", "certificate")}

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radarstream.defenses.kernels.certificate_cut import Certificate, Rule, documents_to_flip
+from radarstream.defenses.kernels.certificate_cut import FlipCounts, Rule, documents_to_flip
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.votes import Ballot, Remembered, keep_shares, site_members
 from tests.kernels.test_votes import ballot
@@ -22,7 +22,7 @@ def kept_by(said: Ballot, rule: Rule) -> Array:
     return min_cut(share / n, (1.0 - share) / n, pair / n**2).kept
 
 
-def certified(said: Ballot, rule: Rule | None = None, k: int = 10) -> Certificate:
+def certified(said: Ballot, rule: Rule | None = None, k: int = 10) -> FlipCounts:
     rule = rule or Rule()
     found = documents_to_flip(said, kept_by(said, rule), rule, pages_per_site=k)
     assert found is not None

@@ -66,7 +66,7 @@ def account(one: Reading, other: Reading) -> Account:
         [t for j, t in enumerate(theirs.tokens) if j not in matches.values()],
     )
     negated = _drop_negations(one, other, left)
-    values = _values_left(mine, theirs, one)
+    values, shared_values = _values_left(mine, theirs, one)
     told = bool(mine.values and theirs.values)
     question = one.question
     kept = (
@@ -80,7 +80,7 @@ def account(one: Reading, other: Reading) -> Account:
         their_values=values[1],
         turned=_turned(one, other, mine, theirs, matches),
         negated=negated,
-        shared=len(matches) + len(mine.values) - len(values[0]) + (one.says_yes is not None),
+        shared=len(matches) + shared_values + (one.says_yes is not None),
     )
 
 
@@ -170,18 +170,21 @@ def _bare(word: str) -> str | None:
 
 def _values_left(
     mine: Wording, theirs: Wording, one: Reading
-) -> tuple[tuple[Value | Pair, ...], tuple[Value | Pair, ...]]:
-    """Values of each that the other lacks, less the question's own and dates nobody asked for."""
+) -> tuple[tuple[tuple[Value | Pair, ...], tuple[Value | Pair, ...]], int]:
+    """Values of each that the other lacks, less the question's own and dates nobody asked for; and
+    how many both have.
+    """
     left = [list(mine.values), list(theirs.values)]
     for value in mine.values:
         if match := next((o for o in left[1] if same_value(value, o)), None):
             left[0].remove(value)
             left[1].remove(match)
+    shared = len(mine.values) - len(left[0])
     dated = [any(isinstance(v, PartialDate) for v in side) for side in left]
     for side, wording, other_dated in zip(left, (mine, theirs), dated[::-1], strict=True):
         free = wording.asides > 0 and not other_dated and bool(wording.tokens)
         side[:] = [v for v in side if not _costs_nothing(v, one, aside=free)]
-    return tuple(left[0]), tuple(left[1])
+    return (tuple(left[0]), tuple(left[1])), shared
 
 
 def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:

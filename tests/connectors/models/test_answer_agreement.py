@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
@@ -225,7 +225,14 @@ def test_model_id_tells_coefficients_apart(tmp_path: Path):
     assert AnswerAgreement().model_id == SCORER.model_id
 
 
+def test_a_number_of_the_question_is_nothing_that_two_answers_share():
+    """A premise that only repeats it does not agree with a word that says nothing."""
+    for premise, hypothesis in (("0", "HE"), ("HE", "0")):
+        assert relate("0", premise, hypothesis).argmax() == 2
+
+
 @given(st.text(max_size=60), st.text(max_size=60), st.text(min_size=1, max_size=60))
+@example("HE", "0", "0")
 def test_any_text_is_scored_and_swapping_keeps_the_contradiction(premise, hypothesis, question):
     forth, back = relate(question, premise, hypothesis), relate(question, hypothesis, premise)
     assert np.isfinite([forth, back]).all()

@@ -39,7 +39,7 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import Complaint, Decision
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.sources import SourceVerdict
-from tests.builders import OBSERVED_AT, make_snapshot
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 from tests.pipelines.job.attributing_rig import (
     NOW,
     FixedClock,
@@ -88,7 +88,7 @@ def settings(state_url: str, tmp_path: Path) -> Settings:
         f'profile = "scripted"\ndatabase = "{state_url}"\n[corpus]\narchive = true\n'
         "[attribution]\nenabled = true\nmax_chance = 1.0\nkeep_steps = 9\ncorpus_texts = 50\n"
     )
-    return load_settings(config)
+    return load_settings(config, defense=GIVE_ALL)
 
 
 class Files:

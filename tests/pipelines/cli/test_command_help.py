@@ -59,8 +59,8 @@ def test_nothing_is_cut_and_paragraphs_flow(context: Any, width: int) -> None:
 
 def ragged(paragraph: str, lines: list[str], width: int) -> bool:
     """Whether a line of the paragraph ends before the next word had to be on another one."""
-    words = paragraph.split()
-    own = [line for line in lines if line.startswith("  ") and line.strip() in " ".join(words)]
+    whole = f" {flowing(paragraph.splitlines())} "
+    own = [line for line in lines if line.startswith("  ") and f" {line.strip()} " in whole]
     for line, following in zip(own, own[1:], strict=False):
         if len(line) + 1 + len(following.split()[0]) <= width - 2:
             return True
