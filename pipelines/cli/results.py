@@ -27,7 +27,7 @@ from radarstream.pipelines.evaluation.scoring import Definition, Outcome
 from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.replay.page import render_report
-from radarstream.pipelines.pages.verdict_words import STATUSES
+from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import decode_answer, decode_record
@@ -35,18 +35,13 @@ from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import UNLIMITED, RawRecord
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
-from radarstream.schemas.verdict import MemoryDecision
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
 STATE = "state.sqlite"
 SIDES = (DEFENDED, UNDEFENDED)
 T = TypeVar("T")
-MEMORY_STYLES = {
-    MemoryDecision.RETAINED: "green",
-    MemoryDecision.FALSIFIED: "yellow",
-    MemoryDecision.NONE: "dim",
-}
+MEMORY_STYLES = {"retained": "green", "falsified": "yellow"}
 OUTCOME_STYLES = {
     Outcome.CORRECT: "green",
     Outcome.FOOLED: "bold red",
@@ -268,7 +263,7 @@ def _answers_table(results: Results) -> Table:
             *(_judged(scored.get((name, *key))) for name in beside),
             _judged(scored.get((DEFENDED, *key))),
             f"{rejected}/{len(answer.verdict.documents)}",
-            _memory(answer),
+            cell(word := memory_in_words(answer), MEMORY_STYLES.get(word, "dim")),
         )
     return table
 
@@ -278,11 +273,6 @@ def _judged(row: Mapping[str, Any] | None) -> Text:
     if row is None or not row["answer"]:
         return cell("(no answer)", "dim")
     return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
-
-
-def _memory(answer: AnswerEvent) -> Text:
-    decision = answer.verdict.memory.decision
-    return cell("" if decision is MemoryDecision.NONE else decision, MEMORY_STYLES[decision])
 
 
 def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:

@@ -31,7 +31,7 @@ from radarstream.pipelines.cli.terminal import (
     say,
 )
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.codec.state import decode_state
+from radarstream.schemas.codec.state import decode_stored
 from radarstream.schemas.errors import ConfigurationError, InputError, NotFoundError
 from radarstream.schemas.times import stored_time, wire_time
 
@@ -154,6 +154,8 @@ def _described(row: memory.MemoryRow) -> dict[str, Any]:
         "answer": None,
         "support": None,
         "conflict": None,
+        "standing": None,
+        "standing_confirmed_at": None,
         "log_epoch": row.log_epoch,
         "log_partition": row.log_partition,
         "log_offset": row.log_offset,
@@ -161,9 +163,13 @@ def _described(row: memory.MemoryRow) -> dict[str, Any]:
         "bytes": memory.row_bytes(row),
     }
     try:
-        belief = decode_state(row.state)
+        belief, standing = decode_stored(row.state)
     except InputError as error:
         return values | {"damaged": str(error)}
+    if standing is not None:
+        at = standing.confirmed_at
+        values["standing"] = standing.answer
+        values["standing_confirmed_at"] = None if at is None else wire_time(at)
     return values | (asdict(belief, dict_factory=_with_wire_times) if belief else {})
 
 

@@ -22,6 +22,7 @@ from radarstream.pipelines.job.alerting.following import (
 )
 from radarstream.pipelines.pages.verdict_words import (
     STATUSES,
+    memory_in_words,
     standing_in_words,
     support_in_words,
 )
@@ -32,7 +33,6 @@ from radarstream.schemas.events import AnswerEvent, RejectedEvent
 from radarstream.schemas.incidents import TaughtEvent
 from radarstream.schemas.shown import escaped_json
 from radarstream.schemas.support import AnswerStatus
-from radarstream.schemas.verdict import MemoryDecision
 
 POLL_S = 1.0
 WARNINGS = 3  # unreadable records that are reported one by one
@@ -207,9 +207,8 @@ def _answer_line(event: AnswerEvent) -> Text:
         *_support_cells(event),
         cell(f"kept {kept} cut {len(event.verdict.documents) - kept}", "dim"),
     ]
-    if memory.decision is not MemoryDecision.NONE:
-        falsified = memory.decision is MemoryDecision.FALSIFIED
-        parts.append(cell(f"memory {memory.decision}", "yellow" if falsified else "dim"))
+    if (word := memory_in_words(event)) and event.standing is None:
+        parts.append(cell(f"memory {word}", "yellow" if event.falsified else "dim"))
     if event.changed:
         parts.append(cell(f"CHANGED from {memory.previous_answer}", "bold red", limit=100))
     return Text("  ").join(parts)

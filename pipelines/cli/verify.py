@@ -14,7 +14,7 @@ from radarstream.pipelines.cli.terminal import cell, print_json, print_table, sa
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.codec import decode_answer
 from radarstream.schemas.codec.json_text import parse_object
-from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.errors import ConfigurationError, InputError, NotFoundError
 from radarstream.schemas.events import AnswerEvent
 
 MOST_BYTES = 64 * 2**20
@@ -36,10 +36,12 @@ def verify(
 ) -> None:
     """Compute energy, verdict and certificate of answers again, from their events alone.
 
-    Ends with exit code 1 if anything differs from what an event says. Events that are no answers
-    are passed over.
+    Ends with exit code 1 if anything differs from what an event says, or if there is no answer.
+    Events that are no answers are passed over.
     """
     found = [(event, rechecked(event)) for event in answers_in(file)]
+    if not found:
+        raise NotFoundError(f"{file}: no answers in it")
     wrong = sum(any(c.outcome is Outcome.WRONG for c in checks) for _, checks in found)
     if as_json:
         print_json({"answers": len(found), "wrong": wrong, "checks": counts_of(found)})

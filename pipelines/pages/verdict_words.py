@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from radarstream.pipelines.pages.times import format_time
+from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
@@ -85,6 +86,17 @@ def standing_in_words(standing: StandingAnswer) -> str:
     if standing.confirmed_at is None:
         return f"{standing.answer} stands; when it was last confirmed is not known"
     return f"{standing.answer} stands, unconfirmed since {format_time(standing.confirmed_at)}"
+
+
+def memory_in_words(event: AnswerEvent) -> str:
+    """What became of the previous answer, in a word; empty if there was none.
+
+    Without a new answer it stands, on whichever side of the cut it was.
+    """
+    decision = event.verdict.memory.decision
+    if decision is MemoryDecision.NONE:
+        return ""
+    return "stands" if event.abstention else str(decision)
 
 
 _REASONS: Final = {

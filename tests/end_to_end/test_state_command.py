@@ -27,7 +27,7 @@ from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.codec.state import encode_state
 from radarstream.schemas.errors import BrokerError
-from radarstream.schemas.memory import Belief
+from radarstream.schemas.memory import Belief, StandingAnswer
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import Query
@@ -84,6 +84,8 @@ def test_show_decodes_one_query(database: str) -> None:
         "answer": "Ada Lovelace",
         "support": 0.75,
         "conflict": 0.125,
+        "standing": "Ada Lovelace",
+        "standing_confirmed_at": None,
         "voices": 0.0,
         "documents": 0.0,
         "confirmed_at": None,
@@ -102,9 +104,13 @@ def test_show_decodes_one_query(database: str) -> None:
 def test_show_says_when_an_answer_was_last_confirmed(database: str) -> None:
     believed = Belief("Ada Lovelace", 0.75, 0.125, 3.0, 4.0, datetime(2025, 6, 1, 12, tzinfo=UTC))
     engine = open_engine(database)
-    commit_fold(engine, None, replace(ROW, query_id="q-new", state=encode_state(believed)))
+    standing = StandingAnswer("Ada Lovelace", datetime(2025, 6, 2, tzinfo=UTC))
+    state = encode_state(believed, standing)
+    commit_fold(engine, None, replace(ROW, query_id="q-new", state=state))
     engine.dispose()
     shown = json.loads(run("show", "q-new", "--json").stdout)
+    assert shown["standing"] == "Ada Lovelace"
+    assert shown["standing_confirmed_at"] == "2025-06-02T00:00:00.000Z"
     assert (shown["voices"], shown["documents"]) == (3.0, 4.0)
     assert shown["confirmed_at"] == "2025-06-01T12:00:00.000Z"
 

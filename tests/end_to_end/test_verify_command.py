@@ -71,3 +71,11 @@ def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[s
     code, error = refused(capsys, "verify", tmp_path / "none.jsonl")
     assert code
     assert "none.jsonl" in error
+
+
+def test_a_file_without_answers_is_not_right(
+    answers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, error = refused(capsys, "verify", answers.parent / "snapshots.jsonl")
+    assert code
+    assert "no answers" in error

@@ -11,7 +11,6 @@ from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.replay.steps import QueryView, StepView
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.svg import circle, element, line, number, picture, rect, text
-from radarstream.schemas.verdict import MemoryDecision
 
 GUTTER = 102
 AXIS = 38
@@ -190,10 +189,8 @@ def _beliefs(columns: Columns, top: float, *, quantity: str, label: str) -> Iter
 
 def _memories(columns: Columns, y: float) -> Iterator[Markup]:
     yield _row_label("Memory", y + 12)
-    words = {MemoryDecision.RETAINED: ("retained", "●", "held"),
-             MemoryDecision.FALSIFIED: ("falsified", "✕", "lost")}  # fmt: skip
     for index, step in enumerate(columns.steps):
-        if step.memory.decision in words:
-            word, mark, kind = words[step.memory.decision]
-            shown = word if columns.wide else mark
+        if step.memory_label:
+            mark, kind = ("✕", "lost") if step.event.falsified else ("●", "held")
+            shown = step.memory_label if columns.wide else mark
             yield text(shown, columns.centre(index), y + 12, f"memory-word {kind}")

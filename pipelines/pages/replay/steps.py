@@ -9,10 +9,10 @@ from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
 from radarstream.pipelines.evaluation.scoring import Outcome, is_fooled
 from radarstream.pipelines.pages.safe_text import domain, shorten
 from radarstream.pipelines.pages.times import format_time
-from radarstream.pipelines.pages.verdict_words import reason_in_words
+from radarstream.pipelines.pages.verdict_words import memory_in_words, reason_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
-from radarstream.schemas.verdict import DocumentVerdict, MemoryDecision, MemoryVerdict
+from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
 
 FOOLED = (Outcome.FOOLED, Outcome.BOTH)
 MOST_SOURCES = 12
@@ -116,7 +116,7 @@ class StepView:
     @property
     def memory_label(self) -> str:
         """What became of the memory in a word, empty if there was none."""
-        return "" if self.memory.decision is MemoryDecision.NONE else str(self.memory.decision)
+        return memory_in_words(self.event)
 
 
 @dataclass(frozen=True, slots=True)

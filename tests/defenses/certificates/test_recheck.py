@@ -10,7 +10,7 @@ from radarstream.defenses.radar import Radar
 from radarstream.schemas.certificate import Needed
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.verdict import Edge, MemoryDecision, Reason
+from radarstream.schemas.verdict import Abstention, Edge, MemoryDecision, Reason
 from tests.builders import claims_evidence
 from tests.driving import Script, run
 from tests.flip_cases import event_of
@@ -56,6 +56,13 @@ def test_another_energy(event: AnswerEvent):
 )
 def test_another_document(event: AnswerEvent, changes: dict):
     assert "verdict" in wrong(with_document(event, 0, **changes))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"answer": "B"}, {"answer": "", "abstention": Abstention.NO_CONSENSUS}]
+)
+def test_another_answer(event: AnswerEvent, changes: dict):
+    assert wrong(replace(event, **changes)) == {"verdict"}
 
 
 def test_another_edge(event: AnswerEvent):

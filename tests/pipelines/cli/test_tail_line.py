@@ -7,8 +7,10 @@ import pytest
 from radarstream.pipelines.cli.tail import _answer_line
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.verdict import Abstention, MemoryDecision
 from tests.wire_samples import ANSWER, OBSERVED_AT
 
+NO_CONSENSUS = Abstention.NO_CONSENSUS
 GIVEN = replace(ANSWER, abstention=None, answer="Zürich", changed=None, standing=None)
 
 
@@ -36,6 +38,17 @@ def test_the_answer_that_stands_is_shown_beside_an_abstention() -> None:
     standing = StandingAnswer("Basel", OBSERVED_AT)
     line = _answer_line(replace(ANSWER, status=AnswerStatus.ABSTAINED, standing=standing))
     assert "Basel stands, unconfirmed since 2025-06-01 12:00" in line.plain
+    assert "memory" not in line.plain
+
+
+@pytest.mark.parametrize(("abstention", "word"), [(None, "falsified"), (NO_CONSENSUS, "stands")])
+def test_a_previous_answer_is_given_up_only_for_another(
+    abstention: Abstention | None, word: str
+) -> None:
+    rejected = replace(ANSWER.verdict.memory, decision=MemoryDecision.FALSIFIED)
+    verdict = replace(ANSWER.verdict, memory=rejected)
+    event = replace(GIVEN, abstention=abstention, verdict=verdict)
+    assert f"memory {word}" in _answer_line(event).plain
 
 
 def test_events_of_version_1_are_shown_without() -> None:
