@@ -18,7 +18,7 @@ from radarstream.defenses.kernels.worst_case_cut import (
     Contradictions,
     CutInstance,
     Intrusion,
-    Remembered,
+    MemoryNode,
 )
 
 FloatArray = NDArray[np.float64]
@@ -136,7 +136,7 @@ class Attacked:
             return sink
         return np.append(sink, self.refutation(self.instance.memory, largest=largest))
 
-    def refutation(self, memory: Remembered, *, largest: bool) -> float:
+    def refutation(self, memory: MemoryNode, *, largest: bool) -> float:
         """The memory's reject-evidence."""
         lost = np.clip(1.0 - memory.consistency[self.intrusion.gone], 0.0, 1.0).sum()
         total = memory.conflicts - (0.0 if largest else float(lost))
