@@ -29,8 +29,13 @@ def proved(
     assumptions: Sequence[Assumption],
     deceived: Enough | None = None,
 ) -> Certificate:
-    """A certificate with bounds."""
-    return Certificate(options_of(defense), tuple(bounds), tuple(assumptions), deceived=deceived)
+    """A certificate with bounds.
+
+    `min_support` may silence an answer that the defence itself still gives, so silence is never
+    counted as a change.
+    """
+    assumed = (*assumptions, Assumption.SILENCE)
+    return Certificate(options_of(defense), tuple(bounds), assumed, deceived=deceived)
 
 
 def unproved(defense: Any, reason: str) -> Certificate:

@@ -34,7 +34,6 @@ ASSUMPTIONS = (
     Assumption.OPPOSED,
     Assumption.FIXED,
     Assumption.NOT_ISOLATED,
-    Assumption.SILENCE,
 )
 
 

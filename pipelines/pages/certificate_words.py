@@ -38,10 +38,17 @@ def flip_sentences(certificate: Certificate) -> tuple[str, ...]:
         + _sentence(bound)
         for bound in certificate.bounds
     ]
-    if certificate.deceived is not None:
+    if certificate.deceived is not None and not _found_without(certificate, certificate.deceived):
         documents = _counted(certificate.deceived.documents, "more")
         sentences.append(f"{documents} can do it by deceiving the relation scorer.")
     return tuple(sentences)
+
+
+def _found_without(certificate: Certificate, deceived: Enough) -> bool:
+    """Whether as few added documents are enough without deceiving the relation scorer."""
+    added = [b.enough for b in certificate.bounds if b.change is Change.ADDED and b.remembering]
+    added = added or [b.enough for b in certificate.bounds if b.change is Change.ADDED]
+    return any(e is not None and e.documents <= deceived.documents for e in added)
 
 
 def _sentence(bound: FlipBound) -> str:

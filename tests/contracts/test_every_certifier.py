@@ -9,7 +9,15 @@ from radarstream.defenses.certificates.recheck import Outcome, rechecked
 from radarstream.defenses.certificates.registry import CERTIFIERS, certified
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines.pages.certificate_words import ASSUMPTIONS, flip_sentences
-from radarstream.schemas.certificate import Assumption, Change
+from radarstream.schemas.certificate import (
+    Assumption,
+    Attack,
+    Certificate,
+    Change,
+    Enough,
+    FlipBound,
+    Needed,
+)
 from radarstream.schemas.codec import decode_answer, encode
 from radarstream.schemas.events import AnswerEvent
 from tests.builders import claims_evidence
@@ -83,3 +91,11 @@ def test_is_told_in_words(name: str):
 
 def test_every_assumption_has_words():
     assert ASSUMPTIONS.keys() == set(Assumption)
+
+
+@pytest.mark.parametrize(("deceived", "told"), [(2, True), (3, False)])
+def test_deceiving_the_scorer_is_told_of_where_it_saves_documents(deceived: int, told: bool):
+    enough = Enough(3, 1, Attack.NEW_CLAIM)
+    bound = FlipBound(Change.ADDED, remembering=False, needed=Needed(2), enough=enough)
+    certificate = Certificate("{}", (bound,), deceived=Enough(deceived, 1, Attack.BRIDGE))
+    assert ("deceiving" in flip_sentences(certificate)[-1]) is told
