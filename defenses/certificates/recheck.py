@@ -63,7 +63,10 @@ def rechecked(event: AnswerEvent) -> tuple[Check, ...]:
     What the models said is taken as it stands: answers, relations (as capacities), the similarity
     of answers and the written answer cannot be checked without the models.
     """
-    return (*_graph_checks(event.verdict), _certificate_check(event))
+    energy_check, verdict_check = _graph_checks(event.verdict)
+    if (event.answer, event.abstention) != (event.verdict.answer, event.verdict.abstention):
+        verdict_check = Check("verdict", Outcome.WRONG, "the answer is not the verdict's")
+    return energy_check, verdict_check, _certificate_check(event)
 
 
 def recorded_graph(verdict: Verdict) -> RecordedGraph | None:
