@@ -25,7 +25,7 @@ def host_of(url: str) -> str:
     True
     """
     try:
-        host = ".".join(filter(None, _DOT.split(urlsplit(url).hostname or "")))
+        host = ".".join(filter(None, _DOT.split(urlsplit(url.replace("\\", "/")).hostname or "")))
     except ValueError:
         return ""
     try:

@@ -47,6 +47,7 @@ class TestKeys:
             ("section", "https://blogs.example//?u=ann", "blogs.example"),
             ("site", "https://10.0.0.1/x", "10.0.0.1"),
             ("host", "http://[::1]:8000/", "::1"),
+            ("site", "http://owner.example\\@other.example/", "owner.example"),
             ("section", "", ""),
             ("host", "http://[broken", ""),
             ("section", "http://[broken", ""),

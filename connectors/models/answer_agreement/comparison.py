@@ -52,6 +52,8 @@ def compare(premise: Reading, hypothesis: Reading) -> Likeness:
         return Likeness.UNCOMMITTED
     if premise.plain == hypothesis.plain:
         return Likeness.SAME
+    if premise.is_too_long or hypothesis.is_too_long:
+        return Likeness.UNCOMMITTED
     return (
         _compare_polarity(premise, hypothesis)
         or _compare_denials(premise, hypothesis)

@@ -20,6 +20,7 @@ from radarstream.connectors.models.answer_agreement.values import (
 )
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
+MOST_CHARACTERS = 300  # that are read: comparing takes the square of it, and answers are untrusted
 SENTENCE_WORDS = 6  # from here on, lower-case words are taken for the sentence round the answer
 
 _ABSTENTION = re.compile(
@@ -143,6 +144,11 @@ class Reading:
         return surface.casefold() if 2 <= len(surface) <= 6 and surface.isupper() else None
 
     @property
+    def is_too_long(self) -> bool:
+        """Whether only its text is compared, as a whole: none of it was read."""
+        return len(self.plain) > MOST_CHARACTERS
+
+    @property
     def is_value_only(self) -> bool:
         """Whether its numbers and dates are all it says."""
         return bool(self.values) and not self.telling
@@ -151,7 +157,8 @@ class Reading:
 def read_answer(text: str, question: Question) -> Reading:
     """Parse one answer to `question`. Never raises: any text is an answer of some kind."""
     plain = plain_text(text)
-    body = marked = spell_marks(_SOURCE_BEHIND.sub("", _WRAPPER.sub("", plain)) or plain)
+    said = plain if len(plain) <= MOST_CHARACTERS else ""
+    body = marked = spell_marks(_SOURCE_BEHIND.sub("", _WRAPPER.sub("", said)) or said)
     polarity = _polarity(body, question)
     body = _LEADING_YES_NO.sub("", body)
     affirmed, denied = (body, "") if question.is_negative else _split_denials(body)
@@ -167,7 +174,7 @@ def read_answer(text: str, question: Question) -> Reading:
         marked=marked,
         affirmed=affirmed,
         rest=rest,
-        abstained=not re.search(r"\w", plain) or bool(_ABSTENTION.search(plain)),
+        abstained=not re.search(r"\w", plain) or bool(_ABSTENTION.search(said)),
         says_yes=polarity,
         words=tuple(words),
         denied=frozenset(w.key for w in read_words(denied_rest))

@@ -62,7 +62,8 @@ _LOOK_ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",
     "aeopcyxijsABEKMHOPCTXIABEHIKMNOPTXo",
 )
-_MIXED = re.compile(r"\w*(?:[a-zA-Z]\w*[\u0370-\u04ff]|[\u0370-\u04ff]\w*[a-zA-Z])\w*")
+_RUN = re.compile(r"\w+")
+_LATIN, _GREEK_OR_CYRILLIC = re.compile(r"[a-zA-Z]"), re.compile(r"[\u0370-\u04ff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +99,14 @@ def plain_text(text: str) -> str:
         for char in spread
         if not combining(char) and category(char) not in {"Cf", "Cs", "Co"}
     )
-    latin = _MIXED.sub(lambda word: word.group().translate(_LOOK_ALIKE), visible)
-    return " ".join(latin.split())
+    return " ".join(_RUN.sub(_in_one_alphabet, visible).split())
+
+
+def _in_one_alphabet(word: re.Match[str]) -> str:
+    """The word, in Latin letters if it mixes them with letters that look like them."""
+    text = word.group()
+    mixed = _LATIN.search(text) and _GREEK_OR_CYRILLIC.search(text)
+    return text.translate(_LOOK_ALIKE) if mixed else text
 
 
 def read_words(plain: str, *, keep_stopwords: bool = False) -> list[Word]:

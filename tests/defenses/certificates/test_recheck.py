@@ -35,6 +35,10 @@ def with_document(event: AnswerEvent, index: int, **changes) -> AnswerEvent:
     return replace(event, verdict=replace(event.verdict, documents=tuple(documents)))
 
 
+def test_an_answer_that_is_not_the_verdicts_is_found(event: AnswerEvent):
+    assert wrong(replace(event, answer="another")) == {"verdict"}
+
+
 def test_an_honest_event_is_right_in_all(event: AnswerEvent):
     assert [check.outcome for check in rechecked(event)] == [Outcome.RIGHT] * 3
 
