@@ -35,7 +35,7 @@ class CutDefense(ABC):
     """
 
     epsilon: Annotated[float, Field(ge=0.0)] = 0.01
-    iterations: Annotated[int, Field(ge=1)] = 10
+    iterations: Annotated[int, Field(ge=1, le=10_000)] = 10
     delta: Annotated[float, Field(gt=0.0)] = 1e-8
     similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.3
     pair_scale: Annotated[float, Field(ge=0.0)] = 1.0

@@ -2,6 +2,7 @@
 
 import re
 from functools import cache
+from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
 
 Granularity = Literal["site", "host", "section"]
 KEY_CHARACTERS: Final = 300
+UNREADABLE: Final = "?"  # the one owner of all addresses in which no host can be read
 
 _DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # what IDNA takes for a dot
 _LAST_OF_IPV4: Final = re.compile(r"\d+|0x[\da-f]*", re.ASCII)
@@ -44,6 +46,27 @@ def site_of(url: str) -> str:
     ('example.co.uk', 'ann.github.io')
     """
     return _registered(host_of(url), registries_only=False)
+
+
+def owner_of(url: str) -> str:
+    """Whose voice a page is, where independent voices are counted; empty without an address.
+
+    The name that a registry gave out: anybody can have many names on a platform, so all of them are
+    one voice. All addresses without a readable host are one, too.
+
+    >>> owner_of("https://news.example.co.uk/a"), owner_of("https://ann.github.io/")
+    ('example.co.uk', 'github.io')
+    >>> owner_of("http://[::ffff:192.0.2.7]/"), owner_of("http://0xc0000207/"), owner_of("a.org/b")
+    ('192.0.2.7', '?', '?')
+    """
+    host = host_of(url)
+    if not _is_ip(host):
+        return _registered(host, registries_only=True) if host else UNREADABLE * bool(url.strip())
+    try:
+        address = ip_address(host.partition("%")[0])
+    except ValueError:  # a spelling that some programs take for an address
+        return UNREADABLE
+    return str((isinstance(address, IPv6Address) and address.ipv4_mapped) or address)
 
 
 def is_registry_suffix(host: str) -> bool:
@@ -113,9 +136,14 @@ def _suffixes(*, registries_only: bool) -> "PublicSuffixList":
 
 def _registered(host: str, *, registries_only: bool) -> str:
     """The name that a registry, or a platform, gave out; the host itself where there is none."""
-    if ":" in host or _LAST_OF_IPV4.fullmatch(host.rpartition(".")[2]):
+    if _is_ip(host):
         return host
     return _suffixes(registries_only=registries_only).privatesuffix(host) or host
+
+
+def _is_ip(host: str) -> bool:
+    """Whether a host is an IP address, in any spelling."""
+    return ":" in host or _LAST_OF_IPV4.fullmatch(host.rpartition(".")[2]) is not None
 
 
 def _storable(key: str) -> str:

@@ -16,7 +16,7 @@ from radarstream.defenses.protocol import Relate, Request
 from radarstream.pipelines.signals.evidence import AGREEMENT
 from radarstream.schemas.answer_text import contains, spelling
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
-from radarstream.schemas.sites import site_of
+from radarstream.schemas.sites import owner_of
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import Abstention, Verdict
 
@@ -165,8 +165,8 @@ def _memory(verdict: Verdict, known: Known) -> float:
 def _groups(evidence: Evidence, side: BoolArray) -> IntArray:
     """The independent groups of the documents of a side, which is a (documents,) mask."""
     documents = [d for d, chosen in zip(evidence.documents, side, strict=True) if chosen]
-    sites = [site_of(document.url) for document in documents]
-    return independent_groups(sites, [document.text for document in documents])
+    owners = [owner_of(document.url) for document in documents]
+    return independent_groups(owners, [document.text for document in documents])
 
 
 def _rival(

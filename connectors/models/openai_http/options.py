@@ -98,8 +98,9 @@ class OpenAiOptions(Section):
     @classmethod
     def _plain_address(cls, value: str) -> str:
         """Refuse what is no plain address; a key in it would end up in logs and records."""
+        value = value.strip()
         parts = urlsplit(value)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
             raise ValueError("must start with http:// or https:// and name a host")
         if parts.username or parts.password or parts.query or parts.fragment:
             raise ValueError("must have no user, password, query or fragment")

@@ -473,6 +473,7 @@ def test_an_impossible_key_is_told_by_its_variable(
     "wrong",
     [
         {"base_url": "ftp://x/v1"},
+        {"base_url": "http://x:99999/v1"},
         {"base_url": "http://user:hunter2@host/v1"},
         {"base_url": "http://host/v1?key=hunter2"},
         {"extra_body": {"model": "x"}},

@@ -44,7 +44,7 @@ def evidence_of(held: Sequence[Page], *, answered: bool = True) -> Evidence:
 
 
 def url_of(site: str) -> str:
-    return f"https://{site}.example/page" if site else ""
+    return f"https://{site}.example/page" if site.isalnum() else site
 
 
 def supported(held: Sequence[Page], memory: str | None = None) -> Support:
@@ -72,6 +72,21 @@ def test_documents_and_sites_on_both_sides() -> None:
     assert counts(support) == (3, 2, 1, 1)
     assert (support.weight_for, support.weight_against, support.margin) == (2.5, 1.0, 1.5)
     assert support.confidence == pytest.approx(2.5 / 11.5)
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        ("https://ann.github.io/1", "https://bob.github.io/1", "https://github.io/"),
+        ("evil.test/a", "http:/evil.test", "evil.test/b"),
+        ("http://192.0.2.7/", "http://[::ffff:192.0.2.7]/"),
+        ("http://0x1020304/", "http://16909060/", "http://1.2.772/"),
+    ],
+    ids=["a platform", "no host", "one IP address", "odd spellings"],
+)
+def test_names_that_anybody_can_have_many_of_are_one_site(addresses: tuple[str, ...]) -> None:
+    support = supported([("same", address) for address in addresses])
+    assert counts(support) == (len(addresses), 1, 0, 0)
 
 
 def test_the_memory_counts_on_its_side() -> None:
