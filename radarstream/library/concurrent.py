@@ -21,7 +21,8 @@ class AsyncGuard:
 
     >>> async def capital():
     ...     async with AsyncGuard(profile="scripted") as guard:
-    ...         answer = await guard.answer("What is the capital?", ["Lima is the capital."])
+    ...         pages = ["The capital is Lima.", "Lima is the capital."]
+    ...         answer = await guard.answer("What is the capital?", pages)
     ...         return answer.text
     >>> asyncio.run(capital())
     'Lima'
