@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-# Above one half: no page that joins the words of two unlike pages is nearly the same as both.
+# Above one half: no page is nearly the same as two that share no words. Two that share about half of
+# theirs can be joined by a third.
 NEARLY_THE_SAME: Final = 0.6
 SPAN: Final = 3  # words that are compared together
 MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
@@ -71,7 +72,8 @@ def voices(values: FloatArray, groups: NDArray[np.int_]) -> float:
     """The weight of documents by group: the best of each counts in full, its second half, its third
     a third. `values` (n,) are >= 0.
 
-    More pages of one site add ever less, and another page never takes weight away.
+    More pages of one site add ever less. Another page never takes weight away, unless it joins two
+    groups.
 
     >>> voices(np.array([1.0, 1.0, 0.8]), np.array([0, 0, 2]))
     2.3
