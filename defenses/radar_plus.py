@@ -167,7 +167,7 @@ class RadarPlus(CutDefense):
             return Belief(answer, support, refutation)
         support, refutation = round(support, 6), round(refutation, 6)  # a row is small
         now = whole_milliseconds(evidence.observed_at)
-        tally, leads = self.standing(evidence, consistency)
+        tally, leads = self.lead_of(evidence, consistency)
         if state is not None:
             agreement = np.ones(1)
             if answer != state.answer:
@@ -181,7 +181,7 @@ class RadarPlus(CutDefense):
         documents, sites = np.round(tally, 3).tolist()
         return Belief(answer, support, refutation, sites, documents, now)
 
-    def standing(self, evidence: Evidence, consistency: FloatArray) -> tuple[FloatArray, bool]:
+    def lead_of(self, evidence: Evidence, consistency: FloatArray) -> tuple[FloatArray, bool]:
         """The documents and voices of present pages for an answer, (2,), and whether no rival of
         it has as many by either count.
         """

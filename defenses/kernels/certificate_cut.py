@@ -70,7 +70,7 @@ def documents_to_flip(
         return None
     per_site = np.array([pages_per_site, float(site_cap(np.array(float(pages_per_site))))])
 
-    standing = _Standing(ballot, kept, rule)
+    cut = _JudgedCut(ballot, kept, rule)
 
     def adding(x: int) -> _Attack:
         return _Attack(1, np.full(2, float(x)), 0)  # more pages only weaken the bonds
@@ -81,11 +81,11 @@ def documents_to_flip(
     def from_sites(s: int) -> _Attack:
         return _Attack(1, s * per_site, 0)
 
-    return FlipCounts(*(_fewest(attack, standing) for attack in (adding, replacing, from_sites)))
+    return FlipCounts(*(_fewest(attack, cut) for attack in (adding, replacing, from_sites)))
 
 
 @dataclass(frozen=True, eq=False)
-class _Standing:
+class _JudgedCut:
     """A cut as it stands: what the bounds of all attacks on it share."""
 
     ballot: Ballot
@@ -115,24 +115,24 @@ class _Standing:
         return np.asarray(self.rule.pair_scale * across.sum(axis=1))
 
 
-def _fewest(attack: Callable[[int], _Attack], standing: _Standing) -> int:
+def _fewest(attack: Callable[[int], _Attack], cut: _JudgedCut) -> int:
     """The smallest attack that the bound does not exclude: it excludes every smaller one."""
     low, high = 0, 1
-    while high < MOST and _excluded(attack(high), standing):
+    while high < MOST and _excluded(attack(high), cut):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        if _excluded(attack(middle), standing):
+        if _excluded(attack(middle), cut):
             low = middle
         else:
             high = middle
     return min(high, MOST)
 
 
-def _excluded(attack: _Attack, standing: _Standing) -> bool:
+def _excluded(attack: _Attack, cut: _JudgedCut) -> bool:
     """Whether no such attack makes the cut keep a planted node or one that is cut now."""
-    ballot, kept, rule = standing.ballot, standing.kept, standing.rule
-    recalled, pages = standing.whole[-1], len(ballot.agreement)
+    ballot, kept, rule = cut.ballot, cut.kept, cut.rule
+    recalled, pages = cut.whole[-1], len(ballot.agreement)
     nodes = len(kept) + attack.pages if rule.normalise else 1.0
     missing = _least_missing(attack, ballot, kept, rule)
     held = ballot.present[:, kept] + missing[:, None] * recalled[kept]
@@ -141,7 +141,7 @@ def _excluded(attack: _Attack, standing: _Standing) -> bool:
 
     votes = _most_for_planted(attack, ballot, kept, rule)[:, None]
     against = _least_rival(
-        held, standing.from_planted.votes(missing, diluted), kept, pages, attack.removed
+        held, cut.from_planted.votes(missing, diluted), kept, pages, attack.removed
     )
     bonds = np.array([rule.pair_scale * rule.leak * kept.sum() / nodes])
     trust = np.array([fade * (rule.leak if kept[-1] else 1.0)])
@@ -154,9 +154,9 @@ def _excluded(attack: _Attack, standing: _Standing) -> bool:
     if ballot.remembered is not None:
         votes = votes + (1.0 + attack.removed) * recalled[~kept]
     against = _least_rival(
-        held, standing.from_others.votes(missing, diluted), kept, pages, attack.removed
+        held, cut.from_others.votes(missing, diluted), kept, pages, attack.removed
     )
-    bonds, trust = standing.bonds / nodes, fade * recalled[~kept]
+    bonds, trust = cut.bonds / nodes, fade * recalled[~kept]
     return not _may_be_kept(votes, against, bonds, trust, rule).any()
 
 

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-# Above one half: no page is nearly the same as two that share no words. Two that share about half of
-# theirs can be joined by a third.
+# Above one half: no page is nearly the same as two that share no words. Two that share about half
+# of theirs can be joined by a third.
 NEARLY_THE_SAME: Final = 0.6
 SPAN: Final = 3  # words that are compared together
 MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
