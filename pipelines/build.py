@@ -16,7 +16,6 @@ from sqlalchemy import Engine, create_engine
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
-from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
@@ -43,7 +42,6 @@ from radarstream.pipelines.signals.ports import (
     RelationScorer,
     TokenScorer,
 )
-from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
@@ -196,13 +194,19 @@ def build_relations(
     scorer: RelationScorer
     match settings:
         case s.AnswerAgreement():
+            # Here and below: reading its rules takes a tenth of a second.
+            from radarstream.connectors.models.answer_agreement import AnswerAgreement
+
             scorer = AnswerAgreement()
         case s.CrossEncoder():
             with naming_extra("gpu"):
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
 
                 scorer = CrossEncoderNli(settings.model, canary=settings.canary)
-        case s.LanguageModel():  # rules without an embedder: a service needs no weights here
+        case s.LanguageModel():
+            from radarstream.connectors.models.answer_agreement import AnswerAgreement
+            from radarstream.pipelines.signals.relation_judge import JudgedRelations
+
             return JudgedRelations(generator(), AnswerAgreement())
         case s.ScriptedRelations():
             scorer = scripted.ScriptedRelations(log=scripted.NoLog())

@@ -20,7 +20,6 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.pipelines.evaluation.costs import Ledger, TokenQuery
 from radarstream.pipelines.evaluation.defences.records import Cost
-from radarstream.pipelines.signals.relation_judge import prompts_for
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.prompt import AnswerPair, Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
@@ -109,7 +108,9 @@ class Tally:
 
     def charge_judge(self, pair: AnswerPair) -> None:
         """Count what the language model was asked to relate a pair, if it was."""
-        if self.ledger.judged:
+        if self.ledger.judged:  # its rules take a tenth of a second to read
+            from radarstream.pipelines.signals.relation_judge import prompts_for
+
             for prompt in prompts_for(pair):
                 if prompt.digest() in self.ledger.completions:
                     self.charge_prompt(prompt, None)
