@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Any, Final, Protocol
 
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.memory import StateT
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.verdict import Verdict
@@ -29,6 +30,10 @@ class Signal(StrEnum):
     TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers LogProbs
     NEXT_TOKENS = "next_tokens"  # one that answers NextTokens too; with TOKEN_PROBABILITIES
     EMBEDDING_NORMS = "embedding_norms"  # an embedder that answers Norms
+    SIMILARITY_GRADIENTS = "similarity_gradients"  # an encoder that answers ProbeGradients
+    SURROGATE_GRADIENTS = "surrogate_gradients"  # one besides the retriever's, that answers them
+    TOKEN_SALIENCES = "token_saliences"  # an encoder that answers TokenSaliences
+    MASKED_TOKENS = "masked_tokens"  # a model that answers MaskedTokenProbabilities
 
 
 EVIDENCE: Final = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
@@ -142,6 +147,34 @@ class LogProbsAll:
     requests: tuple[LogProbs, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ProbeGradients:
+    """Ask how the gradients of similarities vary under disturbances.
+
+    With `surrogate` another encoder than the retriever's is asked. Response: (m, R, R) inner
+    products of the gradients of the runs, in order; NaN for a passage whose gradients failed.
+    """
+
+    queries: tuple[ProbeQuery, ...]
+    surrogate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSaliences:
+    """Ask which tokens decide similarities. Response: a tuple, in order, of tuples of
+    TokenSalience.
+    """
+
+    queries: tuple[SalienceQuery, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MaskedTokenProbabilities:
+    """Ask how probable parts of texts are. Response: a tuple, in order, of (s,) arrays."""
+
+    queries: tuple[MaskedQuery, ...]
+
+
 Request = (
     Complete
     | CompleteAll
@@ -152,6 +185,9 @@ Request = (
     | NextTokens
     | LogProbs
     | LogProbsAll
+    | ProbeGradients
+    | TokenSaliences
+    | MaskedTokenProbabilities
 )
 
 # What a defence's body really is; the response's type follows from the request's, which the

@@ -16,21 +16,27 @@ from radarstream.defenses.protocol import (
     Embed,
     LogProbs,
     LogProbsAll,
+    MaskedTokenProbabilities,
     NextTokens,
     NextTokenStep,
     Norms,
+    ProbeGradients,
     Relate,
     Request,
+    TokenSaliences,
 )
 from radarstream.schemas.arrays import (
     distribution_rows,
     embedding_rows,
+    gram_matrices,
     log_prob_rows,
     norm_values,
+    probabilities,
     relation_rows,
 )
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray
+from radarstream.schemas.gradients import MaskedQuery, SalienceQuery, TokenSalience
 
 ResultT = TypeVar("ResultT")
 Asking = Generator[Request, Any, ResultT]
@@ -41,13 +47,17 @@ def ask(request: Complete) -> Asking[AtomicAnswer]: ...
 @overload
 def ask(request: CompleteAll) -> Asking[tuple[AtomicAnswer, ...]]: ...
 @overload
-def ask(request: Relate | Embed | Norms | LogProbs) -> Asking[FloatArray]: ...
+def ask(request: Relate | Embed | Norms | LogProbs | ProbeGradients) -> Asking[FloatArray]: ...
 @overload
 def ask(request: AttemptAll) -> Asking[tuple[Any, ...]]: ...
 @overload
 def ask(request: NextTokens) -> Asking[NextTokenStep]: ...
 @overload
-def ask(request: LogProbsAll) -> Asking[tuple[FloatArray, ...]]: ...
+def ask(
+    request: LogProbsAll | MaskedTokenProbabilities,
+) -> Asking[tuple[FloatArray, ...]]: ...
+@overload
+def ask(request: TokenSaliences) -> Asking[tuple[tuple[TokenSalience, ...], ...]]: ...
 def ask(request: Request) -> Asking[Any]:
     """Yield one request and return its response as `radarstream.defenses.protocol` describes it.
 
@@ -71,6 +81,8 @@ def checked_response(request: Request, response: Any) -> Any:
             return checked_step(response, len(rows))
         case LogProbs(rows=rows):
             return checked_array(log_prob_rows, response, len(rows))
+        case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities():
+            return checked_insight(request, response)
         case AttemptAll(requests=requests):
             return checked_parts(requests, response, or_failure)
         case CompleteAll(requests=requests) | LogProbsAll(requests=requests):
@@ -78,7 +90,7 @@ def checked_response(request: Request, response: Any) -> Any:
 
 
 def checked_parts(
-    requests: tuple[Request, ...], response: Any, check: Callable[[Request, Any], Any]
+    requests: tuple[Any, ...], response: Any, check: Callable[[Any, Any], Any]
 ) -> tuple[Any, ...]:
     """One checked part per request, in order."""
     if not isinstance(response, tuple) or len(response) != len(requests):
@@ -89,6 +101,34 @@ def checked_parts(
 def or_failure(request: Request, response: Any) -> Any:
     """The response to an attempt, which may be the ModelError it failed with."""
     return response if isinstance(response, ModelError) else checked_response(request, response)
+
+
+def checked_insight(
+    request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities, response: Any
+) -> Any:
+    """What a network says of its own workings."""
+    match request:
+        case ProbeGradients(queries=queries):
+            return checked_array(gram_matrices, response, len(queries))
+        case TokenSaliences(queries=queries):
+            return checked_parts(queries, response, checked_saliences)
+        case MaskedTokenProbabilities(queries=queries):
+            return checked_parts(queries, response, checked_probabilities)
+
+
+def checked_saliences(query: SalienceQuery, response: Any) -> tuple[TokenSalience, ...]:
+    """Tokens within the passage, each with a length >= 0."""
+    if not isinstance(response, tuple) or not all(isinstance(t, TokenSalience) for t in response):
+        raise EvidenceError(f"expected tokens with their lengths, got {kind(response)}")
+    end = len(query.passage)
+    if not all(0 <= t.start <= t.stop <= end and 0.0 <= t.length < np.inf for t in response):
+        raise EvidenceError("a token is outside its passage, or its length is no length")
+    return response
+
+
+def checked_probabilities(query: MaskedQuery, response: Any) -> FloatArray:
+    """One probability per span."""
+    return checked_array(probabilities, response, len(query.spans))
 
 
 def checked_answer(response: Any) -> AtomicAnswer:

@@ -34,6 +34,23 @@ def norm_values(response: Any, count: int) -> FloatArray:
     return lengths
 
 
+def gram_matrices(response: Any, count: int) -> FloatArray:
+    """(count, r, r) inner products, r >= 2; a matrix with a NaN is NaN throughout."""
+    grams = _numbers("gradients", response)
+    if grams.ndim != 3 or len(grams) != count or grams.shape[1] != grams.shape[2]:
+        raise ValueError(f"gradients must be {count} square matrices, got shape {grams.shape}")
+    finite = np.isfinite(grams).all(axis=(1, 2), keepdims=True)
+    return np.where(finite, grams, np.nan)
+
+
+def probabilities(response: Any, count: int) -> FloatArray:
+    """(count,) probabilities."""
+    values = _numbers("probabilities", response)
+    if values.shape != (count,) or not ((values >= 0.0) & (values <= 1.0)).all():
+        raise ValueError(f"there must be {count} probabilities, got shape {values.shape}")
+    return values
+
+
 def log_prob_rows(response: Any, count: int) -> FloatArray:
     """(count, t) natural logarithms of probabilities, t > 0.
 

@@ -29,6 +29,8 @@ class Reason(StrEnum):
     OUTVOTED = "outvoted"  # too few other answers share any of its words
     BLOCKED = "blocked"  # a person blocked its source: no defence saw it
     QUARANTINED = "quarantined"  # taught a wrong answer before: no defence saw it
+    OUTRANKED = "outranked"  # a reranker put enough others before it: no defence saw it
+    SUSPECT = "suspect"  # a filter of candidates took it for planted: no defence saw it
 
 
 # A document with one of these was on the keep side of the cut itself.

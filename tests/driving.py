@@ -14,14 +14,18 @@ from radarstream.defenses.protocol import (
     Embed,
     LogProbs,
     LogProbsAll,
+    MaskedTokenProbabilities,
     NextTokens,
     Norms,
+    ProbeGradients,
     Relate,
     Request,
+    TokenSaliences,
 )
 from radarstream.pipelines.signals.token_probabilities import step_of
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
+from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 
 ResultT = TypeVar("ResultT")
 Relation = Callable[[str, str], tuple[float, float]]  # premise, hypothesis -> entails, contradicts
@@ -68,6 +72,9 @@ class Script:
     relation: Relation = by_equality
     embedding: Callable[[str], Sequence[float]] = lambda text: (1.0, 0.0)
     norm: Callable[[str], float] = lambda text: 1.0 + len(text)
+    gradients: Callable[[ProbeQuery], Any] = lambda query: np.ones((query.runs, 2))
+    saliences: Callable[[SalienceQuery], tuple[TokenSalience, ...]] = lambda _: ()
+    masked: Callable[[MaskedQuery], Sequence[float]] = lambda query: [0.5] * len(query.spans)
     requests: list[Request] = field(default_factory=list)
 
     def respond(self, request: Request) -> Any:
@@ -96,6 +103,18 @@ class Script:
                 return np.array([self.embedding(text) for text in texts], dtype=np.float64)
             case Norms(texts=texts):
                 return np.array([self.norm(text) for text in texts], dtype=np.float64)
+        return self.insight(request)
+
+    def insight(self, request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities) -> Any:
+        """Gradients are (runs, p) rows, from which the Gram matrices are made."""
+        match request:
+            case ProbeGradients(queries=queries):
+                rows = [np.asarray(self.gradients(query), np.float64) for query in queries]
+                return np.array([g @ g.T for g in rows]) if rows else np.empty((0, 2, 2))
+            case TokenSaliences(queries=queries):
+                return tuple(self.saliences(query) for query in queries)
+            case MaskedTokenProbabilities(queries=queries):
+                return tuple(np.array(self.masked(query), np.float64) for query in queries)
 
     def attempt(self, request: Request) -> Any:
         """Scripted answers and relations may raise ModelError."""

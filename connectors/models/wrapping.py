@@ -14,6 +14,7 @@ import numpy as np
 
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
@@ -28,6 +29,9 @@ class Method(StrEnum):
     EMBED = "embed"  # str -> (d,)
     NEXT_TOKENS = "next_tokens"  # NextTokenQuery -> NextTokenRows
     LOG_PROBS = "log_probs"  # ContinuationQuery -> (r, t)
+    PROBE = "probe"  # ProbeQuery -> (r, r)
+    SALIENCES = "saliences"  # SalienceQuery -> tuple of TokenSalience
+    MASKED = "masked"  # MaskedQuery -> (s,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,18 @@ class Wrapped:
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms."""
         return list(self._replies(Method.LOG_PROBS, queries))
+
+    def probe(self, queries: Sequence[ProbeQuery]) -> FloatArray:
+        """(m, r, r) Gram matrices."""
+        return as_array(self._replies(Method.PROBE, queries)) if queries else np.empty((0, 2, 2))
+
+    def saliences(self, queries: Sequence[SalienceQuery]) -> list[tuple[TokenSalience, ...]]:
+        """Per query the tokens of its passage."""
+        return list(self._replies(Method.SALIENCES, queries))
+
+    def masked(self, queries: Sequence[MaskedQuery]) -> list[FloatArray]:
+        """Per query (s,) probabilities."""
+        return list(self._replies(Method.MASKED, queries))
 
     def _replies(self, method: Method, requests: Sequence[Any]) -> Replies:
         if not requests:

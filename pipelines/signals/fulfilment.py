@@ -15,11 +15,15 @@ from radarstream.defenses.protocol import (
     Embed,
     LogProbs,
     LogProbsAll,
+    MaskedTokenProbabilities,
     NextTokens,
     Norms,
+    ProbeGradients,
     Relate,
     Request,
+    TokenSaliences,
 )
+from radarstream.pipelines.signals.gradients import masked_all, probe_all, saliences_all
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
@@ -186,4 +190,7 @@ _KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
     Norms: _measure_all,
     NextTokens: next_tokens_all,
     LogProbs: log_probs_all,
+    ProbeGradients: probe_all,
+    TokenSaliences: saliences_all,
+    MaskedTokenProbabilities: masked_all,
 }

@@ -13,6 +13,7 @@ from radarstream.connectors.models.embedder import Embedder as Embedder
 from radarstream.connectors.models.wrapping import Around, Wrapped
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
@@ -86,12 +87,34 @@ class TokenScorer(Model, Protocol):
         ...
 
 
+class GradientEncoder(Model, Protocol):
+    """A sentence encoder that tells gradients of its similarities."""
+
+    def probe(self, queries: Sequence[ProbeQuery]) -> FloatArray:
+        """(m, r, r) Gram matrices; all queries have equally many runs."""
+        ...
+
+    def saliences(self, queries: Sequence[SalienceQuery]) -> list[tuple[TokenSalience, ...]]:
+        """Per query the tokens of its passage."""
+        ...
+
+
+class MaskedModel(Model, Protocol):
+    """A language model that tells how probable hidden parts of a text are."""
+
+    def masked(self, queries: Sequence[MaskedQuery]) -> list[FloatArray]:
+        """Per query (s,) probabilities."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
     """The models a pipeline runs on.
 
     `tokens` and `norms` are None where no model returns token probabilities or lengths of
     embeddings. `tells_distributions` says whether `tokens` answers `next_tokens`; services do not.
+    `gradients` is the embedder's own network, `surrogate` another one; both, and `masked`, are None
+    unless a reranker is going to ask.
     """
 
     generator: Generator
@@ -100,6 +123,9 @@ class Models:
     tokens: TokenScorer | None = None
     norms: MeasuringEmbedder | None = None
     tells_distributions: bool = True
+    gradients: GradientEncoder | None = None
+    surrogate: GradientEncoder | None = None
+    masked: MaskedModel | None = None
 
     @property
     def ids(self) -> dict[str, str]:
@@ -126,4 +152,7 @@ class Models:
             relations=Wrapped(relations, around),
             embedder=Wrapped(self.embedder, around),
             tokens=None if self.tokens is None else Wrapped(self.tokens, around),
+            gradients=None if self.gradients is None else Wrapped(self.gradients, around),
+            surrogate=None if self.surrogate is None else Wrapped(self.surrogate, around),
+            masked=None if self.masked is None else Wrapped(self.masked, around),
         )

@@ -12,6 +12,7 @@ from radarstream.defenses.protocol import (
     NextTokenStep,
     Signal,
 )
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.signals.parsing import parse_answer
 from radarstream.pipelines.signals.ports import Models, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -25,7 +26,7 @@ from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTo
 AnswerT = TypeVar("AnswerT")
 
 
-def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
+def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Models) -> None:
     """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
     if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
@@ -43,6 +44,17 @@ def check_needs(method: Defense[Any] | Attributor, models: Models) -> None:
             f"{type(method).__name__} needs the lengths of embeddings, which the configured "
             "embedder does not return"
         )
+    for signal, model, remedy in (
+        (Signal.SIMILARITY_GRADIENTS, models.gradients, "`embedder`"),
+        (Signal.TOKEN_SALIENCES, models.gradients, "`embedder`"),
+        (Signal.SURROGATE_GRADIENTS, models.surrogate, "`retrieval.surrogate`"),
+        (Signal.MASKED_TOKENS, models.masked, "`retrieval.masked`"),
+    ):
+        if signal in method.needs and model is None:
+            raise ConfigurationError(
+                f"{type(method).__name__} needs {signal.replace('_', ' ')}, which no configured "
+                f"model gives: see {remedy}"
+            )
 
 
 def next_tokens_all(models: Models, requests: Sequence[NextTokens]) -> list[NextTokenStep]:

@@ -1,0 +1,1 @@
+"""Rerankers and filters: which search results may a defence see?"""

@@ -1,0 +1,76 @@
+"""What retrieval defences share: checked pools, and orders written down."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.retrieval import CandidatePool, JudgedCandidate, Reranking
+from radarstream.schemas.verdict import Reason
+
+
+def checked_pool(pool: CandidatePool) -> CandidatePool:
+    """The pool, nearest candidates first. Raises EvidenceError where it is malformed."""
+    count = len(pool.documents)
+    if pool.keep < 1 or len(pool.similarities) != count:
+        raise EvidenceError(
+            f"a pool of {count} documents must have as many similarities and keep one or more"
+        )
+    if not np.isfinite(pool.similarities).all():
+        raise EvidenceError("a similarity is not finite")
+    if len({document.rank for document in pool.documents}) < count:
+        raise EvidenceError("two candidates have the same rank")
+    order = sorted(
+        range(count),
+        key=lambda i: (-pool.similarities[i], pool.documents[i].content_id, pool.documents[i].rank),
+    )
+    return CandidatePool(
+        pool.query,
+        tuple(pool.documents[i] for i in order),
+        tuple(pool.similarities[i] for i in order),
+        pool.keep,
+    )
+
+
+def reranked(
+    method: str,
+    pool: CandidatePool,
+    order: Sequence[int],
+    *,
+    suspects: frozenset[int] = frozenset(),
+    scores: FloatArray | None = None,
+    penalties: FloatArray | None = None,
+) -> Reranking:
+    """Write down an order of the candidates of a checked pool: the first `keep` stay.
+
+    `order` names every candidate once by its place in the pool. `suspects` are dropped whatever
+    their place, and stand last. `scores` and `penalties` are (n,), NaN where there is none.
+    """
+    if sorted(order) != list(range(len(pool.documents))):
+        raise EvidenceError("an order must name every candidate once")
+    clean = [place for place in order if place not in suspects]
+    kept = clean[: pool.keep]
+    last = [place for place in order if place in suspects]
+    reasons = dict.fromkeys(clean[pool.keep :], Reason.OUTRANKED)
+    reasons |= dict.fromkeys(last, Reason.SUSPECT)
+    ranks = sorted(document.rank for document in pool.documents)
+    return Reranking(
+        method,
+        tuple(
+            JudgedCandidate(
+                rank,
+                pool.documents[place].rank,
+                place in kept,
+                pool.similarities[place],
+                reasons.get(place),
+                _number(scores, place),
+                _number(penalties, place),
+            )
+            for rank, place in zip(ranks, [*clean, *last], strict=True)
+        ),
+    )
+
+
+def _number(values: FloatArray | None, place: int) -> float | None:
+    return None if values is None or np.isnan(values[place]) else float(values[place])

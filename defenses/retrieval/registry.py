@@ -1,0 +1,20 @@
+"""Every retrieval defence by name."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from radarstream.defenses.options import built
+from radarstream.defenses.retrieval.by_similarity import BySimilarity
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+
+RERANKERS: dict[str, type[RetrievalDefense]] = {
+    "none": BySimilarity,
+}
+
+
+def build_reranker(name: str, options: Mapping[str, Any] | None = None) -> RetrievalDefense:
+    """Make a retrieval defence by its name, with options named as its class names them.
+
+    Raises ConfigurationError on an unknown name, an unknown option or a value out of range.
+    """
+    return built("reranker", RERANKERS, name, options)
