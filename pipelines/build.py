@@ -4,7 +4,7 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 `shared_…` functions keep one instance per process, which Beam workers and the command line share.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -31,10 +31,13 @@ from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.defenses.cut_defense import CutDefense
-from radarstream.defenses.protocol import Defense
+from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.retrieval.registry import build_reranker
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.retrieval_models import with_retrieval_models
 from radarstream.pipelines.signals.ports import (
     Generator,
     MeasuringEmbedder,
@@ -79,12 +82,20 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
     return build_defense(name, options), build_defense(baseline) if baseline else None
 
 
+def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:
+    """Create the reranker, None where no name is set. Raises ConfigurationError."""
+    retrieval = settings.retrieval
+    return build_reranker(retrieval.name, retrieval.options) if retrieval.name else None
+
+
 def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
     """Raise ConfigurationError for methods and models that do not exist or do not fit together.
 
     Loads no model and connects to nothing, so that a command can tell at once.
     """
     guard = build_guard(settings, create_engine("sqlite://"))
+    if (reranker := build_reranker_of(settings)) is not None:
+        check_needs(reranker, guard.models)
     if attributing:
         check_needs(configured_attributor(settings), guard.models)
 
@@ -99,15 +110,22 @@ def build_source_reader(settings: s.Settings, engine: Engine) -> SourceReader:
     return SourceReader(engine, settings.sources.granularity, settings.sources.half_life_days)
 
 
-def build_models(settings: s.Settings, engine: Engine) -> Models:
-    """Create the models behind one response cache; weights load on first use."""
+def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None = None) -> Models:
+    """Create the models behind one response cache; weights load on first use.
+
+    Models that only rerankers ask are created where one of `needs` asks for them; None stands for
+    the needs of the configured reranker. Raises ConfigurationError where those are missing.
+    """
+    if needs is None:
+        reranker = build_reranker_of(settings)
+        needs = frozenset() if reranker is None else reranker.needs
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
     relations = build_relations(settings.relations, lambda: generator, cached)
     tokens = build_tokens(settings)
-    return Models(
+    models = Models(
         generator,
         relations,
         embedder,
@@ -115,6 +133,7 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
         norms,
         tells_distributions=not isinstance(tokens, OpenAiTokens),
     )
+    return with_retrieval_models(models, settings, needs, cached)
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
