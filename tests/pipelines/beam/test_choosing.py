@@ -27,6 +27,7 @@ from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.metering import Costs
+from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
@@ -305,7 +306,7 @@ def test_rerankers_read_the_beginning_of_a_long_page() -> None:
     (found,) = stages.rerank(Wary(), 1, [snapshot], models, Costs())
     assert isinstance(found, stages.Reranked)
     assert found.snapshot.documents[0].text == page
-    assert encoder.longest == stages.CANDIDATE_CHARACTERS
+    assert encoder.longest == CANDIDATE_CHARACTERS
 
 
 @given(
