@@ -109,7 +109,10 @@ def checked_insight(
     """What a network says of its own workings."""
     match request:
         case ProbeGradients(queries=queries):
-            return checked_array(gram_matrices, response, len(queries))
+            grams = checked_array(gram_matrices, response, len(queries))
+            if any(grams.shape[1] != query.runs for query in queries):
+                raise EvidenceError("there must be a gradient for every run")
+            return grams
         case TokenSaliences(queries=queries):
             return checked_parts(queries, response, checked_saliences)
         case MaskedTokenProbabilities(queries=queries):

@@ -5,10 +5,12 @@ from typing import Any
 
 from radarstream.defenses.options import built
 from radarstream.defenses.retrieval.by_similarity import BySimilarity
+from radarstream.defenses.retrieval.prog_rank import ProgRank
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 
 RERANKERS: dict[str, type[RetrievalDefense]] = {
     "none": BySimilarity,
+    "prog_rank": ProgRank,
 }
 
 
