@@ -17,6 +17,7 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Reason
 
 BoolArray = NDArray[np.bool_]
 
@@ -78,8 +79,8 @@ class Gmtp:
         hidden = yield from self.hidden(pool)
         means = np.array([lowest_mean(probabilities, self.lowest) for probabilities in hidden])
         stays = self.stay(means, hidden)
-        suspects = frozenset(np.flatnonzero(~stays).tolist())
-        return reranked("gmtp", pool, range(count), suspects=suspects, scores=means)
+        dropped = dict.fromkeys(np.flatnonzero(~stays).tolist(), Reason.SUSPECT)
+        return reranked("gmtp", pool, range(count), dropped=dropped, scores=means)
 
     def hidden(self, pool: CandidatePool) -> Asking[tuple[FloatArray, ...]]:
         """The probabilities of the hidden tokens of every candidate."""

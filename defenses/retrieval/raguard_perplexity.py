@@ -18,6 +18,7 @@ from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Reason
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -60,16 +61,13 @@ class RaguardPerplexity:
             return reranked("raguard_perplexity", pool, range(count))
         passages = [document.passage for document in pool.documents]
         abnormal = yield from self.abnormality(passages)
-        suspects = set(np.flatnonzero(abnormal > self.outlier).tolist())
+        strange = np.flatnonzero(abnormal > self.outlier).tolist()
         points = yield from ask(Embed(tuple(passages)))
-        suspects |= self.duplicates(points, suspects)
-        return reranked(
-            "raguard_perplexity",
-            pool,
-            range(count),
-            suspects=frozenset(suspects),
-            penalties=abnormal,
-        )
+        twins = self.duplicates(points, set(strange))
+        dropped = dict.fromkeys(strange, Reason.SUSPECT)
+        dropped |= dict.fromkeys(twins, Reason.NEAR_DUPLICATE)
+        order = range(count)
+        return reranked("raguard_perplexity", pool, order, dropped=dropped, penalties=abnormal)
 
     def abnormality(self, passages: list[str]) -> Asking[FloatArray]:
         """(n,) modified z-scores of the logarithm of each quotient."""
@@ -79,11 +77,11 @@ class RaguardPerplexity:
         logs = [np.log(rows) for rows in np.split(found, ends[:-1])]
         return modified_scores(np.array([np.ptp(rows) for rows in logs]))
 
-    def duplicates(self, points: FloatArray, suspects: set[int]) -> set[int]:
+    def duplicates(self, points: FloatArray, strange: set[int]) -> list[int]:
         """Places whose point is near that of a candidate before them that stays."""
         near = points @ points.T >= self.duplicate
         stay: list[int] = []
-        for place in range(len(points)):
-            if place not in suspects and not near[place, stay].any():
-                stay.append(place)
-        return set(range(len(points))) - set(stay) - suspects
+        twins: list[int] = []
+        for place in sorted(set(range(len(points))) - strange):
+            (twins if near[place, stay].any() else stay).append(place)
+        return twins

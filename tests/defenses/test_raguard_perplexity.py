@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from radarstream.defenses.perplexity import MOST_CHARACTERS, pieces
-from radarstream.defenses.protocol import LogProbsAll
+from radarstream.defenses.protocol import LogProbs
 from radarstream.defenses.retrieval.raguard_perplexity import RaguardPerplexity
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -32,7 +32,8 @@ def rerank(texts: list[str], *, keep: int = COUNT, **options) -> tuple[Reranking
 
 
 def dropped(reranking: Reranking) -> list[int]:
-    return [c.found_rank for c in reranking.candidates if c.reason is Reason.SUSPECT]
+    reasons = (Reason.SUSPECT, Reason.NEAR_DUPLICATE)
+    return [c.found_rank for c in reranking.candidates if c.reason in reasons]
 
 
 PLAIN = [f"{letter} says {'abcdefgh'[:place]} plainly" for place, letter in enumerate("abcdef", 1)]
@@ -53,6 +54,7 @@ def test_strange_throughout_is_not_strange():
 def test_near_duplicates_of_a_nearer_candidate_are_dropped():
     found, _ = rerank(["a says so", *PLAIN])
     assert dropped(found) == [2]
+    assert found.candidates[-1].reason is Reason.NEAR_DUPLICATE
     assert dropped(rerank(["a says so", *PLAIN], duplicate=1.5)[0]) == []
 
 
@@ -68,9 +70,9 @@ def test_what_is_dropped_is_replaced():
 
 
 def test_only_the_beginning_is_read():
-    _, script = rerank([" ".join(["word"] * 99), "other"], most_pieces=3)
-    assert len(script.asked(LogProbsAll)) == 0  # answered singly
-    assert len(script.requests) <= 5
+    text = " ".join(["word"] * 4 + ["end"] * 90)
+    _, script = rerank([text, "other"], most_pieces=2)
+    assert [asked.continuation for asked in script.asked(LogProbs)] == ["word word", "other"]
 
 
 @pytest.mark.parametrize(
