@@ -13,8 +13,8 @@ import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.protocol import (
+    AttemptAll,
     Complete,
-    CompleteAll,
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
@@ -225,7 +225,7 @@ def test_one_candidate_is_judged_by_itself(reranker: RetrievalDefense):
 
 
 def singles(request: Request) -> tuple[Request, ...]:
-    several = isinstance(request, CompleteAll | LogProbsAll)
+    several = isinstance(request, AttemptAll | LogProbsAll)
     return (request, *request.requests) if several else (request,)
 
 
