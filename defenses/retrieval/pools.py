@@ -1,6 +1,6 @@
 """What retrieval defences share: checked pools, and orders written down."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -38,22 +38,23 @@ def reranked(
     pool: CandidatePool,
     order: Sequence[int],
     *,
-    suspects: frozenset[int] = frozenset(),
+    dropped: Mapping[int, Reason] | None = None,
     scores: FloatArray | None = None,
     penalties: FloatArray | None = None,
 ) -> Reranking:
     """Write down an order of the candidates of a checked pool: the first `keep` stay.
 
-    `order` names every candidate once by its place in the pool. `suspects` are dropped whatever
-    their place, and stand last. `scores` and `penalties` are (n,), NaN where there is none.
+    `order` names every candidate once by its place in the pool. Those of `dropped` go for the
+    reason given there, whatever their place, and stand last. `scores` and `penalties` are (n,),
+    not finite where there is none.
     """
     if sorted(order) != list(range(len(pool.documents))):
         raise EvidenceError("an order must name every candidate once")
-    clean = [place for place in order if place not in suspects]
-    kept = clean[: pool.keep]
-    last = [place for place in order if place in suspects]
-    reasons = dict.fromkeys(clean[pool.keep :], Reason.OUTRANKED)
-    reasons |= dict.fromkeys(last, Reason.SUSPECT)
+    dropped = dropped or {}
+    clean = [place for place in order if place not in dropped]
+    kept = frozenset(clean[: pool.keep])
+    last = [place for place in order if place in dropped]
+    reasons = {**dropped, **dict.fromkeys(clean[pool.keep :], Reason.OUTRANKED)}
     ranks = sorted(document.rank for document in pool.documents)
     return Reranking(
         method,
@@ -73,4 +74,4 @@ def reranked(
 
 
 def _number(values: FloatArray | None, place: int) -> float | None:
-    return None if values is None or np.isnan(values[place]) else float(values[place])
+    return None if values is None or not np.isfinite(values[place]) else float(values[place])

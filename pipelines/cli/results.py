@@ -270,7 +270,7 @@ def _answers_table(results: Results) -> Table:
             table.add_section()
         previous = answer.query_id
         ranks = "+".join(map(str, labels.poisoned_ranks))
-        seen = answer.verdict.seen
+        seen = answer.seen
         rejected = sum(not document.kept for document in seen)
         table.add_row(
             cell(answer.question if first else ""),

@@ -196,7 +196,7 @@ def _answer_line(event: AnswerEvent) -> Text:
     """Time, query and step, question, answer, what it rests on, documents kept and cut, and dropped
     before that, memory, change.
     """
-    seen, kept = event.verdict.seen, len(event.verdict.kept_ranks)
+    seen, kept = event.seen, len(event.verdict.kept_ranks)
     memory = event.verdict.memory
     parts = [
         cell(f"{event.observed_at:%Y-%m-%d %H:%M:%S}", "dim"),

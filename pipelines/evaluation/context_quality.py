@@ -70,7 +70,7 @@ def context_of(row: Row, evidence: EvidenceRow) -> dict[str, float]:
     if row.error is not None or not answers:
         return {}
     assert row.verdict is not None  # it did not fail
-    selects = any(d.reason is not Reason.NOT_JUDGED for d in row.verdict.seen)
+    selects = any(d.reason is not Reason.NOT_JUDGED for d in row.verdict.documents)
     kept = row.verdict.kept_ranks
     context = [d.passage for d in evidence.documents if not selects or d.rank in kept]
     response = row.response or ""

@@ -62,7 +62,7 @@ def decided(verdict: Verdict | None, labels: Labels) -> Values:
     """What the defence kept and believed; nothing after an error."""
     if verdict is None:
         return {}
-    documents, memory = verdict.seen, verdict.memory
+    documents, memory = verdict.documents, verdict.memory
     selects = any(document.reason is not Reason.NOT_JUDGED for document in documents)
     kept = verdict.kept_ranks
     planted = set(labels.poisoned_ranks)

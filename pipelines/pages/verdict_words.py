@@ -101,12 +101,7 @@ def memory_in_words(event: AnswerEvent) -> str:
     return "stands" if event.abstention else str(decision)
 
 
-# Of candidates that a reranker keeps from the defence.
-DROPPED: Final = {
-    Reason.OUTRANKED: "outranked: enough others stand before it",
-    Reason.SUSPECT: "suspect: taken for planted",
-}
-_REASONS: Final = {
+REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
     Reason.DISTRUSTED: "survived the cut, but only sources blamed before say so",
@@ -119,7 +114,8 @@ _REASONS: Final = {
     Reason.OUTVOTED: "too few other answers share any of its words",
     Reason.BLOCKED: "from a source that a person blocked",
     Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
-    **DROPPED,
+    Reason.OUTRANKED: "outranked: the reranker put enough others before it",
+    Reason.SUSPECT: "suspect: the reranker took it for planted",
 }
 
 
@@ -145,7 +141,7 @@ def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
     if document.reason is Reason.SUPPORTED:
         friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
         return f"agrees with {friends}" if friends else "its support outweighs the conflict"
-    return _REASONS[document.reason]
+    return REASONS[document.reason]
 
 
 def _why_cut(document: DocumentVerdict, verdict: Verdict) -> str:

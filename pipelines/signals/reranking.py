@@ -7,6 +7,7 @@ from typing import Any, Final
 from radarstream.defenses.protocol import Request
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.signals.fulfilment import Failure, drive, refusable
+from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import checked, isolating
@@ -61,10 +62,15 @@ def rerank(
     with costs.stage("reranking", *counted, records=len(snapshots)):
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
-        methods = [reranking(method, pool) for pool in pools]
+        outcomes = in_its_form(
+            list(zip(snapshots, pools, strict=True)),
+            lambda item: item[0].query.long_form,
+            lambda part, models: drive([reranking(method, pool) for _, pool in part], models),
+            asked,
+        )
         return [
             reordered(snapshot, outcome) if isinstance(outcome, Reranking) else outcome
-            for snapshot, outcome in zip(snapshots, drive(methods, asked), strict=True)
+            for snapshot, outcome in zip(snapshots, outcomes, strict=True)
         ]
 
 

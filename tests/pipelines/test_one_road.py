@@ -520,7 +520,7 @@ def test_every_road_judges_the_documents_that_a_reranker_kept(tmp_path: Path) ->
     expected = by_hand(histories, settings_in(tmp_path / "hand", **options))
     events = {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
     assert any(e.reranking and e.reranking.dropped for e in events.values())
-    assert max(len(e.verdict.seen) for e in events.values()) == 2
+    assert max(len(e.seen) for e in events.values()) == 2
     place = places(histories)
     for name, road in (("replay", by_replay), ("job", by_job)):
         outcomes = road(histories, settings_in(tmp_path / name, **options))
@@ -566,7 +566,7 @@ def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> No
         if isinstance(event, Failure):
             assert row.error is not None
             continue
-        assert row.verdict == replace(event.verdict, documents=event.verdict.seen)
+        assert row.verdict == replace(event.verdict, documents=event.seen)
         assert evidence["benign", row.query_id, row.step].reranking == event.reranking
     record = stored_record(tmp_path / "study")
     assert '"name":"wary"' in record.reranker

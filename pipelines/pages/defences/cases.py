@@ -203,8 +203,8 @@ class _Book:
         if verdict.abstention:
             shown["i"] = ABSTENTIONS[verdict.abstention]
         if contender.adaptation is Adaptation.CUMULATIVE:  # its ranks are places in the pool
-            selects = any(one.reason is not Reason.NOT_JUDGED for one in verdict.seen)
-            shown["pool"] = [len(verdict.seen), len(verdict.kept_ranks) if selects else None]
+            selects = any(one.reason is not Reason.NOT_JUDGED for one in verdict.documents)
+            shown["pool"] = [len(verdict.documents), len(verdict.kept_ranks) if selects else None]
         else:
             shown |= self._documents(verdict)
         if verdict.energy is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from radarstream.pipelines.pages.verdict_words import DROPPED
+from radarstream.pipelines.pages.verdict_words import REASONS
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document, Labels
@@ -31,6 +31,6 @@ def candidates_of(
         yield CandidateLine(
             judged,
             documents.get(judged.rank) or Document(judged.rank, ""),
-            "kept" if judged.reason is None else DROPPED[judged.reason],
+            "kept" if judged.reason is None else REASONS[judged.reason],
             (labels.attack or "planted") if planted else None,
         )

@@ -13,7 +13,7 @@ from radarstream.pipelines.pages.times import format_time
 from radarstream.pipelines.pages.verdict_words import memory_in_words, reason_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
-from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict, Reason
+from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
 
 FOOLED = (Outcome.FOOLED, Outcome.BOTH)
 MOST_SOURCES = 12
@@ -67,8 +67,8 @@ class StepView:
     @property
     def judged(self) -> tuple[DocumentLine, ...]:
         """The documents without those that a reranker dropped."""
-        dropped = (Reason.OUTRANKED, Reason.SUSPECT)
-        return tuple(line for line in self.documents if line.verdict.reason not in dropped)
+        dropped = {line.judged.rank for line in self.candidates if not line.judged.kept}
+        return tuple(line for line in self.documents if line.verdict.rank not in dropped)
 
     @property
     def date(self) -> str:
