@@ -245,7 +245,7 @@ def print_results(results: Results) -> None:
     if found := [answer.reranking for answer in results.answers if answer.reranking is not None]:
         everything = (one for reranking in found for one in reranking.candidates)
         told = reranking_in_words(Reranking(found[0].method, tuple(everything)))
-        say(f"candidates: {told}")
+        say(told)
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
         say(f"dead letters by reason: {reasons}")
@@ -269,7 +269,7 @@ def _answers_table(results: Results) -> Table:
         if first and previous is not None:
             table.add_section()
         previous = answer.query_id
-        ranks = "+".join(map(str, labels.poisoned_ranks))
+        ranks = "+".join(str(found_rank(answer, rank)) for rank in labels.poisoned_ranks)
         seen = answer.seen
         rejected = sum(not document.kept for document in seen)
         table.add_row(
@@ -284,6 +284,11 @@ def _answers_table(results: Results) -> Table:
             cell(word := memory_in_words(answer), MEMORY_STYLES.get(word, "dim")),
         )
     return table
+
+
+def found_rank(answer: AnswerEvent, rank: int) -> int:
+    """The rank in the search results of a document of an answer, before any reranker."""
+    return rank if answer.reranking is None else answer.reranking.found_rank(rank)
 
 
 def _judged(row: Mapping[str, Any] | None) -> Text:

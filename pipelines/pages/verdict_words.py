@@ -125,12 +125,12 @@ def reranking_in_words(reranking: Reranking) -> str:
     >>> from radarstream.schemas.retrieval import JudgedCandidate
     >>> dropped = JudgedCandidate(2, 1, False, 0.9, Reason.SUSPECT)
     >>> reranking_in_words(Reranking("gmtp", (JudgedCandidate(1, 2, True, 0.8), dropped)))
-    'gmtp dropped 1 of 2 (1 suspect)'
+    'gmtp dropped 1 of 2 candidates (1 suspect)'
     """
     candidates, dropped = reranking.candidates, reranking.dropped
     counts = Counter(str(one.reason) for one in dropped if one.reason is not None)
     why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    told = f"{reranking.method} dropped {len(dropped)} of {len(candidates)}"
+    told = f"{reranking.method} dropped {len(dropped)} of {len(candidates)} candidates"
     return f"{told} ({why})" if why else told
 
 
