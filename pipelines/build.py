@@ -67,6 +67,8 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         min_support=settings.defense.min_support,
         reading=settings.reading,
         certify=settings.defense.certify,
+        reranker=build_reranker_of(settings),
+        keep=settings.retrieval.keep,
     )
 
 
@@ -94,8 +96,6 @@ def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
     Loads no model and connects to nothing, so that a command can tell at once.
     """
     guard = build_guard(settings, create_engine("sqlite://"))
-    if (reranker := build_reranker_of(settings)) is not None:
-        check_needs(reranker, guard.models)
     if attributing:
         check_needs(configured_attributor(settings), guard.models)
 

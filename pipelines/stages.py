@@ -12,7 +12,7 @@ whether a query is answered in a few words or at length. `Costs` hears what the 
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
 
 from radarstream.defenses.protocol import EVIDENCE, Defense, Relate, Request, Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
@@ -45,7 +45,7 @@ from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.times import time_at
-from radarstream.schemas.verdict import Verdict
+from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
 
 ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
@@ -53,6 +53,10 @@ Answers = tuple[AtomicAnswer, ...]
 Needs = Callable[[SearchSnapshot], frozenset[Signal]]  # the signals that a snapshot must get
 Failure = ModelError | EvidenceError
 Changed = bool | None  # None where there is nothing to compare with
+LeftOut = tuple[Document, Reason]  # a document that no defence saw, and why
+# Of a candidate, for rerankers: far more than an encoder's window. A page may be longer by orders
+# of magnitude, and every one of them is split into tokens.
+CANDIDATE_CHARACTERS: Final = 32_768
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,12 +118,21 @@ def gather(
 class Reranked:
     """A snapshot with the documents that a reranker kept, and what became of all of them.
 
-    `dropped` are the others. Both have the ranks of the new order.
+    `dropped` are the others. Both have the ranks of the new order. Without a reranker the snapshot
+    is as it was found.
     """
 
     snapshot: SearchSnapshot
-    reranking: Reranking
-    dropped: tuple[Document, ...]
+    reranking: Reranking | None = None
+    dropped: tuple[Document, ...] = ()
+
+    def told(self, event: AnswerEvent) -> AnswerEvent:
+        """The event with the reranking, and with the documents that it dropped."""
+        if self.reranking is None:
+            return event
+        why = {c.rank: c.reason or Reason.OUTRANKED for c in self.reranking.dropped}
+        left_out = [(document, why[document.rank]) for document in self.dropped]
+        return with_left_out(replace(event, reranking=self.reranking), left_out)
 
 
 def rerank(
@@ -132,9 +145,10 @@ def rerank(
     """Let a retrieval defence choose `keep` documents of each snapshot, all in lockstep.
 
     The retriever's similarities are cosines of the embeddings of question and passage. The ranks
-    that a snapshot has are given out anew, so that documents left out before keep theirs.
+    that a snapshot has are given out anew, so that documents left out before keep theirs. Of a
+    long text, rerankers read the first `CANDIDATE_CHARACTERS`.
     """
-    counted = (models.generator, models.embedder)
+    counted = (models.generator, models.embedder, models.gradients, models.surrogate, models.masked)
     with costs.stage("reranking", *counted, records=len(snapshots)):
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
@@ -156,26 +170,35 @@ def reranking(
 
 def pools_of(snapshots: Sequence[SearchSnapshot], keep: int, models: Models) -> list[CandidatePool]:
     """The candidates of each snapshot with their similarities. Raises ModelError."""
-    texts = [text for s in snapshots for text in (s.query.text, *(d.passage for d in s.documents))]
+    read = [tuple(map(as_candidate, snapshot.documents)) for snapshot in snapshots]
+    texts = [
+        text
+        for snapshot, documents in zip(snapshots, read, strict=True)
+        for text in (snapshot.query.text, *(document.passage for document in documents))
+    ]
     rows = iter(checked(embedding_rows, models.embedder.embed(texts), len(texts)))
     pools = []
-    for snapshot in snapshots:
+    for snapshot, documents in zip(snapshots, read, strict=True):
         question = next(rows)
-        similar = tuple(float(next(rows) @ question) for _ in snapshot.documents)
-        pools.append(CandidatePool(snapshot.query, snapshot.documents, similar, keep))
+        similar = tuple(float(next(rows) @ question) for _ in documents)
+        pools.append(CandidatePool(snapshot.query, documents, similar, keep))
     return pools
+
+
+def as_candidate(document: Document) -> Document:
+    """A document as rerankers read it: at most so much of it as they look at."""
+    title = document.title[:CANDIDATE_CHARACTERS]
+    left = max(0, CANDIDATE_CHARACTERS - len(f"{title}\n"))
+    return replace(document, title=title, text=document.text[:left])
 
 
 def reordered(snapshot: SearchSnapshot, reranking: Reranking) -> Reranked:
     """The snapshot with its documents at their new ranks, those that were dropped beside it."""
-    documents = {document.rank: document for document in snapshot.documents}
-    placed = {
-        judged.rank: (judged.kept, replace(documents[judged.found_rank], rank=judged.rank))
-        for judged in reranking.candidates
-    }
-    kept = tuple(document for keeps, document in placed.values() if keeps)
-    dropped = tuple(document for keeps, document in placed.values() if not keeps)
-    return Reranked(replace(snapshot, documents=kept), reranking, dropped)
+    placed = reranking.renumbered(snapshot)
+    kept = reranking.without_dropped(placed)
+    ranks = {document.rank for document in kept.documents}
+    dropped = tuple(document for document in placed.documents if document.rank not in ranks)
+    return Reranked(kept, reranking, dropped)
 
 
 def read(
@@ -382,6 +405,21 @@ def conclude(
         tags=snapshot.query.tags,
     )
     return event, Memory(memory.step + 1, decision.state, standing)
+
+
+def with_left_out(event: AnswerEvent, left_out: Sequence[LeftOut]) -> AnswerEvent:
+    """The event with documents that no defence saw, each at its rank with the reason.
+
+    To be called after everything that is counted or proved from the documents of the event.
+    """
+    if not left_out:
+        return event
+    told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]
+    cited = [Source(d.rank, d.title, d.url) for d, _ in left_out]
+    documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
+    sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
+    verdict = replace(event.verdict, documents=tuple(documents))
+    return replace(event, verdict=verdict, sources=tuple(sources))
 
 
 def insisting(decision: Decided[StateT], min_support: int, before: StateT) -> Decided[StateT]:

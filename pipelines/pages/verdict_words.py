@@ -20,7 +20,7 @@ from radarstream.schemas.verdict import (
 STRONG_CONFLICT = 0.5
 WEAK_AGREEMENT = 0.5  # share of the step's strongest edge below which two answers disagree
 ABSTENTIONS = {
-    Abstention.NO_DOCUMENTS: "the search returned no documents",
+    Abstention.NO_DOCUMENTS: "there is no document to answer from",
     Abstention.NO_EVIDENCE: "no document answers the question",
     Abstention.NO_CONSENSUS: "the documents contradict each other and none was kept",
     Abstention.MODEL_ABSTAINED: "the model would not answer from the kept documents",
@@ -112,6 +112,8 @@ _REASONS: Final = {
     Reason.OUTVOTED: "too few other answers share any of its words",
     Reason.BLOCKED: "from a source that a person blocked",
     Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
+    Reason.OUTRANKED: "the reranker put others before it; no defence saw it",
+    Reason.SUSPECT: "the reranker took it for planted; no defence saw it",
 }
 
 

@@ -21,7 +21,7 @@ from radarstream.library.parameters import chosen, database_url, settings_with
 from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.beam.folding import row_after
-from radarstream.pipelines.beam.withholding import leave_out, with_withheld
+from radarstream.pipelines.beam.withholding import choose, with_withheld
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.settings import Settings
@@ -177,12 +177,20 @@ class Guard(Closing):
                 begun[place] = Observed(NO_RECORD, one.snapshot(row)), self._memory(row)
             except RadarstreamError as error:
                 outcomes[place] = error
-        seen = leave_out(self.settings, self._engine, [observed for observed, _ in begun.values()])
-        snapshots = [observed.snapshot for observed in seen]
-        memories = [memory for _, memory in begun.values()]
+        given = [observed for observed, _ in begun.values()]
+        seen: dict[int, Observed] = {}
+        for place, found in zip(
+            begun, choose(self.settings, self._engine, self._guard, given), strict=True
+        ):
+            if isinstance(found, Failure):
+                outcomes[place] = found
+            else:
+                seen[place] = found
+        snapshots = [observed.snapshot for observed in seen.values()]
+        memories = [begun[place][1] for place in seen]
         items = zip(snapshots, self._guard.gather(snapshots), memories, strict=True)
         decided = self._guard.decide(list(items))
-        for place, observed, decision in zip(begun, seen, decided, strict=True):
+        for (place, observed), decision in zip(seen.items(), decided, strict=True):
             if isinstance(decision, Failure):
                 outcomes[place] = decision
             else:
@@ -214,7 +222,7 @@ class Guard(Closing):
         event = with_withheld(event, observed)
         snapshot = observed.snapshot
         row = row_after(self._guard, memory, snapshot, LogPosition(LOG, 0, snapshot.observed_at_ms))
-        beside = [witness(event, snapshot) for witness in self._witnesses]
+        beside = [witness(event, observed) for witness in self._witnesses]
         try:
             commit_fold(self._engine, before, row, beside=beside)
         except StateConflictError as conflict:
