@@ -152,10 +152,15 @@ def rerank(
     with costs.stage("reranking", *counted, records=len(snapshots)):
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
-        methods = [reranking(method, pool) for pool in pools]
+        outcomes = in_its_form(
+            list(zip(snapshots, pools, strict=True)),
+            lambda item: item[0].query.long_form,
+            lambda part, models: drive([reranking(method, pool) for _, pool in part], models),
+            asked,
+        )
         return [
             reordered(snapshot, outcome) if isinstance(outcome, Reranking) else outcome
-            for snapshot, outcome in zip(snapshots, drive(methods, asked), strict=True)
+            for snapshot, outcome in zip(snapshots, outcomes, strict=True)
         ]
 
 
