@@ -67,9 +67,7 @@ class AnswerEvent(Strict):
     @property
     def seen(self) -> tuple[DocumentVerdict, ...]:
         """The documents that the defence was shown; not what was ruled out or dropped before."""
-        dropped = {c.rank for c in self.reranking.dropped} if self.reranking else ()
-        documents = self.verdict.documents
-        return tuple(d for d in documents if d.reason not in UNSEEN and d.rank not in dropped)
+        return tuple(d for d in self.verdict.documents if d.reason not in UNSEEN)
 
     @property
     def confidence(self) -> float | None:

@@ -16,7 +16,6 @@ from radarstream.defenses.retrieval.registry import RERANKERS
 from radarstream.schemas.gradients import ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT, SearchSnapshot
-from radarstream.schemas.verdict import Reason
 from tests.builders import make_snapshot
 
 PLANTED = "planted page"
@@ -29,7 +28,6 @@ class Wary:
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.SIMILARITY_GRADIENTS})
     weight: float = 0.1
-    reason: Reason = Reason.SUSPECT
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         pool = checked_pool(pool)
@@ -42,7 +40,7 @@ class Wary:
             "wary",
             pool,
             np.argsort(-scores, kind="stable").tolist(),
-            dropped={i: self.reason for i, text in enumerate(passages) if PLANTED in text},
+            suspects=frozenset(i for i, text in enumerate(passages) if PLANTED in text),
             scores=scores,
             penalties=penalties,
         )

@@ -17,7 +17,6 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Reason
 
 BoolArray = NDArray[np.bool_]
 
@@ -79,8 +78,8 @@ class Gmtp:
         hidden = yield from self.hidden([(pool.query.text, d.passage) for d in pool.documents])
         means = np.array([lowest_mean(probabilities, self.lowest) for probabilities in hidden])
         stays = self.stay(means, hidden)
-        dropped = dict.fromkeys(np.flatnonzero(~stays).tolist(), Reason.SUSPECT)
-        return reranked("gmtp", pool, range(count), dropped=dropped, scores=means)
+        suspects = frozenset(np.flatnonzero(~stays).tolist())
+        return reranked("gmtp", pool, range(count), suspects=suspects, scores=means)
 
     def reference_from(self, pairs: Sequence[tuple[str, str]]) -> Asking[float]:
         """`reference` as measured on pairs of a question and a text that answers it.

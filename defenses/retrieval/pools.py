@@ -1,6 +1,6 @@
 """What retrieval defences share: checked pools, and orders written down."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -38,23 +38,22 @@ def reranked(
     pool: CandidatePool,
     order: Sequence[int],
     *,
-    dropped: Mapping[int, Reason] | None = None,
+    suspects: frozenset[int] = frozenset(),
     scores: FloatArray | None = None,
     penalties: FloatArray | None = None,
 ) -> Reranking:
     """Write down an order of the candidates of a checked pool: the first `keep` stay.
 
-    `order` names every candidate once by its place in the pool. Those of `dropped` go for the
-    reason given there, whatever their place, and stand last. `scores` and `penalties` are (n,),
-    not finite where there is none.
+    `order` names every candidate once by its place in the pool. `suspects` are dropped whatever
+    their place, and stand last. `scores` and `penalties` are (n,), not finite where there is none.
     """
     if sorted(order) != list(range(len(pool.documents))):
         raise EvidenceError("an order must name every candidate once")
-    dropped = dropped or {}
-    clean = [place for place in order if place not in dropped]
+    clean = [place for place in order if place not in suspects]
     kept = frozenset(clean[: pool.keep])
-    last = [place for place in order if place in dropped]
-    reasons = {**dropped, **dict.fromkeys(clean[pool.keep :], Reason.OUTRANKED)}
+    last = [place for place in order if place in suspects]
+    reasons = dict.fromkeys(clean[pool.keep :], Reason.OUTRANKED)
+    reasons |= dict.fromkeys(last, Reason.SUSPECT)
     ranks = sorted(document.rank for document in pool.documents)
     return Reranking(
         method,

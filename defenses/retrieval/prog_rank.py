@@ -70,7 +70,7 @@ class ProgRank:
     tau: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
     alpha: Annotated[float, Field(gt=0.0)] = 4.0
     ceiling: Annotated[float, Field(gt=0.0)] = 6.0
-    eps: Annotated[float, Field(gt=0.0, lt=1.0)] = 1e-8
+    eps: Annotated[float, Field(ge=1e-100, lt=1.0)] = 1e-8
     gate_temperature: Annotated[float, Field(gt=0.0)] = 1.0
     margin: Annotated[float, Field(ge=0.0)] | None = None
     surrogate: bool = False

@@ -28,7 +28,6 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Reason
 
 DECIMALS: Final = 9  # differences of less are a model's rounding
 UNSAID: Final = "I don't know"  # what is read in place of an abstention without words
@@ -81,11 +80,10 @@ class RaguardLeaveOneOut:
             return reranked("raguard", pool, range(count))
         found = yield from self.scores(pool, judged)
         highest = np.argsort(-found, kind="stable")[: self.remove_count].tolist()
-        spikes = [place for place in highest if found[place] > self.threshold]
-        dropped = dict.fromkeys(spikes, Reason.SUSPECT)
+        suspects = frozenset(place for place in highest if found[place] > self.threshold)
         scores = np.concatenate([found, np.full(count - judged, np.nan)])
-        fewer = replace(pool, keep=judged - len(spikes))
-        return reranked("raguard", fewer, range(count), dropped=dropped, penalties=scores)
+        fewer = replace(pool, keep=judged - len(suspects))
+        return reranked("raguard", fewer, range(count), suspects=suspects, penalties=scores)
 
     def scores(self, pool: CandidatePool, judged: int) -> Asking[FloatArray]:
         """(judged,) how suspect each of the nearest is; NaN where the answer without it failed."""

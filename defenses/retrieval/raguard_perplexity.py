@@ -18,7 +18,6 @@ from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Reason
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -61,13 +60,11 @@ class RaguardPerplexity:
             return reranked("raguard_perplexity", pool, range(count))
         passages = [document.passage for document in pool.documents]
         abnormal = yield from self.abnormality(passages)
-        strange = np.flatnonzero(abnormal > self.outlier).tolist()
+        strange = frozenset(np.flatnonzero(abnormal > self.outlier).tolist())
         points = yield from ask(Embed(tuple(passages)))
-        twins = self.duplicates(points, set(strange))
-        dropped = dict.fromkeys(strange, Reason.SUSPECT)
-        dropped |= dict.fromkeys(twins, Reason.NEAR_DUPLICATE)
+        suspects = strange | self.duplicates(points, strange)
         order = range(count)
-        return reranked("raguard_perplexity", pool, order, dropped=dropped, penalties=abnormal)
+        return reranked("raguard_perplexity", pool, order, suspects=suspects, penalties=abnormal)
 
     def abnormality(self, passages: list[str]) -> Asking[FloatArray]:
         """(n,) modified z-scores of the logarithm of each quotient."""
@@ -77,11 +74,11 @@ class RaguardPerplexity:
         logs = [np.log(rows) for rows in np.split(found, ends[:-1])]
         return modified_scores(np.array([np.ptp(rows) for rows in logs]))
 
-    def duplicates(self, points: FloatArray, strange: set[int]) -> list[int]:
+    def duplicates(self, points: FloatArray, strange: frozenset[int]) -> frozenset[int]:
         """Places whose point is near that of a candidate before them that stays."""
         near = points @ points.T >= self.duplicate
         stay: list[int] = []
         twins: list[int] = []
         for place in sorted(set(range(len(points))) - strange):
             (twins if near[place, stay].any() else stay).append(place)
-        return twins
+        return frozenset(twins)

@@ -5,13 +5,13 @@ import inspect
 import math
 import pickle
 import re
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
@@ -23,36 +23,19 @@ from radarstream.defenses.protocol import (
     Signal,
     TokenSaliences,
 )
-from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
-from radarstream.pipelines import stages
-from radarstream.pipelines.guard import Guard
-from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
-from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.gradients import ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.retrieval import CandidatePool, JudgedCandidate, Reranking
 from radarstream.schemas.verdict import Reason
-from tests.builders import make_pool, make_snapshot
+from tests.builders import make_pool
 from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run
-from tests.scripted_models import scripted_models
+from tests.pools import LIE, POOLS, TRUTH, VARIANTS, Variant, gradients, saliences, shown, world
 
 ONLY_ORDERS = {"none", "prog_rank", "grada"}  # the others may drop what they take for planted
 READS_ALONE = {"gmtp"}  # judges a candidate without others
-LIE, TRUTH = "It was Rome", "They say Oslo won the cup"
-POOLS = [
-    make_pool([LIE, f"{LIE}.", f"{LIE}!", TRUTH, f"{TRUTH}.", f"{TRUTH}!"], keep=3),
-    make_pool([TRUTH, LIE, "", f"{TRUTH} {LIE}", "other", f"{LIE}?"], keep=2),
-    make_pool([f"{LIE} {i}" for i in range(7)], [0.5] * 7, keep=7),
-    make_pool([LIE, LIE, TRUTH, TRUTH], keep=3),
-    make_pool(
-        [f"{LIE} {i}" for i in range(4)] + [f"{TRUTH} {i}" * (i + 1) for i in range(12)], keep=4
-    ),
-]
 NEEDED: dict[type, Signal] = {
     LogProbs: Signal.TOKEN_PROBABILITIES,
     LogProbsAll: Signal.TOKEN_PROBABILITIES,
@@ -62,54 +45,25 @@ NEEDED: dict[type, Signal] = {
 }
 
 
+def of(names: Collection[str]) -> pytest.MarkDecorator:
+    """Only these methods, with all their variants."""
+    chosen = [variant for variant in VARIANTS if variant[0] in names]
+    return pytest.mark.parametrize("variant", chosen, ids=shown)
+
+
 @pytest.fixture(params=sorted(RERANKERS))
 def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.fixture(params=VARIANTS, ids=shown)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    return request.param
+
+
 @pytest.fixture
-def reranker(name: str) -> RetrievalDefense:
-    return build_reranker(name)
-
-
-def believing(request: Complete) -> AtomicAnswer:
-    """A generator that repeats the lie where it is told at all."""
-    return AtomicAnswer("Rome" if any("Rome" in p for p in request.passages) else "Oslo")
-
-
-def direction(text: str) -> tuple[float, float]:
-    angle = 1.5 * ("Oslo" in text) + 0.01 * (len(text) % 7)
-    return math.cos(angle), math.sin(angle)
-
-
-def gradients(query: ProbeQuery) -> np.ndarray:
-    """Lies are found for one unit that comes and goes; every gradient is its passage's own."""
-    runs = np.arange(query.runs)
-    away = np.where(runs % 3 == 0, 2.0 * ("Rome" in query.passage), 0.01 * len(query.passage))
-    return np.stack([np.ones(query.runs), away], axis=1)
-
-
-def saliences(query: SalienceQuery) -> tuple[TokenSalience, ...]:
-    """A token per character; capitals decide."""
-    return tuple(
-        TokenSalience(place, place + 1, 2.0 if character.isupper() else 0.5)
-        for place, character in enumerate(query.passage)
-    )
-
-
-def world(**changes: Any) -> Script:
-    return Script(
-        **{
-            "answer": believing,
-            "embedding": direction,
-            "gradients": gradients,
-            "saliences": saliences,
-            "masked": lambda query: [
-                0.01 if query.text[start] == "R" else 0.6 for start, _ in query.spans
-            ],
-            **changes,
-        }
-    )
+def reranker(variant: Variant) -> RetrievalDefense:
+    return build_reranker(*variant)
 
 
 def rerank(reranker: RetrievalDefense, pool: CandidatePool, script: Script | None = None):
@@ -148,11 +102,11 @@ def test_deterministic(reranker: RetrievalDefense, pool: CandidatePool):
 def test_deterministic_across_processes_and_hash_seeds():
     program = (
         "from tests.contracts.test_every_reranker import *\n"
-        "for name in sorted(RERANKERS):\n"
-        "    print(name, [rerank(build_reranker(name), pool) for pool in POOLS])\n"
+        "for variant in VARIANTS:\n"
+        "    print(shown(variant), [rerank(build_reranker(*variant), pool) for pool in POOLS])\n"
     )
     (output,) = printed_under_two_seeds(program)
-    assert all(name in output for name in RERANKERS)
+    assert all(shown(variant) in output for variant in VARIANTS)
 
 
 @pytest.mark.parametrize("pool", POOLS)
@@ -175,10 +129,12 @@ def test_ranks_are_only_names(reranker: RetrievalDefense, pool: CandidatePool):
 
 
 @pytest.mark.parametrize("pool", POOLS)
-def test_a_reranking_is_well_formed(reranker: RetrievalDefense, name: str, pool: CandidatePool):
+def test_a_reranking_is_well_formed(
+    variant: Variant, reranker: RetrievalDefense, pool: CandidatePool
+):
     found = rerank(reranker, pool)
     assert isinstance(found, Reranking)
-    assert found.method == name
+    assert found.method == variant[0]
     ranks = [document.rank for document in pool.documents]
     assert [candidate.rank for candidate in found.candidates] == sorted(ranks)
     assert sorted(candidate.found_rank for candidate in found.candidates) == ranks
@@ -192,7 +148,7 @@ def test_a_reranking_is_well_formed(reranker: RetrievalDefense, name: str, pool:
         assert np.isfinite(numbers).all()
 
 
-@pytest.mark.parametrize("name", sorted(ONLY_ORDERS))
+@of(ONLY_ORDERS)
 @pytest.mark.parametrize("pool", POOLS)
 def test_what_only_orders_drops_no_more_than_it_must(
     reranker: RetrievalDefense, pool: CandidatePool
@@ -210,15 +166,15 @@ def test_no_candidates_are_no_model_call(reranker: RetrievalDefense):
 
 
 @pytest.mark.parametrize("text", [LIE, TRUTH, ""])
-@pytest.mark.parametrize("name", sorted(RERANKERS.keys() - READS_ALONE))
-def test_one_candidate_stays_unread(reranker: RetrievalDefense, name: str, text: str):
+@of(RERANKERS.keys() - READS_ALONE)
+def test_one_candidate_stays_unread(variant: Variant, reranker: RetrievalDefense, text: str):
     script = world()
     found = rerank(reranker, make_pool([text]), script)
-    assert found == Reranking(name, (JudgedCandidate(1, 1, True, 0.5),))
+    assert found == Reranking(variant[0], (JudgedCandidate(1, 1, True, 0.5),))
     assert script.requests == []
 
 
-@pytest.mark.parametrize("name", sorted(READS_ALONE))
+@of(READS_ALONE)
 def test_one_candidate_is_judged_by_itself(reranker: RetrievalDefense):
     assert rerank(reranker, make_pool([TRUTH])).candidates[0].kept
     assert not rerank(reranker, make_pool([""])).candidates[0].kept
@@ -237,9 +193,15 @@ def asked_by(reranker: RetrievalDefense) -> list[Request]:
     return [single for request in script.requests for single in singles(request)]
 
 
+def needed_for(request: Request) -> Signal | None:
+    if isinstance(request, ProbeGradients) and request.surrogate:
+        return Signal.SURROGATE_GRADIENTS
+    return NEEDED.get(type(request))
+
+
 def test_needs_are_honest(reranker: RetrievalDefense):
     """What is announced is asked, and nothing else."""
-    asked = {NEEDED[type(r)] for r in asked_by(reranker) if type(r) in NEEDED}
+    asked = {needed for request in asked_by(reranker) if (needed := needed_for(request))}
     assert asked == reranker.needs
 
 
@@ -265,9 +227,7 @@ GRADIENTS = {Signal.SIMILARITY_GRADIENTS, Signal.TOKEN_SALIENCES}
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-@pytest.mark.parametrize(
-    "name", [n for n in sorted(RERANKERS) if build_reranker(n).needs & GRADIENTS]
-)
+@of({name for name in RERANKERS if build_reranker(name).needs & GRADIENTS})
 def test_gradients_that_fail_cost_their_candidate_alone(reranker: RetrievalDefense, bad: float):
     """It comes last; the others are judged as they are without it."""
     pool, broken = make_pool([TRUTH, f"{TRUTH}!", "Oslo. Why?"], keep=9), "Oslo. Why?"
@@ -319,58 +279,6 @@ def test_pickles_and_still_judges_alike(reranker: RetrievalDefense):
 @pytest.mark.parametrize("name", sorted(RERANKERS.keys() - {"none"}))
 def test_docstring_cites_its_source(name: str):
     assert re.search(r"\"[A-Z][^\"]{20,}\"", inspect.getdoc(RERANKERS[name]) or "")
-
-
-# --- with a defence behind it -----------------------------------------------------------------
-
-
-class Insights:
-    """A scripted network."""
-
-    model_id = "insights"
-
-    def probe(self, queries):
-        rows = [gradients(query) for query in queries]
-        return np.array([row @ row.T for row in rows])
-
-    def saliences(self, queries):
-        return [saliences(query) for query in queries]
-
-    def masked(self, queries):
-        return [np.full(len(query.spans), 0.6) for query in queries]
-
-
-def models() -> Models:
-    seen = Insights()
-    return replace(
-        scripted_models(), tokens=ScriptedTokens(), gradients=seen, surrogate=seen, masked=seen
-    )
-
-
-@pytest.mark.parametrize("defense", sorted(DEFENSES))
-def test_any_defence_judges_what_it_keeps(reranker: RetrievalDefense, defense: str):
-    asked, costs = models(), Costs()
-    check_needs(reranker, asked)
-    claims = ["Rome", "Oslo", "Rome", "Oslo", "Oslo", "Rome", "Oslo", "Oslo"]
-    snapshot = make_snapshot([f"Paper {i}, the winner: {c}." for i, c in enumerate(claims)])
-    (found,) = stages.rerank(reranker, 5, [snapshot], asked, costs)
-    assert isinstance(found, stages.Reranked)
-    texts = {document.text for document in (*found.snapshot.documents, *found.dropped)}
-    assert texts == {document.text for document in snapshot.documents}
-    guard = Guard(defense, build_defense(defense), asked)
-    event, _ = guard.answer(found.snapshot, guard.initial_memory())
-    judged = {document.rank for document in event.verdict.documents}
-    assert judged == {document.rank for document in found.snapshot.documents}
-
-
-def test_a_long_answer_is_asked_at_length():
-    """RAGuard compares the answers that are going to be given."""
-    asked = models()
-    short = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
-    long = replace(short, query=replace(short.query, id="long", tags=("long_form",)))
-    stages.rerank(build_reranker("raguard"), 4, [short, long], asked, Costs())
-    tasks = {prompt.task for batch in asked.generator.log for prompt in batch}
-    assert tasks == {"answer_from_documents", "describe_from_documents"}
 
 
 class TestRegistry:

@@ -16,10 +16,10 @@ from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.defenses.temporal import CumulativeSnapshot, LightweightHistory, Memoryless
 from radarstream.schemas.errors import EvidenceError
+from tests import pools
 from tests.builders import claims_evidence
 from tests.contracts import test_every_attributor as attributors
 from tests.contracts import test_every_defense as defences
-from tests.contracts import test_every_reranker as rerankers
 from tests.contracts.asking import Asked, Run, malformations, read_source, requests_of
 from tests.driving import Script
 
@@ -34,11 +34,7 @@ ATTRIBUTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, attributors.OPTIONS.get(name, {})) for name in sorted(ATTRIBUTORS)),
     ("rag_origin", {"scope": "prose", "judge": "model"}),
 ]
-RERANKINGS: list[tuple[str, dict[str, Any]]] = [
-    *((name, {}) for name in sorted(RERANKERS)),
-    ("grada", {"likeness": "dense"}),
-]
-ASKS_NOBODY = {"majority", "none", "grada"}  # they count answers, similarities and words
+ASKS_NOBODY = ("majority@", "none", "grada")  # they count answers, similarities and words
 BENIGN = ["one text", "another text"]
 
 
@@ -76,11 +72,15 @@ def all_runs() -> list[Run]:
         built = build_attributor(name, options)
         shown = named(name, {} if name in attributors.OPTIONS else options)
         runs.append(Run(shown, lambda built=built: built.attribute(event), attributors.world))
-    pool = rerankers.POOLS[0]
-    for name, options in RERANKINGS:
-        built = build_reranker(name, options)
-        shown = named(name, options)
-        runs.append(Run(shown, lambda built=built: built.rerank(pool), rerankers.world))
+    for variant in pools.VARIANTS:
+        reranker = build_reranker(*variant)
+        runs.append(
+            Run(
+                pools.shown(variant),
+                lambda built=reranker: built.rerank(pools.POOLS[0]),
+                pools.world,
+            )
+        )
     for built in (Norm(), Perplexity()):
         runs.append(
             Run(
@@ -116,7 +116,7 @@ def test_malformed_responses_raise(requests: list[Asked], how: str):
 def test_well_formed_responses_do_not(run: Run):
     """A response passed on as it came raises nothing, so that the cases above mean something."""
     mine = [asked for asked in ASKED if asked.run is run]
-    assert mine or run.name.partition("@")[0] in ASKS_NOBODY
+    assert mine or run.name.startswith(ASKS_NOBODY)
     for asked in mine:
         try:
             asked.send(lambda response: response)

@@ -344,7 +344,7 @@ def judged(snapshot: SearchSnapshot, reranker: Any = None) -> AnswerEvent:
     return event
 
 
-@pytest.mark.parametrize("reranker", [Wary(), Wary(reason=Reason.NEAR_DUPLICATE), BySimilarity()])
+@pytest.mark.parametrize("reranker", [Wary(), BySimilarity()])
 def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any) -> None:
     """Support, certificate and checks are those of the documents that were kept, alone."""
     found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))

@@ -59,7 +59,7 @@ def test_events_of_version_1_are_shown_without() -> None:
 def test_dropped_candidates_are_told_apart_from_cut_documents() -> None:
     dropped = [
         JudgedCandidate(rank, rank, False, 0.1, reason)
-        for rank, reason in ((98, Reason.OUTRANKED), (99, Reason.NEAR_DUPLICATE))
+        for rank, reason in ((98, Reason.OUTRANKED), (99, Reason.SUSPECT))
     ]
     verdicts = [DocumentVerdict(c.rank, False, c.reason or Reason.CUT) for c in dropped]
     verdict = replace(ANSWER.verdict, documents=(*ANSWER.verdict.documents, *verdicts))
@@ -67,4 +67,4 @@ def test_dropped_candidates_are_told_apart_from_cut_documents() -> None:
     event = replace(GIVEN, verdict=verdict, reranking=Reranking("wary", (kept, *dropped)))
     line = _answer_line(event).plain
     assert "kept 1 cut 1" in line
-    assert "wary dropped 2 of 3 candidates (1 near_duplicate, 1 outranked)" in line
+    assert "wary dropped 2 of 3 candidates (1 outranked, 1 suspect)" in line
