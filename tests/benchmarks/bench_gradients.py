@@ -105,7 +105,7 @@ def least(contenders: dict[str, Callable[[], Any]]) -> dict[str, float]:
 @pytest.mark.parametrize("sentences", [1, 4])
 def test_batches_against_a_loop_and_torch_func(figures: Figures, sentences: int) -> None:
     encoder, plain = GradientEncoder(device="cpu"), Plain()
-    asked = queries(2, sentences)
+    asked = queries(1, sentences, runs=10)
     encoder.probe(queries(1, sentences, runs=2))
     found = least(
         {
