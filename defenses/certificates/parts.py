@@ -12,7 +12,7 @@ from radarstream.schemas.verdict import DocumentVerdict
 
 def seen_documents(event: AnswerEvent) -> tuple[DocumentVerdict, ...]:
     """The verdicts of the documents that the defence was shown, in rank order."""
-    return tuple(sorted(event.verdict.seen, key=lambda document: document.rank))
+    return tuple(sorted(event.seen, key=lambda document: document.rank))
 
 
 def options_of(defense: Any) -> str:
