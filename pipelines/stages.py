@@ -152,7 +152,9 @@ def rerank(
     with costs.stage("reranking", *counted, records=len(snapshots)):
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
-        methods = [reranking(method, pool) for pool in pools]
+        methods = [
+            costs.charged(place, reranking(method, pool)) for place, pool in enumerate(pools)
+        ]
         return [
             reordered(snapshot, outcome) if isinstance(outcome, Reranking) else outcome
             for snapshot, outcome in zip(snapshots, drive(methods, asked), strict=True)

@@ -24,7 +24,7 @@ from radarstream.pipelines.evaluation.attribution.records import AttributionReco
 from radarstream.pipelines.evaluation.attribution.results import Results, score_table
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
-from radarstream.pipelines.evaluation.attribution.staging import Questions
+from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.attribution.study import (
     AttributionPlugin,
     AttributionRequest,

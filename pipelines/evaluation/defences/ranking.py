@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.defences.paired import ANSWER, mean_interval, paired
+from radarstream.pipelines.evaluation.paired import ANSWER, mean_interval, paired
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
 from radarstream.pipelines.evaluation.defences.scorers import NOISE

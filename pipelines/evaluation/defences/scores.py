@@ -17,7 +17,7 @@ from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.breaking_points import escalated
 from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
-from radarstream.pipelines.evaluation.defences.paired import differences
+from radarstream.pipelines.evaluation.paired import differences
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,

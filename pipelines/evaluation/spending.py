@@ -1,4 +1,6 @@
-"""What one attribution asks of the models: counted as it is asked, also where a cache answers."""
+"""What a method asks of the models about one item: counted as it is asked, also where a cache
+answers.
+"""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
@@ -12,11 +14,13 @@ from radarstream.defenses.protocol import (
     Embed,
     LogProbs,
     LogProbsAll,
+    MaskedTokenProbabilities,
     Norms,
+    ProbeGradients,
     Relate,
     Request,
+    TokenSaliences,
 )
-from radarstream.pipelines.evaluation.attribution.rows import AttributionCost
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.prompt import AnswerPair
@@ -25,9 +29,13 @@ from radarstream.schemas.tokens import ContinuationQuery
 
 @dataclass
 class Spending:
-    """One attribution's cost so far, at the prices of a batch's ledger.
+    """One item's cost so far, at the prices of a ledger. What was counted before is not counted
+    again.
 
-    What was counted before is not counted again.
+    `counts` are by kind: `calls` are distinct prompts that were completed, `forwards` distinct
+    prompts whose continuation was scored, `pairs` answers compared with each other, `embeddings`
+    texts embedded or measured, `passes` forward and backward passes of one passage through an
+    encoder, `masked` texts of which a masked model guesses a part.
     """
 
     ledger: Ledger
@@ -60,14 +68,23 @@ class Spending:
                 self._charge_each("pairs", pairs, self.ledger.pair_seconds)
             case Embed(texts=texts) | Norms(texts=texts):
                 self._charge_each("embeddings", texts, self.ledger.text_seconds)
+            case ProbeGradients(queries=probes):
+                for probe in probes:
+                    self._charge_query("passes", probe.runs, probe)
+            case TokenSaliences(queries=salient):
+                for query in salient:
+                    self._charge_query("passes", 1, query)
+            case MaskedTokenProbabilities(queries=masked):
+                for hidden in masked:
+                    self._charge_query("masked", len(hidden.spans), hidden)
 
     def add_seconds(self, own: float) -> None:
-        """Count the attribution's own computation."""
+        """Count the method's own computation."""
         self.seconds += own
 
-    def cost(self) -> AttributionCost:
-        """The totals."""
-        return AttributionCost(**self.counts, seconds=self.seconds)
+    def totals(self) -> dict[str, Any]:
+        """The counts that are not zero, and the seconds."""
+        return {**self.counts, "seconds": self.seconds}
 
     def _charge_completion(self, request: Complete) -> None:
         """Count a prompt and its completion; one that failed was asked and took no time."""
@@ -80,6 +97,13 @@ class Spending:
             self.counts["prompt_tokens"] += completion.prompt_tokens or 0
             self.counts["completion_tokens"] += completion.completion_tokens or 0
             self.seconds += completion.seconds
+
+    def _charge_query(self, kind: str, units: int, item: Hashable) -> None:
+        """Count one query of gradients or hidden tokens."""
+        if item not in self.seen:
+            self.seen.add(item)
+            self.counts[kind] += units
+            self.seconds += self.ledger.query_seconds.get(item, 0.0)
 
     def _charge_each(
         self, kind: str, items: Iterable[Hashable], seconds: Mapping[Any, float]
