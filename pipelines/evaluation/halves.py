@@ -17,7 +17,6 @@ from typing import Final
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.wording import counted_noun
 
-
 TUNING_PARTS: Final = 5  # one part of so many is for tuning
 
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.defences.comparison_tables import rates_table
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.halves import Half, half_of, in_half, question_digest
 from radarstream.pipelines.evaluation.overlap import Fit
+from radarstream.pipelines.evaluation.questions import Questions
 from tests.pipelines.evaluation.defence_studies import (
     Bench,
     make_dataset,

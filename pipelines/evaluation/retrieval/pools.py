@@ -1,0 +1,135 @@
+"""Pools of candidates: the texts nearest to a question, and everything planted for it.
+
+As ProGRank evaluates: a fixed number of clean passages, however near the planted texts are, and
+all planted texts with them. The clean passages come from the documents of the whole data set.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus, inject, ranked
+from radarstream.pipelines.evaluation.attacks.protocol import (
+    BENIGN,
+    Attack,
+    Surface,
+    UnattackableError,
+)
+from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
+from radarstream.pipelines.evaluation.questions import Questions
+from radarstream.pipelines.evaluation.retrieval.rows import Candidate, PassageRow, PoolRow
+from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.pipelines.evaluation.study.specs import ALL
+from radarstream.pipelines.signals.ports import Embedder
+from radarstream.schemas.attribution import RankedText
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
+
+Passages = Mapping[str, PassageRow]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Questions and the corpus that is searched; `size` clean passages are in a pool."""
+
+    questions: Questions
+    size: int
+
+    def pool(
+        self, condition: str, snapshot: SearchSnapshot, embedder: Embedder
+    ) -> tuple[PoolRow, list[PassageRow]]:
+        """The pool of a question under a condition, and its texts. Raises ModelError."""
+        query = snapshot.query
+        try:
+            corpus, asked, labels = self.attacked(condition, snapshot)
+        except UnattackableError as error:
+            return PoolRow(condition, query.id, query.text, detail=str(error)), []
+        mine = corpus.poison_of(query.id)
+        planted = Corpus(tuple(entry for entry in corpus.entries if entry.id in mine))
+        clean = Corpus(tuple(entry for entry in corpus.entries if entry.id not in mine))
+        found = [
+            *ranked(clean, asked, self.size, embedder),
+            *ranked(planted, asked, len(mine), embedder),
+        ]
+        found.sort(key=lambda text: (-(text.similarity or 0.0), text.document.content_id))
+        row = PoolRow(
+            condition,
+            query.id,
+            asked,
+            tuple(candidate(text, labels, planted=text.id in mine) for text in found),
+            labels.answers,
+            labels.all_answers_required,
+            labels.target,
+            labels.attack,
+        )
+        return row, [PassageRow(text.id, text.document) for text in found]
+
+    def attacked(self, condition: str, snapshot: SearchSnapshot) -> tuple[Corpus, str, Labels]:
+        """The corpus under a condition, the question as it is asked, and the labels.
+
+        Raises UnattackableError.
+        """
+        if condition == BENIGN:
+            return self.questions.corpus, snapshot.query.text, snapshot.labels or Labels()
+        attack, aim = attack_named(condition), self.questions.aim(snapshot)
+        corpus = inject(self.questions.corpus, attack, snapshot, count=attack.several, aim=aim)
+        labels, _ = attack.prepared(snapshot, aim)
+        return corpus, attack.asked(snapshot.query.text), labels
+
+
+def candidate(text: RankedText, labels: Labels, *, planted: bool) -> Candidate:
+    """A text of a pool."""
+    right = not planted and bool(labels.answers) and is_correct(text.document.passage, labels)
+    return Candidate(text.id, text.similarity or 0.0, planted, right)
+
+
+def snapshot_of(
+    pool: PoolRow, passages: Passages, asked: SearchSnapshot, ranks: Sequence[int] | None = None
+) -> SearchSnapshot:
+    """What a search returned: the whole pool, or the documents at the `ranks` in this order.
+
+    `asked` is the question as the data set has it. Documents are ranked anew from 1.
+    """
+    places = range(1, len(pool.candidates) + 1) if ranks is None else ranks
+    return SearchSnapshot(
+        Query(asked.query.id, pool.question),
+        asked.observed_at,
+        tuple(
+            document_at(rank, passages[pool.candidates[place - 1].id].document)
+            for rank, place in enumerate(places, start=1)
+        ),
+        asked.provenance,
+        pool.labels,
+    )
+
+
+def document_at(rank: int, document: Document) -> Document:
+    """The document at another rank."""
+    return Document(rank, document.text, document.title, document.url, document.published_at)
+
+
+def parse_conditions(text: str) -> tuple[str, ...]:
+    """Read a list of attacks on a corpus; `all` stands for every one of the registry, and `benign`,
+    which comes first, is never left out.
+
+    Raises ConfigurationError for an unknown attack and for one that is not on a corpus.
+
+    >>> parse_conditions("poisonedrag,poisonedrag-benign")
+    ('benign', 'poisonedrag', 'poisonedrag-benign')
+    """
+    found = [BENIGN]
+    for name in filter(None, (part.strip() for part in text.split(","))):
+        if name == ALL:
+            found += [attack.name for attack in ATTACKS.values() if on_corpus(attack)]
+        elif name != BENIGN:
+            if not on_corpus(attack_named(name)):
+                raise ConfigurationError(
+                    f"{name} plants texts in a result list; attacks on a corpus are "
+                    f"{', '.join(a.name for a in ATTACKS.values() if on_corpus(a))}"
+                )
+            found.append(name)
+    return tuple(dict.fromkeys(found))
+
+
+def on_corpus(attack: Attack) -> bool:
+    """Whether an attack adds texts to a corpus."""
+    return attack.surface is Surface.CORPUS
