@@ -42,11 +42,12 @@ class Reranker:
         rows = []
         for snapshot, outcome, tally in zip(snapshots, outcomes, tallies, strict=True):
             key = (self.name, condition, snapshot.query.id)
-            if isinstance(outcome, stages.Reranked):
-                cost = RerankingCost(**tally.totals())
-                rows.append(RerankingRow(*key, outcome.reranking.candidates, cost))
-            else:
+            if isinstance(outcome, stages.Failure):
                 rows.append(RerankingRow(*key, error=error_words(outcome)))
+                continue
+            assert outcome.reranking is not None
+            cost = RerankingCost(**tally.totals())
+            rows.append(RerankingRow(*key, outcome.reranking.candidates, cost))
         return rows
 
 

@@ -25,6 +25,7 @@ STAGING = (
 APPLYING = (
     *SHARED,
     "radarstream.pipelines.evaluation.retrieval.applying",
+    "radarstream.pipelines.evaluation.retrieval.calibrating",
     "radarstream.pipelines.signals.fulfilment",
 )
 

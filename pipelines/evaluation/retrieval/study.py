@@ -11,12 +11,19 @@ from typing import Any
 
 from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.defenses.protocol import Signal
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
+from radarstream.pipelines.evaluation.retrieval.calibrating import (
+    reference_of,
+    relevant_documents,
+    takes_reference,
+    with_reference,
+)
 from radarstream.pipelines.evaluation.retrieval.pools import Stage, snapshot_of
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord, code_of
 from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
@@ -39,6 +46,7 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
+NO_PAIRS = "no document answers a question of the tuning split"
 AT_ONCE = 4  # pools reranked in lockstep, and lost when a run is stopped
 PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
 PROBED = ("gradients", "surrogate", "masked")  # models that only rerankers ask
@@ -200,10 +208,31 @@ class RetrievalPlugin:
     def reranker(self, spec: RerankerSpec) -> Reranker:
         """The reranker, with thresholds from the tuning split if it takes some and has none."""
         if spec.name not in self.built:
-            method = spec.build()
+            method = self.calibrated(spec)
             ledger = self.ledgers.setdefault(method.needs, Ledger())
             self.built[spec.name] = Reranker(spec.name, method, self.request.k, ledger)
         return self.built[spec.name]
+
+    def calibrated(self, spec: RerankerSpec) -> RetrievalDefense:
+        """The reranker, with a reference from the tuning split if it takes one and has none.
+
+        Raises ModelError when the documents cannot be measured.
+        """
+        method = spec.build()
+        if not takes_reference(method):
+            return method
+        thresholds = self.study.record.thresholds
+        relevant = relevant_documents(self.tuning, self.request.seed)
+        if spec.name not in thresholds and relevant:
+            self.study.progress.doing = f"{spec.name}: fitting its threshold"
+            found = reference_of(method, relevant, self.asking)
+            thresholds = thresholds | {spec.name: found}
+            self.study.update(thresholds=thresholds)
+            self.study.write_record()
+        if spec.name not in thresholds:
+            self.study.note([f"{spec.name} takes its threshold from each pool: {NO_PAIRS}"])
+            return method
+        return with_reference(method, thresholds[spec.name])
 
     def snapshot(
         self, condition: str, query_id: str, ranks: Sequence[int] | None = None
