@@ -7,6 +7,7 @@ all planted texts with them. The clean passages come from the documents of the w
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from radarstream.defenses.retrieval.pools import checked_pool
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, inject, ranked
 from radarstream.pipelines.evaluation.attacks.protocol import (
     BENIGN,
@@ -19,7 +20,8 @@ from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.rows import Candidate, PassageRow, PoolRow
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.study.specs import ALL
-from radarstream.pipelines.signals.ports import Embedder
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.stages import pools_of
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
@@ -35,7 +37,7 @@ class Stage:
     size: int
 
     def pool(
-        self, condition: str, snapshot: SearchSnapshot, embedder: Embedder
+        self, condition: str, snapshot: SearchSnapshot, models: Models
     ) -> tuple[PoolRow, list[PassageRow]]:
         """The pool of a question under a condition, and its texts. Raises ModelError."""
         query = snapshot.query
@@ -44,24 +46,21 @@ class Stage:
         except UnattackableError as error:
             return PoolRow(condition, query.id, query.text, detail=str(error)), []
         mine = corpus.poison_of(query.id)
-        planted = Corpus(tuple(entry for entry in corpus.entries if entry.id in mine))
+        planted = tuple(entry for entry in corpus.entries if entry.id in mine)
         clean = Corpus(tuple(entry for entry in corpus.entries if entry.id not in mine))
-        found = [
-            *ranked(clean, asked, self.size, embedder),
-            *ranked(planted, asked, len(mine), embedder),
-        ]
-        found.sort(key=lambda text: (-(text.similarity or 0.0), text.document.content_id))
+        near = ranked(clean, asked, self.size, models.embedder)
+        texts = in_order(Query(query.id, asked), (*near, *planted), snapshot, models)
         row = PoolRow(
             condition,
             query.id,
             asked,
-            tuple(candidate(text, labels, planted=text.id in mine) for text in found),
+            tuple(candidate(text, labels, planted=text.id in mine) for text in texts),
             labels.answers,
             labels.all_answers_required,
             labels.target,
             labels.attack,
         )
-        return row, [PassageRow(text.id, text.document) for text in found]
+        return row, [PassageRow(text.id, text.document) for text in texts]
 
     def attacked(self, condition: str, snapshot: SearchSnapshot) -> tuple[Corpus, str, Labels]:
         """The corpus under a condition, the question as it is asked, and the labels.
@@ -74,6 +73,23 @@ class Stage:
         corpus = inject(self.questions.corpus, attack, snapshot, count=attack.several, aim=aim)
         labels, _ = attack.prepared(snapshot, aim)
         return corpus, attack.asked(snapshot.query.text), labels
+
+
+def in_order(
+    query: Query, texts: Sequence[RankedText], asked: SearchSnapshot, models: Models
+) -> list[RankedText]:
+    """The texts as rerankers are given them: by the retriever's similarity, nearest first.
+
+    Raises ModelError.
+    """
+    documents = tuple(document_at(n, text.document) for n, text in enumerate(texts, start=1))
+    snapshot = SearchSnapshot(query, asked.observed_at, documents)
+    (found,) = pools_of([snapshot], len(documents), models)
+    pool = checked_pool(found)
+    return [
+        RankedText(texts[one.rank - 1].id, documents[one.rank - 1], near)
+        for one, near in zip(pool.documents, pool.similarities, strict=True)
+    ]
 
 
 def candidate(text: RankedText, labels: Labels, *, planted: bool) -> Candidate:

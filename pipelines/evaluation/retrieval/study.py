@@ -177,7 +177,7 @@ class RetrievalPlugin:
         for part in batched(left, self.settings.batch.snapshots):
             rows: list[PoolRow | PassageRow] = []
             for snapshot in part:
-                pool, passages = self.stage.pool(condition, snapshot, self.asking.embedder)
+                pool, passages = self.stage.pool(condition, snapshot, self.asking)
                 rows += [pool, *(one for one in passages if one.id not in self.passages)]
             yield Batch(EVIDENCE_WORK, len(part), rows)
 
