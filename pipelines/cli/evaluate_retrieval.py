@@ -5,8 +5,10 @@ from typing import Annotated
 
 from typer import Option
 
+from radarstream.connectors.models.response_cache import ResponseCache
+from radarstream.defenses.protocol import Signal
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.build import build_models, shared_engine
+from radarstream.pipelines.build import build_models, build_open_encoder, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.options import (
@@ -20,10 +22,11 @@ from radarstream.pipelines.cli.options import (
     model_settings,
 )
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
+from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half, Split
-from radarstream.pipelines.evaluation.retrieval.pools import parse_conditions
+from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions, white_box_of
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
 from radarstream.pipelines.evaluation.retrieval.results import Results
@@ -50,8 +53,16 @@ def evaluate_retrieval(
         list[Path], Option(help="Questions with labels; their documents are the corpus.")
     ],
     attacks: Annotated[
-        str, Option(help="Attacks on a corpus: all, or e.g. poisonedrag,injection-benign.")
-    ] = "all",
+        str,
+        Option(help="Attacks on a corpus: black-box, white-box, all, or e.g. poisonedrag,hotflip."),
+    ] = "black-box",
+    attack_steps: Annotated[
+        int | None, Option(min=0, help="Steps of white-box attacks; default: of each attack.")
+    ] = None,
+    attack_candidates: Annotated[
+        int | None,
+        Option(min=1, help="Texts that white-box attacks read a step; default: of each attack."),
+    ] = None,
     rerankers: Annotated[
         str, Option(help="Rerankers: all, or e.g. gmtp,prog_rank:gate_temperature=0.1.")
     ] = "all",
@@ -94,7 +105,9 @@ def evaluate_retrieval(
         out, model_settings(config, profile, model, base_url, dry_run=dry_run)
     )
     data = load_dataset(dataset, settings.limits)
-    conditions, specs = parse_conditions(attacks), parse_rerankers(rerankers)
+    asked = {"steps": attack_steps, "candidates": attack_candidates}
+    budget = {name: value for name, value in asked.items() if value is not None}
+    conditions, specs = parse_conditions(attacks, budget), parse_rerankers(rerankers)
     defences = parse_defences(answers)
     make_directory(out)
     engine = shared_engine(settings)
@@ -115,7 +128,15 @@ def evaluate_retrieval(
         command=studies.command_line(),
         notes=notes,
     )
-    plugin = RetrievalPlugin(request, settings, models)
+
+    def tools() -> Tools:
+        probing = build_models(settings, engine, {Signal.SIMILARITY_GRADIENTS})
+        return Tools(build_open_encoder(settings.embedder), gradients=probing.gradients)
+
+    if any(map(white_box_of, conditions)):
+        tools()  # tells at once what is missing
+    texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
+    plugin = RetrievalPlugin(request, settings, models, tools, texts)
     with studies.opened(plugin, models, out, resume=resume) as study:
         rows = study.store.of(RerankingRow)
         guarded = study.store.of(GuardedRow)

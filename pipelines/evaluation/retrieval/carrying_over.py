@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.attacks.whitebox.registry import WHITE_BOX as BOXES
 
 UNKNOWN: Final = "nothing is known of larger encoders"
 RERANKERS: Final = {
@@ -60,4 +61,6 @@ def of_reranker(name: str) -> str:
 
 def of_condition(name: str) -> str:
     """What carries over of a condition."""
-    return NO_ATTACK if name == BENIGN else BLACK_BOX
+    if name == BENIGN:
+        return NO_ATTACK
+    return WHITE_BOX if name.partition(":")[0] in BOXES else BLACK_BOX

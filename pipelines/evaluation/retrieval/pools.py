@@ -9,21 +9,13 @@ from dataclasses import dataclass
 
 from radarstream.defenses.retrieval.pools import checked_pool
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, inject, ranked
-from radarstream.pipelines.evaluation.attacks.protocol import (
-    BENIGN,
-    Attack,
-    Surface,
-    UnattackableError,
-)
-from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
+from radarstream.pipelines.evaluation.attacks.protocol import Attack, UnattackableError
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.rows import Candidate, PassageRow, PoolRow
 from radarstream.pipelines.evaluation.scoring import is_correct
-from radarstream.pipelines.evaluation.study.specs import ALL
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import pools_of
 from radarstream.schemas.attribution import RankedText
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
 
 Passages = Mapping[str, PassageRow]
@@ -37,12 +29,14 @@ class Stage:
     size: int
 
     def pool(
-        self, condition: str, snapshot: SearchSnapshot, models: Models
+        self, condition: str, attack: Attack | None, snapshot: SearchSnapshot, models: Models
     ) -> tuple[PoolRow, list[PassageRow]]:
-        """The pool of a question under a condition, and its texts. Raises ModelError."""
+        """The pool of a question under a condition, and its texts; without an attack nothing is
+        planted. Raises ModelError.
+        """
         query = snapshot.query
         try:
-            corpus, asked, labels = self.attacked(condition, snapshot)
+            corpus, asked, labels = self.attacked(attack, snapshot)
         except UnattackableError as error:
             return PoolRow(condition, query.id, query.text, detail=str(error)), []
         mine = corpus.poison_of(query.id)
@@ -62,14 +56,16 @@ class Stage:
         )
         return row, [PassageRow(text.id, text.document) for text in texts]
 
-    def attacked(self, condition: str, snapshot: SearchSnapshot) -> tuple[Corpus, str, Labels]:
-        """The corpus under a condition, the question as it is asked, and the labels.
+    def attacked(
+        self, attack: Attack | None, snapshot: SearchSnapshot
+    ) -> tuple[Corpus, str, Labels]:
+        """The corpus under an attack, the question as it is asked, and the labels.
 
         Raises UnattackableError.
         """
-        if condition == BENIGN:
+        if attack is None:
             return self.questions.corpus, snapshot.query.text, snapshot.labels or Labels()
-        attack, aim = attack_named(condition), self.questions.aim(snapshot)
+        aim = self.questions.aim(snapshot)
         corpus = inject(self.questions.corpus, attack, snapshot, count=attack.several, aim=aim)
         labels, _ = attack.prepared(snapshot, aim)
         return corpus, attack.asked(snapshot.query.text), labels
@@ -121,31 +117,3 @@ def snapshot_of(
 def document_at(rank: int, document: Document) -> Document:
     """The document at another rank."""
     return Document(rank, document.text, document.title, document.url, document.published_at)
-
-
-def parse_conditions(text: str) -> tuple[str, ...]:
-    """Read a list of attacks on a corpus; `all` stands for every one of the registry, and `benign`,
-    which comes first, is never left out.
-
-    Raises ConfigurationError for an unknown attack and for one that is not on a corpus.
-
-    >>> parse_conditions("poisonedrag,poisonedrag-benign")
-    ('benign', 'poisonedrag', 'poisonedrag-benign')
-    """
-    found = [BENIGN]
-    for name in filter(None, (part.strip() for part in text.split(","))):
-        if name == ALL:
-            found += [attack.name for attack in ATTACKS.values() if on_corpus(attack)]
-        elif name != BENIGN:
-            if not on_corpus(attack_named(name)):
-                raise ConfigurationError(
-                    f"{name} plants texts in a result list; attacks on a corpus are "
-                    f"{', '.join(a.name for a in ATTACKS.values() if on_corpus(a))}"
-                )
-            found.append(name)
-    return tuple(dict.fromkeys(found))
-
-
-def on_corpus(attack: Attack) -> bool:
-    """Whether an attack adds texts to a corpus."""
-    return attack.surface is Surface.CORPUS

@@ -6,8 +6,9 @@ from typing import ClassVar, Self
 
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.halves import Split
+from radarstream.pipelines.evaluation.retrieval.conditions import white_box_of
 from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
-from radarstream.pipelines.evaluation.retrieval.rows import POOLS
+from radarstream.pipelines.evaluation.retrieval.rows import pools_of
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, StudyRecord, differing
 from radarstream.schemas.errors import ConfigurationError
@@ -21,6 +22,12 @@ STAGING = (
     ),
     "radarstream.pipelines.evaluation.questions",
     "radarstream.pipelines.evaluation.scoring",
+)
+CRAFTING = (
+    *(
+        f"radarstream.pipelines.evaluation.attacks.whitebox.{name}"
+        for name in ("crafting", "encoder", "flipping", "protocol")
+    ),
 )
 APPLYING = (
     *SHARED,
@@ -47,7 +54,6 @@ class RetrievalRecord(StudyRecord):
         "half": "half of the questions",
         "split": "split of the questions",
         "questions": "questions",
-        "attack_budget": "budget of attacks",
     }
     MEMBERS: ClassVar[tuple[str, ...]] = ("conditions", "rerankers", "defences")
 
@@ -58,7 +64,6 @@ class RetrievalRecord(StudyRecord):
     conditions: tuple[str, ...]
     rerankers: tuple[RerankerSpec, ...]
     defences: tuple[str, ...]
-    attack_budget: dict[str, int] = field(default_factory=dict)
     probed: dict[str, str] = field(default_factory=dict)
     thresholds: dict[str, float] = field(default_factory=dict)
 
@@ -96,11 +101,21 @@ class RetrievalRecord(StudyRecord):
         )
 
 
-def code_of(rerankers: Sequence[RerankerSpec], defences: Sequence[str]) -> dict[str, str | None]:
-    """Digests of the code that pools depend on, the rows of each reranker, and the answers of each
-    defence behind it; None for a reranker that can no longer be built.
+def code_of(
+    conditions: Sequence[str], rerankers: Sequence[RerankerSpec], defences: Sequence[str]
+) -> dict[str, str | None]:
+    """Digests of the code that the pools of each condition depend on, the rows of each reranker,
+    and the answers of each defence behind it; None for what can no longer be built.
     """
-    found: dict[str, str | None] = {POOLS: digest_of((*STAGING, *SHARED))}
+    found: dict[str, str | None] = {}
+    for condition in conditions:
+        try:
+            box = white_box_of(condition)
+        except ConfigurationError:
+            found[pools_of(condition)] = None
+            continue
+        more = () if box is None else (*CRAFTING, type(box).__module__)
+        found[pools_of(condition)] = digest_of((*STAGING, *SHARED, *more))
     for spec in rerankers:
         try:
             module = type(spec.build()).__module__

@@ -12,7 +12,6 @@ from typing import Any
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document, Labels
 
-POOLS = "pools"  # the author of pools and passages, beside the names of rerankers
 ALONE = "alone"  # a reranker by itself, in the column of what stands behind it
 PoolKey = tuple[str, str]  # condition, query id
 RerankingKey = tuple[str, str, str]  # reranker, condition, query id
@@ -57,7 +56,7 @@ class PoolRow:
     @property
     def author(self) -> str:
         """Whose code computed the row."""
-        return POOLS
+        return pools_of(self.condition)
 
     @property
     def error(self) -> None:
@@ -84,8 +83,8 @@ class PassageRow:
 
     @property
     def author(self) -> str:
-        """Whose code computed the row."""
-        return POOLS
+        """The pools that it is in have authors."""
+        return ""
 
     @property
     def error(self) -> None:
@@ -162,6 +161,11 @@ class GuardedRow:
     def author(self) -> str:
         """Whose code computed the row."""
         return f"{self.before} behind {self.contender}"
+
+
+def pools_of(condition: str) -> str:
+    """The author of the pools of a condition, beside the names of rerankers."""
+    return f"pools of {condition}"
 
 
 FILES: Mapping[type[Any], str] = {

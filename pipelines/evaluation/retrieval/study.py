@@ -4,7 +4,7 @@ Condition by condition, the pools are searched, every reranker is given them, an
 answers from what each reranker keeps.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,10 @@ from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Attack
+from radarstream.pipelines.evaluation.attacks.registry import attack_named
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Kept, Progress
+from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.overlap import Fit
@@ -24,6 +28,7 @@ from radarstream.pipelines.evaluation.retrieval.calibrating import (
     takes_reference,
     with_reference,
 )
+from radarstream.pipelines.evaluation.retrieval.conditions import crafted, white_box_of
 from radarstream.pipelines.evaluation.retrieval.pools import Stage, snapshot_of
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord, code_of
 from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
@@ -73,12 +78,15 @@ class RetrievalRequest(Request):
 class RetrievalPlugin:
     """The plug-in: every reranker on every pool, every defence on what is kept.
 
+    `tools` makes the models of white-box attackers, `kept` stores what they wrote.
     Raises ConfigurationError when there is no question to ask or no document to search.
     """
 
     request: RetrievalRequest
     settings: Settings
     models: Models
+    tools: Callable[[], Tools] | None = None
+    kept: Kept | None = None
     ledgers: dict[frozenset[Signal], Ledger] = field(default_factory=dict)
 
     files = FILES
@@ -109,7 +117,7 @@ class RetrievalPlugin:
         probed = {name: model.model_id for name, model in known.items() if model is not None}
         common["models"] = {n: id_ for n, id_ in common["models"].items() if n not in probed}
         fit = Fit.of(self.models.relations.model_id)
-        code = code_of(request.rerankers, request.defences)
+        code = code_of(request.conditions, request.rerankers, request.defences)
         return RetrievalRecord(
             **common,
             pool=request.pool,
@@ -128,8 +136,8 @@ class RetrievalPlugin:
         )
 
     def code(self, record: RetrievalRecord) -> Mapping[str, str | None]:
-        """One digest for the pools, one per reranker, one per defence behind it."""
-        return code_of(record.rerankers, record.defences)
+        """One digest per condition, one per reranker, one per defence behind it."""
+        return code_of(record.conditions, record.rerankers, record.defences)
 
     def plan(self, study: RetrievalStudy) -> Iterator[Batch]:
         """Count the pools, rerankings and answers that are left, then work on them condition by
@@ -172,14 +180,36 @@ class RetrievalPlugin:
 
     def search(self, condition: str) -> Iterator[Batch]:
         """The pools of a condition that are not there yet."""
-        self.study.progress.doing = f"{condition}: searching"
         left = [s for id_, s in self.asked.items() if (condition, id_) not in self.pools]
+        if not left:
+            return
+        attack = self.attack(condition)
+        yield PREPARED
+        self.study.progress.doing = f"{condition}: searching"
         for part in batched(left, self.settings.batch.snapshots):
             rows: list[PoolRow | PassageRow] = []
             for snapshot in part:
-                pool, passages = self.stage.pool(condition, snapshot, self.asking)
+                pool, passages = self.stage.pool(condition, attack, snapshot, self.asking)
                 rows += [pool, *(one for one in passages if one.id not in self.passages)]
             yield Batch(EVIDENCE_WORK, len(part), rows)
+
+    def attack(self, condition: str) -> Attack | None:
+        """The attack of a condition; texts of white-box ones are written now, for all questions.
+
+        Raises ConfigurationError where nothing offers the weights of the retriever, ModelError.
+        """
+        box = white_box_of(condition)
+        if box is None:
+            return None if condition == BENIGN else attack_named(condition)
+        if self.tools is None:
+            raise ConfigurationError(f"{condition} needs the weights of the retriever")
+        aims = [self.questions.aim(snapshot) for snapshot in self.questions.asked]
+
+        def told(done: int, parts: int) -> None:
+            self.study.progress.doing = f"{condition}: {done} of {parts} questions attacked"
+
+        progress = Progress(self.kept, told)
+        return crafted(condition, box, aims, self.tools(), self.request.seed, progress)
 
     def rerank(self, condition: str, spec: RerankerSpec) -> Iterator[Batch]:
         """What a reranker makes of the pools that it has not seen."""

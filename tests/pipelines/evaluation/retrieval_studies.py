@@ -8,11 +8,13 @@ from typing import Any, ClassVar
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
 from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.defenses.protocol import Complete, Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.retrieval.pools import parse_conditions
+from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers
 from radarstream.pipelines.evaluation.retrieval.study import (
     RetrievalPlugin,
@@ -57,6 +59,8 @@ class Bench:
     embedder: WordEmbedder = field(default_factory=WordEmbedder)
     gradients: ScriptedGradients = field(default_factory=ScriptedGradients)
     masked: ScriptedMasked = field(default_factory=ScriptedMasked)
+    words: ScriptedWords | None = None  # the retriever as a white-box attacker knows it
+    kept: Any = None
 
     @property
     def models(self) -> Models:
@@ -82,7 +86,10 @@ class Bench:
             **options,
         )
         settings = load_settings(profile="scripted", batch={"snapshots": 2, "queries": 2})
-        return Study(RetrievalPlugin(found, settings, self.models), self.models, self.out)
+        words = self.words
+        tools = None if words is None else lambda: Tools(words)
+        plugin = RetrievalPlugin(found, settings, self.models, tools, self.kept)
+        return Study(plugin, self.models, self.out)
 
     def run(
         self, attacks: str = "injection", rerankers: str = "drop", **request: Any

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.defenses.retrieval import registry
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.halves import Half, Split
 from radarstream.pipelines.evaluation.retrieval.calibrating import relevant_documents
-from radarstream.pipelines.evaluation.retrieval.pools import parse_conditions
+from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
@@ -279,3 +280,55 @@ class TestRefusals:
         histories = tuple((replace(h[0], documents=()),) for h in towns().histories)
         with pytest.raises(ConfigurationError, match="no clean passages"):
             bench.study("injection", dataset=Dataset("t", histories, digest_of(histories)))
+
+
+class TestWhiteBox:
+    @pytest.fixture
+    def armed(self, bench):
+        bench.words = ScriptedWords()
+        bench.kept = Memory()
+        return bench
+
+    def test_texts_are_written_beforehand_and_kept(self, armed):
+        study = armed.run("hotflip:steps=2,candidates=4", "drop")
+        (pools,) = {tuple(one.id for one in pool.candidates if one.planted)
+                    for pool in all_of(study, PoolRow)
+                    if pool.condition != "benign" and pool.query_id == "q-0"}  # fmt: skip
+        assert len(pools) == 5
+        assert all(id_.startswith("hotflip:steps=2,candidates=4/q-0/") for id_ in pools)
+        before = len(armed.words.log)
+        armed.out = armed.out.with_name("again")
+        assert armed.run("hotflip:steps=2,candidates=4", "drop").store.of(PoolRow)
+        assert len(armed.words.log) == before
+
+    def test_budgets_are_conditions_of_their_own(self, armed):
+        study = armed.run("hotflip:steps=0,hotflip:steps=3", "none")
+        texts = study.store.of(PassageRow)
+        short, long = (texts[f"hotflip:steps={n}/q-0/1"].document.text for n in (0, 3))
+        assert short != long
+        assert {p.condition for p in all_of(study, PoolRow)} == set(study.record.conditions)
+
+    def test_a_budget_is_given_to_attacks_that_know_it_and_say_nothing_else(self):
+        found = parse_conditions("white-box,hotflip:steps=9", {"steps": 2, "candidates": 3})
+        assert "hotflip:steps=2,candidates=3" in found
+        assert "hotflip:steps=9,candidates=3" in found
+        with pytest.raises(ConfigurationError, match="options of hotflip"):
+            parse_conditions("hotflip:nothing=1")
+
+    def test_without_weights_it_is_refused(self, bench):
+        with pytest.raises(ConfigurationError, match="needs the weights of the retriever"):
+            bench.run("hotflip", "none")
+
+
+class Memory:
+    """Keeps finished work of white-box attacks."""
+
+    def __init__(self):
+        self.values = {}
+
+    def get(self, keys):
+        return {key: self.values[key] for key in keys if key in self.values}
+
+    def put(self, values, subjects=None):
+        assert subjects is None or subjects.keys() == values.keys()
+        self.values |= values
