@@ -17,7 +17,7 @@ from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.local_torch import insist_on_torch
+from radarstream.connectors.models.local_torch import insist_on
 from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
@@ -256,7 +256,7 @@ def build_open_encoder(settings: s.EmbedderSettings) -> "TokenGradients | Script
     """Create the embedder as an attacker has it who knows its weights; they load on first use."""
     match settings:
         case s.SentenceEmbedder():
-            insist_on_torch()
+            insist_on("torch", "transformers")
             from radarstream.connectors.models.token_gradients import TokenGradients
 
             return TokenGradients(settings.model)

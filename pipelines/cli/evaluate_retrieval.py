@@ -1,5 +1,6 @@
 """`radarstream evaluate-retrieval`: who keeps planted texts from a reader."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -41,11 +42,13 @@ from radarstream.pipelines.evaluation.retrieval.study import (
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.retrieval.page import write_retrieval_page
 from radarstream.schemas.errors import ConfigurationError
 
 NO_ANSWERS = "none"
+LONG = ("conditions", "order", "carrying_over")  # tables of the report alone
 
 
 def evaluate_retrieval(
@@ -153,12 +156,21 @@ def evaluate_retrieval(
     if as_json:
         print_json({"record": study.record, "results": as_stored(study.record, results)})
     else:
-        print_tables(tables_of(results))
+        print_tables(brief(shown) for shown in tables_of(results) if shown.key not in LONG)
         print_path("tables", out / TABLES)
         print_path("report", page)
     if failed := study.failed(spec.name for spec in request.rerankers):
         names = ", ".join(failed)
         raise studies.ContenderFailedError(f"no pool was reranked without an error by {names}")
+
+
+def brief(table: Table) -> Table:
+    """The table as a terminal shows it: of each cell the rate and its interval."""
+    rows = (
+        replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
 
 
 def write_report(out: Path, record: RetrievalRecord, store: RowStore) -> tuple[Results, Path]:

@@ -5,7 +5,7 @@ all planted texts with them. The clean passages come from the documents of the w
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from radarstream.defenses.retrieval.pools import checked_pool
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, inject, ranked
@@ -16,7 +16,7 @@ from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import pools_of
 from radarstream.schemas.attribution import RankedText
-from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 
 Passages = Mapping[str, PassageRow]
 
@@ -78,7 +78,7 @@ def in_order(
 
     Raises ModelError.
     """
-    documents = tuple(document_at(n, text.document) for n, text in enumerate(texts, start=1))
+    documents = tuple(replace(text.document, rank=n) for n, text in enumerate(texts, start=1))
     snapshot = SearchSnapshot(query, asked.observed_at, documents)
     (found,) = pools_of([snapshot], len(documents), models)
     pool = checked_pool(found)
@@ -106,14 +106,9 @@ def snapshot_of(
         Query(asked.query.id, pool.question),
         asked.observed_at,
         tuple(
-            document_at(rank, passages[pool.candidates[place - 1].id].document)
+            replace(passages[pool.candidates[place - 1].id].document, rank=rank)
             for rank, place in enumerate(places, start=1)
         ),
         asked.provenance,
         pool.labels,
     )
-
-
-def document_at(rank: int, document: Document) -> Document:
-    """The document at another rank."""
-    return Document(rank, document.text, document.title, document.url, document.published_at)
