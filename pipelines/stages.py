@@ -152,12 +152,17 @@ def rerank(
     with costs.stage("reranking", *counted, records=len(snapshots)):
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
-        methods = [
-            costs.charged(place, reranking(method, pool)) for place, pool in enumerate(pools)
-        ]
+        outcomes = in_its_form(
+            list(zip(range(len(pools)), snapshots, pools, strict=True)),
+            lambda item: item[1].query.long_form,
+            lambda part, models: drive(
+                [costs.charged(place, reranking(method, pool)) for place, _, pool in part], models
+            ),
+            asked,
+        )
         return [
             reordered(snapshot, outcome) if isinstance(outcome, Reranking) else outcome
-            for snapshot, outcome in zip(snapshots, drive(methods, asked), strict=True)
+            for snapshot, outcome in zip(snapshots, outcomes, strict=True)
         ]
 
 

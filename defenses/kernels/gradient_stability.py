@@ -62,7 +62,7 @@ def dispersion_penalty(
 
 def saturated(penalty: FloatArray, ceiling: float, eps: float) -> FloatArray:
     """Equation 10: a penalty >= 0 that levels off below `ceiling`."""
-    return np.asarray(ceiling * penalty / (penalty + ceiling + eps))
+    return np.asarray(ceiling * (penalty / (penalty + ceiling + eps)))
 
 
 def gate_centre(similarities: FloatArray) -> float:

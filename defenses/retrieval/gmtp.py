@@ -43,7 +43,7 @@ class Gmtp:
     tokens, lowest
         N and M of the paper.
     reference
-        The mean probability of texts that answer their question, from `reference_mean` over pairs
+        The mean probability of texts that answer their question, from `reference_from` over pairs
         of the corpus; it belongs to the models and to `tokens` and `lowest`. None takes the pool's
         own mean, which whoever plants most of the pool moves.
     share
@@ -75,27 +75,28 @@ class Gmtp:
         count = len(pool.documents)
         if not count:
             return reranked("gmtp", pool, ())
-        hidden = yield from self.hidden(pool)
+        hidden = yield from self.hidden([(pool.query.text, d.passage) for d in pool.documents])
         means = np.array([lowest_mean(probabilities, self.lowest) for probabilities in hidden])
         stays = self.stay(means, hidden)
         suspects = frozenset(np.flatnonzero(~stays).tolist())
         return reranked("gmtp", pool, range(count), suspects=suspects, scores=means)
 
-    def hidden(self, pool: CandidatePool) -> Asking[tuple[FloatArray, ...]]:
-        """The probabilities of the hidden tokens of every candidate."""
-        passages = tuple(document.passage for document in pool.documents)
-        asked = tuple(SalienceQuery(pool.query.text, passage) for passage in passages)
-        told = yield from ask(TokenSaliences(asked))
-        return (
-            yield from ask(
-                MaskedTokenProbabilities(
-                    tuple(
-                        MaskedQuery(passage, self.spans(tokens))
-                        for passage, tokens in zip(passages, told, strict=True)
-                    )
-                )
-            )
+    def reference_from(self, pairs: Sequence[tuple[str, str]]) -> Asking[float]:
+        """`reference` as measured on pairs of a question and a text that answers it.
+
+        Raises ValueError without a single token that decides, EvidenceError on malformed responses.
+        """
+        return reference_mean((yield from self.hidden(pairs)), self.lowest)
+
+    def hidden(self, pairs: Sequence[tuple[str, str]]) -> Asking[tuple[FloatArray, ...]]:
+        """The probabilities of the hidden tokens of the passage of every pair with its question."""
+        saliences = TokenSaliences(tuple(SalienceQuery(*pair) for pair in pairs))
+        told = yield from ask(saliences)
+        masked = tuple(
+            MaskedQuery(passage, self.spans(tokens))
+            for (_, passage), tokens in zip(pairs, told, strict=True)
         )
+        return (yield from ask(MaskedTokenProbabilities(masked)))
 
     def spans(self, tokens: Sequence[TokenSalience]) -> tuple[tuple[int, int], ...]:
         """Where the tokens are that are hidden; tokens without a character are special ones.

@@ -50,7 +50,7 @@ def reranked(
     if sorted(order) != list(range(len(pool.documents))):
         raise EvidenceError("an order must name every candidate once")
     clean = [place for place in order if place not in suspects]
-    kept = clean[: pool.keep]
+    kept = frozenset(clean[: pool.keep])
     last = [place for place in order if place in suspects]
     reasons = dict.fromkeys(clean[pool.keep :], Reason.OUTRANKED)
     reasons |= dict.fromkeys(last, Reason.SUSPECT)

@@ -70,7 +70,7 @@ class ProgRank:
     tau: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
     alpha: Annotated[float, Field(gt=0.0)] = 4.0
     ceiling: Annotated[float, Field(gt=0.0)] = 6.0
-    eps: Annotated[float, Field(gt=0.0, lt=1.0)] = 1e-8
+    eps: Annotated[float, Field(ge=1e-100, lt=1.0)] = 1e-8
     gate_temperature: Annotated[float, Field(gt=0.0)] = 1.0
     margin: Annotated[float, Field(ge=0.0)] | None = None
     surrogate: bool = False
@@ -93,8 +93,8 @@ class ProgRank:
         tested = self.tested(similarities, centre)
         penalties = np.full(count, np.nan)
         asked = [pool.documents[place].passage for place in tested]
-        raw = self.penalties((yield from self.probe(pool.query.text, asked)))
-        penalties[tested] = gate(similarities[tested], centre, self.gate_temperature) * raw
+        grams = yield from self.probe(pool.query.text, asked)
+        penalties[tested] = self.charged(similarities[tested], centre, grams)
         scores = similarities - np.nan_to_num(penalties)
         order = sorted(range(count), key=lambda place: (np.isnan(penalties[place]), -scores[place]))
         return reranked("prog_rank", pool, order, scores=scores, penalties=penalties)
@@ -122,16 +122,11 @@ class ProgRank:
         grams = yield from ask(ProbeGradients(queries, self.surrogate))
         return np.asarray(grams[[unique[passage] for passage in passages]])
 
-    def penalties(self, grams: FloatArray) -> FloatArray:
-        """(m,) penalties P_dr + P_rep before the gate."""
+    def charged(self, similarities: FloatArray, centre: float, grams: FloatArray) -> FloatArray:
+        """(m,) what is taken off each similarity: the share of both penalties that counts."""
         found = stability(grams, self.eps)
-        return np.asarray(
-            consistency_penalty(found.consistency, self.eps)
-            + dispersion_penalty(
-                found.deviations,
-                tau=self.tau,
-                alpha=self.alpha,
-                ceiling=self.ceiling,
-                eps=self.eps,
-            )
+        dispersion = dispersion_penalty(
+            found.deviations, tau=self.tau, alpha=self.alpha, ceiling=self.ceiling, eps=self.eps
         )
+        penalties = consistency_penalty(found.consistency, self.eps) + dispersion
+        return np.asarray(gate(similarities, centre, self.gate_temperature) * penalties)

@@ -13,8 +13,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.defenses.kernels.spikes import combined
 from radarstream.defenses.perplexity import surprise
 from radarstream.defenses.protocol import (
+    AttemptAll,
     Complete,
-    CompleteAll,
     Embed,
     LogProbs,
     LogProbsAll,
@@ -23,6 +23,7 @@ from radarstream.defenses.protocol import (
 from radarstream.defenses.responses import Asking, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import CandidatePool
@@ -44,9 +45,9 @@ class RaguardLeaveOneOut:
     mean negative log-probability of the answer's tokens from its own passages.
 
     Judges the nearest K alone: what it drops is not replaced by the next candidate, which it has
-    not read. One candidate stays. A lone spike among n scores at most sqrt(n - 1), so that with
-    four candidates one signal alone cannot exceed 1.8. Costs K + 1 answers, and as many readings
-    with `entropy`.
+    not read. One candidate stays, and so does one without which no answer came. A lone spike among
+    n scores at most sqrt(n - 1), so that with four candidates one signal alone cannot exceed 1.8.
+    Costs K + 1 answers, and as many readings with `entropy`.
 
     Parameters
     ----------
@@ -85,28 +86,38 @@ class RaguardLeaveOneOut:
         return reranked("raguard", fewer, range(count), suspects=suspects, penalties=scores)
 
     def scores(self, pool: CandidatePool, judged: int) -> Asking[FloatArray]:
-        """(judged,) how suspect each of the nearest is."""
+        """(judged,) how suspect each of the nearest is; NaN where the answer without it failed."""
         shown = tuple(document.passage for document in pool.documents[:judged])
-        contexts = [shown, *(shown[:place] + shown[place + 1 :] for place in range(judged))]
-        rows = tuple(
-            Complete(Task.ANSWER_FROM_DOCUMENTS, pool.query.text, context, final=False)
-            for context in contexts
+        whole = asked_from(pool, shown)
+        without = tuple(
+            asked_from(pool, shown[:place] + shown[place + 1 :]) for place in range(judged)
         )
-        replies = yield from ask(CompleteAll(rows))
-        answers = tuple(reply.text.strip() or UNSAID for reply in replies)
+        reply = yield from ask(whole)
+        replies = yield from ask(AttemptAll(without))
+        known = [place for place, told in enumerate(replies) if not isinstance(told, ModelError)]
+        rows = (whole, *(without[place] for place in known))
+        heard = (reply, *(replies[place] for place in known))
+        answers = tuple(answer.text.strip() or UNSAID for answer in heard)
         points = yield from ask(Embed(answers))
         signals = [np.round(1.0 - points[1:] @ points[0], DECIMALS)]
         if self.entropy:
             uncertain = yield from self.uncertainties(rows, answers)
             signals.append(np.round(uncertain[0] - uncertain[1:], DECIMALS))
-        return combined(signals)
+        found = np.full(judged, np.nan)
+        found[known] = combined(signals)
+        return found
 
     def uncertainties(
         self, rows: tuple[Complete, ...], answers: tuple[str, ...]
     ) -> Asking[FloatArray]:
-        """(judged + 1,) of each answer under the passages that it was given from."""
+        """(m,) of each answer under the passages that it was given from."""
         asked = tuple(
             LogProbs((row,), answer[: self.characters])
             for row, answer in zip(rows, answers, strict=True)
         )
         return np.array([surprise(logs) for logs in (yield from ask(LogProbsAll(asked)))])
+
+
+def asked_from(pool: CandidatePool, passages: tuple[str, ...]) -> Complete:
+    """The question to the generator with these passages; its reply is nobody's answer."""
+    return Complete(Task.ANSWER_FROM_DOCUMENTS, pool.query.text, passages, final=False)

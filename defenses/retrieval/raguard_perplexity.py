@@ -60,16 +60,11 @@ class RaguardPerplexity:
             return reranked("raguard_perplexity", pool, range(count))
         passages = [document.passage for document in pool.documents]
         abnormal = yield from self.abnormality(passages)
-        suspects = set(np.flatnonzero(abnormal > self.outlier).tolist())
+        strange = frozenset(np.flatnonzero(abnormal > self.outlier).tolist())
         points = yield from ask(Embed(tuple(passages)))
-        suspects |= self.duplicates(points, suspects)
-        return reranked(
-            "raguard_perplexity",
-            pool,
-            range(count),
-            suspects=frozenset(suspects),
-            penalties=abnormal,
-        )
+        suspects = strange | self.duplicates(points, strange)
+        order = range(count)
+        return reranked("raguard_perplexity", pool, order, suspects=suspects, penalties=abnormal)
 
     def abnormality(self, passages: list[str]) -> Asking[FloatArray]:
         """(n,) modified z-scores of the logarithm of each quotient."""
@@ -79,11 +74,11 @@ class RaguardPerplexity:
         logs = [np.log(rows) for rows in np.split(found, ends[:-1])]
         return modified_scores(np.array([np.ptp(rows) for rows in logs]))
 
-    def duplicates(self, points: FloatArray, suspects: set[int]) -> set[int]:
+    def duplicates(self, points: FloatArray, strange: frozenset[int]) -> frozenset[int]:
         """Places whose point is near that of a candidate before them that stays."""
         near = points @ points.T >= self.duplicate
         stay: list[int] = []
-        for place in range(len(points)):
-            if place not in suspects and not near[place, stay].any():
-                stay.append(place)
-        return set(range(len(points))) - set(stay) - suspects
+        twins: list[int] = []
+        for place in sorted(set(range(len(points))) - strange):
+            (twins if near[place, stay].any() else stay).append(place)
+        return frozenset(twins)

@@ -100,6 +100,12 @@ class TestModes:
         assert kept(rerank(found, reference=0.5)) == [2]
         assert kept(rerank(found, reference=0.5, share=0.05)) == [1, 2]
 
+    def test_a_reference_is_measured_on_pairs(self):
+        """All lowest probabilities count alike: .2, .4 and .9."""
+        known = texts(first=[0.2, 0.4, 0.8], second=[0.9])
+        pairs = [("Who?", passage) for passage in known]
+        assert run(Gmtp(lowest=2).reference_from(pairs), told(known)) == pytest.approx(0.5)
+
     def test_without_a_reference_the_pool_is_its_own(self):
         """Mean of .8, .8, .8 and .04 is .61, a tenth of it .061."""
         assert kept(rerank(texts(a=[0.8], b=[0.8], c=[0.04], d=[0.8]))) == [1, 2, 4]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from radarstream.defenses.protocol import CompleteAll, Embed, LogProbs, Signal
+from radarstream.defenses.protocol import AttemptAll, Complete, Embed, LogProbs, Signal
 from radarstream.defenses.retrieval.raguard import UNSAID, RaguardLeaveOneOut
-from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -77,9 +77,9 @@ class TestWhatIsAsked:
     def test_an_answer_with_all_and_one_without_each(self):
         models = script()
         rerank(TEXTS, keep=3, models=models)
-        (asked,) = models.asked(CompleteAll)
-        assert [row.passages for row in asked.requests] == [
-            ("text 0", "text 1", "text 2"),
+        (whole,), (without,) = models.asked(Complete), models.asked(AttemptAll)
+        assert whole.passages == ("text 0", "text 1", "text 2")
+        assert [row.passages for row in without.requests] == [
             ("text 1", "text 2"),
             ("text 0", "text 2"),
             ("text 0", "text 1"),
@@ -123,9 +123,22 @@ def test_impossible_tokens_do_not_spoil_the_others():
     assert [c.penalty for c in rerank(TEXTS, models=models).kept] == [0.0] * 5
 
 
+def test_an_answer_that_fails_spares_its_candidate_alone():
+    def failing(request) -> AtomicAnswer:
+        if len(request.passages) == 5 and "text 4" not in request.passages:
+            raise ModelError("too long")
+        return believing(request)
+
+    found = rerank(["a lie", *TEXTS[:5]], keep=6, models=script(answer=failing))
+    assert dropped(found) == [1]
+    spared = next(candidate for candidate in found.candidates if candidate.found_rank == 6)
+    assert (spared.kept, spared.penalty) == (True, None)
+
+
 def test_a_missing_answer_is_refused():
     method = RaguardLeaveOneOut().rerank(make_pool(TEXTS))
     next(method)
+    method.send(AtomicAnswer("Rome"))
     with pytest.raises(EvidenceError):
         method.send((AtomicAnswer("Rome"),))
 

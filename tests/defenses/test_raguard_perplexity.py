@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from radarstream.defenses.perplexity import MOST_CHARACTERS, pieces
-from radarstream.defenses.protocol import LogProbsAll
+from radarstream.defenses.protocol import LogProbs
 from radarstream.defenses.retrieval.raguard_perplexity import RaguardPerplexity
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -68,9 +68,9 @@ def test_what_is_dropped_is_replaced():
 
 
 def test_only_the_beginning_is_read():
-    _, script = rerank([" ".join(["word"] * 99), "other"], most_pieces=3)
-    assert len(script.asked(LogProbsAll)) == 0  # answered singly
-    assert len(script.requests) <= 5
+    text = " ".join(["word"] * 4 + ["end"] * 90)
+    _, script = rerank([text, "other"], most_pieces=2)
+    assert [asked.continuation for asked in script.asked(LogProbs)] == ["word word", "other"]
 
 
 @pytest.mark.parametrize(

@@ -1,25 +1,19 @@
 """Thresholds of rerankers, fitted on questions of the tuning split and their honest documents."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
-from radarstream.defenses.kernels.masked_tokens import reference_mean
-from radarstream.defenses.protocol import Request
 from radarstream.defenses.retrieval.gmtp import Gmtp
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
-from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.retrieval import CandidatePool
-from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.snapshot import SearchSnapshot
 
 PAIRS = 1_000  # of a question and a document that answers it, at most (GMTP, section 5)
-Relevant = tuple[SearchSnapshot, tuple[Document, ...]]
 
 
 def takes_reference(method: RetrievalDefense) -> bool:
@@ -33,12 +27,12 @@ def with_reference(method: RetrievalDefense, reference: float) -> RetrievalDefen
     return replace(method, reference=reference)
 
 
-def relevant_documents(tuning: Sequence[SearchSnapshot], seed: int) -> list[Relevant]:
-    """At most `PAIRS` documents that name a right answer to their own question, drawn by the seed,
-    by question.
+def relevant_pairs(tuning: Sequence[SearchSnapshot], seed: int) -> list[tuple[str, str]]:
+    """At most `PAIRS` pairs of a question and a passage of its own documents that names a right
+    answer, drawn by the seed, in order.
     """
     pairs = [
-        (snapshot, document)
+        (snapshot.query.text, document.passage)
         for snapshot in tuning
         if snapshot.labels and snapshot.labels.answers
         for document in snapshot.documents
@@ -46,24 +40,13 @@ def relevant_documents(tuning: Sequence[SearchSnapshot], seed: int) -> list[Rele
     ]
     rng = np.random.default_rng(seed)
     drawn = sorted(rng.choice(len(pairs), min(PAIRS, len(pairs)), replace=False))
-    found: dict[str, Relevant] = {}
-    for snapshot, document in (pairs[i] for i in drawn):
-        _, before = found.get(snapshot.query.id, (snapshot, ()))
-        found[snapshot.query.id] = (snapshot, (*before, document))
-    return list(found.values())
+    return [pairs[place] for place in drawn]
 
 
-def reference_of(method: RetrievalDefense, relevant: Sequence[Relevant], models: Models) -> float:
-    """The mean over pairs of what GMTP measures, its reference. Raises ModelError."""
+def reference_of(
+    method: RetrievalDefense, pairs: Sequence[tuple[str, str]], models: Models
+) -> float:
+    """GMTP's reference, measured on questions and passages that answer them. Raises ModelError."""
     assert isinstance(method, Gmtp)
-    asked = [_hidden(method, snapshot, documents) for snapshot, documents in relevant]
-    found = [or_raise(outcome) for outcome in drive(asked, models)]
-    return reference_mean([one for several in found for one in several], method.lowest)
-
-
-def _hidden(
-    method: Gmtp, snapshot: SearchSnapshot, documents: tuple[Document, ...]
-) -> Generator[Request, Any, tuple[FloatArray, ...]]:
-    """The probabilities that the reranker would look at in these documents."""
-    pool = CandidatePool(snapshot.query, documents, (0.0,) * len(documents), len(documents))
-    return (yield from method.hidden(pool))
+    (found,) = drive([method.reference_from(pairs)], models)
+    return or_raise(found)

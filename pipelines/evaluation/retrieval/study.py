@@ -24,7 +24,7 @@ from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
 from radarstream.pipelines.evaluation.retrieval.calibrating import (
     reference_of,
-    relevant_documents,
+    relevant_pairs,
     takes_reference,
     with_reference,
 )
@@ -252,10 +252,10 @@ class RetrievalPlugin:
         if not takes_reference(method):
             return method
         thresholds = self.study.record.thresholds
-        relevant = relevant_documents(self.tuning, self.request.seed)
-        if spec.name not in thresholds and relevant:
+        pairs = relevant_pairs(self.tuning, self.request.seed)
+        if spec.name not in thresholds and pairs:
             self.study.progress.doing = f"{spec.name}: fitting its threshold"
-            found = reference_of(method, relevant, self.asking)
+            found = reference_of(method, pairs, self.asking)
             thresholds = thresholds | {spec.name: found}
             self.study.update(thresholds=thresholds)
             self.study.write_record()

@@ -9,7 +9,7 @@ from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.defenses.retrieval import registry
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.halves import Half, Split
-from radarstream.pipelines.evaluation.retrieval.calibrating import relevant_documents
+from radarstream.pipelines.evaluation.retrieval.calibrating import relevant_pairs
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
 from radarstream.pipelines.evaluation.retrieval.rows import (
@@ -38,6 +38,19 @@ def methods(monkeypatch):
 @pytest.fixture
 def bench(tmp_path):
     return Bench(tmp_path / "out")
+
+
+TUNING = "Who is the mayor of Tethra in year 1?"
+NOT_TUNING = ("Who is the mayor of Belbrook?", "Who is the mayor of Corvane?")
+
+
+def asked_of(*questions):
+    """Towns in which these questions are asked."""
+    histories = tuple(
+        (replace(history[0], query=replace(history[0].query, text=question)),)
+        for history, question in zip(towns(len(questions)).histories, questions, strict=True)
+    )
+    return Dataset("asked", histories, digest_of(histories))
 
 
 def without_time(row):
@@ -215,21 +228,30 @@ class TestStudy:
 
 class TestThresholds:
     def test_a_reference_is_fitted_on_the_tuning_split_and_kept(self, bench):
-        study = bench.run("injection", "gmtp")
-        tuning = {snapshot.query.text for snapshot in study.plugin.tuning}
-        relevant = relevant_documents(study.plugin.tuning, 0)
-        if not tuning:
-            assert any("takes its threshold from each pool" in n for n in study.record.notes)
-            return
-        assert all(Split.TUNING.holds(snapshot.query.text) for snapshot, _ in relevant)
+        data = asked_of(TUNING, *NOT_TUNING)
+        assert [Split.TUNING.holds(h[0].query.text) for h in data.histories] == [True, False, False]
+        study = bench.run("injection", "gmtp", dataset=data, split=Split.TEST)
+        assert set(study.record.asked) == {"q-1", "q-2"} and study.record.tuning == 1
+        probed = [query for batch in bench.gradients.log for query in batch]
+        tuning = {q.passage for q in probed if Split.TUNING.holds(q.question)}
+        first = data.histories[0][0]
+        assert tuning == {document.passage for document in first.documents}
         assert 0.0 < study.record.thresholds["gmtp"] < 1.0
-        again = bench.run("injection,hijack", "gmtp")
+        again = bench.run("injection,hijack", "gmtp", dataset=data, split=Split.TEST)
         assert again.record.thresholds == study.record.thresholds
 
-    def test_relevant_documents_name_a_right_answer_to_their_own_question(self):
+    def test_without_a_tuning_question_the_pool_is_its_own_reference_and_this_is_said(self, bench):
+        study = bench.run("injection", "gmtp", dataset=asked_of(*NOT_TUNING))
+        assert study.record.thresholds == {}
+        assert any("gmtp takes its threshold from each pool" in n for n in study.record.notes)
+
+    def test_relevant_passages_name_a_right_answer_to_their_own_question(self):
         snapshots = [history[0] for history in towns(wrong=[1]).histories]
-        found = relevant_documents(snapshots, 0)
-        assert [(s.query.id, len(documents)) for s, documents in found] == [("q-0", 6), ("q-2", 6)]
+        found = relevant_pairs(snapshots, 0)
+        assert [question for question, _ in found] == [
+            *[snapshots[0].query.text] * 6, *[snapshots[2].query.text] * 6
+        ]  # fmt: skip
+        assert all("Ada North" in passage for _, passage in found[:6])
 
     def test_a_reference_that_is_given_stays(self, bench):
         study = bench.run("injection", "gmtp:reference=0.5")
