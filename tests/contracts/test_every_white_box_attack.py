@@ -10,8 +10,10 @@ import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
-from radarstream.defenses.protocol import ProbeGradients
+from radarstream.defenses.protocol import ProbeGradients, Signal
 from radarstream.defenses.responses import ask
+from radarstream.defenses.retrieval.pools import reranked
+from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.pipelines.evaluation.attacks.corpus import corpus_of, inject
 from radarstream.pipelines.evaluation.attacks.protocol import aim_of
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
@@ -23,6 +25,7 @@ from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.gradients import ProbeQuery
+from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
 
 TOWNS = ("Belbrook", "Arden", "Kelford")
@@ -33,7 +36,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "phantom": {"steps": 12},
     "corpus-kmeans": {"steps": 12},
     "agent-poison": {"steps": 8},
-    "evasive": {"steps": 5, "weight": 0.01},
+    "evasive": {"steps": 10, "weight": 0.001},
 }
 
 
@@ -58,17 +61,19 @@ AIMS = [aim_of(snapshot) for snapshot in SNAPSHOTS]
 
 
 class Steadiness:
-    """A reranker whose penalty is the length of a passage, told by its gradients."""
+    """A reranker whose penalty is what its gradients tell first."""
+
+    needs: frozenset[Signal] = frozenset()
 
     def __init__(self, runs: int) -> None:
         self.runs = runs
 
-    def probe(self, question: str, passages: list[str]) -> Any:
-        queries = tuple(ProbeQuery(question, passage, self.runs) for passage in passages)
-        return (yield from ask(ProbeGradients(queries)))
-
-    def penalties(self, grams: Any) -> Any:
-        return grams[:, 0, 0]
+    def rerank(self, pool: CandidatePool) -> Reordering:
+        queries = tuple(
+            ProbeQuery(pool.query.text, document.passage, self.runs) for document in pool.documents
+        )
+        grams = yield from ask(ProbeGradients(queries))
+        return reranked("steady", pool, range(len(queries)), penalties=grams[:, 0, 0])
 
 
 class Lengths:

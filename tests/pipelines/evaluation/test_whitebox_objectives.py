@@ -1,6 +1,6 @@
 """What single white-box attacks optimise: golden numbers, gradients, and triggers that work."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.scripted_words import ScriptedWords
+from radarstream.defenses.protocol import ProbeGradients
+from radarstream.defenses.responses import ask
+from radarstream.defenses.retrieval.pools import reranked
+from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.pipelines.evaluation.attacks.protocol import Aim
 from radarstream.pipelines.evaluation.attacks.whitebox.agent_poison import Apart
 from radarstream.pipelines.evaluation.attacks.whitebox.clustering import centres
@@ -21,6 +25,8 @@ from radarstream.pipelines.evaluation.attacks.whitebox.protocol import Written
 from radarstream.pipelines.evaluation.attacks.whitebox.registry import white_box
 from radarstream.pipelines.evaluation.attacks.whitebox.similarity import Contrast, Nearness
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.gradients import ProbeQuery
+from radarstream.schemas.retrieval import CandidatePool
 
 TOWNS = ("Belbrook", "Arden", "Kelford", "Marlow")
 THINGS = ("the mayor of", "the oldest bridge in", "the best baker of", "the school head of")
@@ -176,26 +182,25 @@ def test_an_evader_weighs_the_penalty_and_tests_only_the_nearest() -> None:
 def test_the_penalty_of_a_text_is_asked_for_once() -> None:
     class Gradients:
         model_id = "counted"
-        asked = 0
+        asked: list[str] = []
 
-        def probe(self, queries: Sequence[str]) -> FloatArray:
-            Gradients.asked += len(queries)
-            return np.ones((len(queries), 2, 2))
+        def probe(self, queries: Sequence[ProbeQuery]) -> FloatArray:
+            self.asked += [query.passage for query in queries]
+            return np.stack([np.full((2, 2), float(len(query.passage))) for query in queries])
 
     class Method:
-        def probe(self, question: str, passages: Sequence[str]) -> Iterator[object]:
-            class Request:
-                queries = tuple(passages)
-
-            return (yield Request)  # type: ignore[misc]
-
-        def penalties(self, grams: FloatArray) -> FloatArray:
-            return grams.sum(axis=(1, 2))
+        def rerank(self, pool: CandidatePool) -> Reordering:
+            queries = tuple(
+                ProbeQuery(pool.query.text, document.passage, 2) for document in pool.documents
+            )
+            grams = yield from ask(ProbeGradients(queries))
+            order = list(reversed(range(len(queries))))
+            return reranked("method", pool, order, penalties=grams[:, 0, 0])
 
     penalty = Penalty(Method(), Gradients(), "Who?")  # type: ignore[arg-type]
-    assert penalty.of(["a", "b", "a"]) == pytest.approx([4.0, 4.0, 4.0])
-    assert penalty.of(["b", "c"]) == pytest.approx([4.0, 4.0])
-    assert Gradients.asked == 3
+    assert penalty.of(["a", "bcd", "a"]).tolist() == [1.0, 3.0, 1.0]
+    assert penalty.of(["bcd", "ef"]).tolist() == [3.0, 2.0]
+    assert Gradients.asked == ["a", "bcd", "ef", "Who?"]  # nobody reranks one text
 
 
 def test_joint_gcg_without_a_language_model_attacks_the_retriever_alone() -> None:

@@ -1,14 +1,15 @@
 """The attacker who knows the reranker: HotFlip on similarity less the expected penalty."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Protocol, cast
+from typing import Annotated, ClassVar, Final, cast
 
 import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.protocol import ProbeGradients
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import build_reranker
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, wanted
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools, Vocabulary
@@ -23,7 +24,11 @@ from radarstream.pipelines.evaluation.attacks.whitebox.similarity import Nearnes
 from radarstream.pipelines.signals.ports import GradientEncoder
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.retrieval import CandidatePool, Reranking
+from radarstream.schemas.snapshot import STRICT, Document, Query
+
+_OPEN: Final = 1e9  # a gate temperature at which the gate is the same for every similarity,
+_SHARE: Final = 0.5  # and lets through this share of the penalty
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -76,10 +81,9 @@ class Evasive:
         (start,) = encoder.tokens([aim.question])
         drafts = [Draft(start, (("", passage),)) for passage in behind]
         near = Nearness(encoder.embed([aim.question])[0])
-        known = {"runs": self.runs, "seed": self.seed}
-        reranker = cast("Penalising", build_reranker("prog_rank", known))
-        penalty = Penalty(reranker, tools.gradients, aim.question)
-        objective = Evading(near, penalty, self.weight, self.probed)
+        options = {"runs": self.runs, "seed": self.seed, "gate_temperature": _OPEN}
+        penalty = Penalty(build_reranker("prog_rank", options), tools.gradients, aim.question)
+        objective = Evading(near, penalty, self.weight / _SHARE, self.probed)
         climber = Climber(encoder, Vocabulary.of(encoder, aim.answers), self.candidates, rng)
         climbs = climber.climb(
             drafts, [objective] * count, one_word(2 * self.candidates), self.steps
@@ -87,40 +91,42 @@ class Evasive:
         return written(climbs, [climb.draft.texts(encoder)[0] for climb in climbs])
 
 
-class Penalising(Protocol):
-    """A reranker that takes a penalty off similarities, from gradients that it asks for."""
-
-    def probe(
-        self, question: str, passages: Sequence[str]
-    ) -> Generator[ProbeGradients, Any, FloatArray]:
-        """(m, R, R) inner products of the gradients of each passage."""
-        ...
-
-    def penalties(self, grams: FloatArray) -> FloatArray:
-        """(m,)"""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Penalty:
-    """What a reranker takes off the similarity of texts to a question; each asked for once."""
+    """What a reranker takes off the similarity of texts to a question; each is judged once."""
 
-    method: Penalising
+    method: RetrievalDefense
     gradients: GradientEncoder
     question: str
     _known: dict[str, float] = field(default_factory=dict, init=False)
 
     def of(self, texts: Sequence[str]) -> FloatArray:
         """(m,) Raises ModelError."""
-        if new := [text for text in dict.fromkeys(texts) if text not in self._known]:
-            asking = self.method.probe(self.question, new)
-            grams = self.gradients.probe(next(asking).queries)
-            try:
-                asking.send(grams)
-            except StopIteration as stop:
-                grams = stop.value
-            self._known.update(zip(new, self.method.penalties(grams).tolist(), strict=True))
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if new:
+            # Rerankers leave a single candidate alone, so that one gets company.
+            judged = new if len(new) > 1 else [*new, self.question]
+            for candidate in self._reranked(judged).candidates:
+                text = judged[candidate.found_rank - 1]
+                self._known[text] = candidate.penalty or 0.0
         return np.array([self._known[text] for text in texts])
+
+    def _reranked(self, texts: Sequence[str]) -> Reranking:
+        pool = CandidatePool(
+            Query("evaded", self.question),
+            tuple(Document(rank, text) for rank, text in enumerate(texts, start=1)),
+            (0.0,) * len(texts),
+            len(texts),
+        )
+        asking = self.method.rerank(pool)
+        try:
+            request = next(asking)
+            while True:
+                if not isinstance(request, ProbeGradients):
+                    raise ConfigurationError("an evasive attacker answers requests for gradients")
+                request = asking.send(self.gradients.probe(request.queries))
+        except StopIteration as stop:
+            return cast("Reranking", stop.value)
 
 
 @dataclass(frozen=True, slots=True)
