@@ -93,8 +93,8 @@ def replay(
     settings = model_settings(
         config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
     )
-    contenders = parse_contenders(baselines)
     settings = with_rule(_with_defense(settings, defense, certify=certify), min_support, on_empty)
+    contenders = parse_contenders(baselines, settings.defense)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         if contenders:  # those that cannot take part are refused before the first answer
