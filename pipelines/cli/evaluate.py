@@ -65,7 +65,7 @@ def evaluate(
         list[Path] | None,
         Option(
             help="Questions with documents and labels. For --breaking-point by default pages that "
-            "say nothing but the answer."
+            "say the answer plainly."
         ),
     ] = None,
     defenses: Annotated[
