@@ -113,7 +113,9 @@ def with_rule(settings: Settings, min_support: int | None, on_empty: OnEmpty | N
     changed: dict[str, Any] = {} if min_support is None else {"min_support": min_support}
     if on_empty is not None:
         if not issubclass(DEFENSES.get(settings.defense.name, CutDefense), CutDefense):
-            raise ConfigurationError(f"--on-empty says nothing to {settings.defense.name}")
+            raise ConfigurationError(
+                f"--on-empty is for radar and radar_plus: {settings.defense.name} has no such rule"
+            )
         changed["on_empty"] = on_empty
         if "on_empty" in settings.defense.options:  # which would win
             changed["options"] = settings.defense.options | {"on_empty": on_empty}

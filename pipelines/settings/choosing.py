@@ -49,8 +49,9 @@ def with_served_model(flags: dict[str, Any], *layers: Mapping[str, Any]) -> dict
     if "base_url" not in asked or "model" in asked:
         return flags
     section: dict[str, Any] = {"kind": asked["kind"]}
-    for layer in (*layers, flags):
-        section = overlaid({"of": section}, {"of": layer.get("generator", {})})["of"]
+    for above in (layer.get("generator") for layer in (*layers, flags)):
+        if isinstance(above, dict):  # a file may hold anything here
+            section = overlaid({"of": section}, {"of": above})["of"]
     if section.get("kind") != asked["kind"] or "model" in section:
         return flags
     with suppress(ValidationError):  # an address that is none: loading the settings says so

@@ -132,12 +132,19 @@ def test_a_model_that_a_file_or_the_environment_names_is_kept(
     assert model_settings(None, None, None, dead).generator.model == "theirs"  # type: ignore[union-attr]
 
 
-def test_an_address_where_nobody_answers_is_named() -> None:
+def test_an_address_where_nobody_answers_is_named(tmp_path: Path) -> None:
     dead = f"http://127.0.0.1:{free_port()}/v1"
     with pytest.raises(ConfigurationError, match=f"no connection to {dead}: ConnectError"):
         model_settings(None, None, None, dead)
     with pytest.raises(ConfigurationError, match="must start with http"):
         model_settings(None, None, None, "localhost:11434")
+    with pytest.raises(ConfigurationError, match="must have no user") as raised:
+        model_settings(None, None, None, "http://ada:secret@localhost/v1")
+    assert "secret" not in str(raised.value)
+    file = tmp_path / "settings.toml"
+    file.write_text("generator = 5\n")
+    with pytest.raises(ConfigurationError, match=f"no connection to {dead}"):
+        model_settings(file, None, None, dead)
 
 
 def test_the_list_is_asked_for_with_the_key_that_answers_need(
@@ -177,5 +184,5 @@ def test_the_rule_of_the_options_wins_over_settings_and_options(tmp_path: Path) 
 def test_a_defence_without_that_rule_refuses_it() -> None:
     settings = load_settings(profile="scripted", defense={"name": "majority"})
     assert with_rule(settings, 1, None).defense.min_support == 1
-    with pytest.raises(ConfigurationError, match="--on-empty says nothing to majority"):
+    with pytest.raises(ConfigurationError, match="majority has no such rule"):
         with_rule(settings, None, "abstain")
