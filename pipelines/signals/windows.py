@@ -190,12 +190,17 @@ def _rarity(having: int, windows: int) -> float:
 
 def _distinct(windows: Sequence[Window], text: str, count: int) -> list[Window]:
     """The first `count` windows that say something and do not repeat an earlier one."""
+    written: set[str] = set()  # a repeated one need not be read again
     seen: set[tuple[str, ...]] = set()
     chosen: list[Window] = []
     for window in windows:
         if len(chosen) == count:
             break
-        words = tuple(_WORD.findall(text[window.start : window.end].casefold()))
+        part = text[window.start : window.end]
+        if part in written:
+            continue
+        written.add(part)
+        words = tuple(_WORD.findall(part.casefold()))
         if words and words not in seen:
             seen.add(words)
             chosen.append(window)
