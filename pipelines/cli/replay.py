@@ -25,9 +25,12 @@ from radarstream.pipelines.cli.options import (
     Config,
     DryRun,
     Histories,
+    MinSupport,
     Model,
     TableFile,
+    WhenEmpty,
     model_settings,
+    with_rule,
 )
 from radarstream.pipelines.cli.progress import counting, shown
 from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, STATE, Results, print_results
@@ -64,6 +67,8 @@ def replay(
     base_url: BaseUrl = None,
     dry_run: DryRun = False,
     defense: Annotated[str | None, Option(help="Defence to use.")] = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     attack: Attack = "",
     baselines: Annotated[
         str, Option(help="Also answer with these, e.g. majority,vanilla_claims; '' for none.")
@@ -88,8 +93,8 @@ def replay(
     settings = model_settings(
         config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
     )
-    contenders = parse_contenders(baselines)
-    settings = _with_defense(settings, defense, certify=certify)
+    settings = with_rule(_with_defense(settings, defense, certify=certify), min_support, on_empty)
+    contenders = parse_contenders(baselines, settings.defense)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         if contenders:  # those that cannot take part are refused before the first answer

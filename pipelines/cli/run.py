@@ -13,10 +13,13 @@ from radarstream.pipelines.cli.options import (
     BaseUrl,
     ChosenProfile,
     Config,
+    MinSupport,
     Model,
     Once,
     StartOver,
+    WhenEmpty,
     model_settings,
+    with_rule,
 )
 from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.pipelines.settings.problems import reason
@@ -27,6 +30,8 @@ def run(
     profile: ChosenProfile = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     partitions: Annotated[
         str,
         Option(
@@ -52,7 +57,8 @@ def run(
     hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
     be reached at the start, the job waits for it, but not with --once.
     """
-    settings = job_settings(model_settings(config, profile, model, base_url), partitions, group)
+    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
+    settings = job_settings(settings, partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
     from radarstream.pipelines.job.answering.running import run_job  # takes seconds

@@ -16,10 +16,13 @@ from radarstream.pipelines.cli.options import (
     BaseUrl,
     ChosenProfile,
     Config,
+    MinSupport,
     Model,
     Once,
     StartOver,
+    WhenEmpty,
     model_settings,
+    with_rule,
 )
 from radarstream.pipelines.cli.terminal import note, print_json, print_table, say
 from radarstream.pipelines.settings import Settings
@@ -34,6 +37,8 @@ def submit(
     profile: ChosenProfile = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     runner: Annotated[
         Literal["flink", "portable"],
         Option(help="flink: start a job server here; portable: use a running one."),
@@ -81,7 +86,7 @@ def submit(
     The stages and the state table are those of `radarstream run`. The runner puts the records into
     event-time order. Secrets and model weights are not sent: they must be where the workers run.
     """
-    settings = model_settings(config, profile, model, base_url)
+    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
     build_methods(settings)
     try:
         submission = Submission(

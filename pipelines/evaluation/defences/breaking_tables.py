@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.attacks.protocol import RANDOM
+from radarstream.pipelines.evaluation.attacks.timing import Timing
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     BreakingPoint,
     Curve,
@@ -48,7 +49,7 @@ def title_of(found: Escalated) -> str:
     """What grows, by which attack, and where it is planted."""
     where = "ranks drawn by lot" if found.place == RANDOM else "top ranks"
     documents = f" with {counted_noun(found.documents, 'document')} each" if found.documents else ""
-    when = f", schedule {found.schedule}" if found.schedule else ""
+    when = f", {Timing.parse(found.schedule).in_words}" if found.schedule else ""
     return f"Breaking point, {found.effort}{documents}: {found.attack} at {where}{when}"
 
 

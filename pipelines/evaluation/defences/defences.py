@@ -11,7 +11,11 @@ from radarstream.connectors.models.tiers import model_card
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
-from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
+from radarstream.pipelines.evaluation.defences.contenders import (
+    code_digest,
+    needs_of,
+    notes_on_production,
+)
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     JUDGED_BY,
@@ -66,7 +70,11 @@ class Defences:
             surface=request.surface,
             definition=request.definition,
             searched=len(request.searched) if searches else 0,
-            notes=(*request.notes, *notes_on_cost(request.contenders)),
+            notes=(
+                *notes_on_production(request.contenders),
+                *request.notes,
+                *notes_on_cost(request.contenders),
+            ),
             asked=tuple(history[0].query.id for history in request.histories),
             fitted_on=fit.words,
             overlap=fit.overlap(history[0].query.text for history in request.histories),

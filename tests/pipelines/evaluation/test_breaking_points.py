@@ -101,6 +101,7 @@ def test_curves_of_a_study() -> None:
         *("100/0", "100/0", "75/25", "0/100", "2", "3"),
     ]
     assert title_of(found) in table.title
+    assert title_of(replace(found, schedule="late-1")).endswith(" ranks, after the first step")
     assert frame["poisoned_documents"].to_list() == [0] * 4 + [1] * 12 + [0] * 4 + [1] * 12
 
 
