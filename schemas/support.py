@@ -28,8 +28,9 @@ class Support(Strict):
     """What is behind an answer, and against it.
 
     A document is for the answer if its atomic answer means the same, and against it if that
-    contradicts it. Sites are counted if they are independent: two of them with a document of nearly
-    the same words are one. Weights are sums of probabilities over sites. `rival` is the weight of
+    contradicts it. `sites_for` and `sites_against` count independent sites: the most documents no
+    two of which are of one site or have nearly the same words. Weights are sums of probabilities
+    over sites. `rival` is the weight of
     the strongest other answer: of documents against it that agree with each other. `memory` is what
     the previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without one.
     `margin` is the weight for the answer, with the memory, less that of the rival. `confidence`

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.kernels.independence import independent_groups, voices
+from radarstream.defenses.kernels.independence import Voices, voices, voices_of
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.defenses.protocol import Relate, Request
 from radarstream.pipelines.signals.evidence import AGREEMENT
@@ -115,18 +115,18 @@ def support_of(evidence: Evidence, verdict: Verdict, known: Known) -> Support:
     agreement, conflict = _stances(evidence, verdict.answer, known)
     is_for = agreement >= AGREEMENT
     is_against = ~is_for & (conflict >= AGREEMENT)
-    groups_for, groups_against = _groups(evidence, is_for), _groups(evidence, is_against)
-    weight_for = voices(agreement[is_for], groups_for)
-    rival = _rival(evidence, is_against, conflict, groups_against)
+    speaking, opposing = _voices(evidence, is_for), _voices(evidence, is_against)
+    weight_for = voices(agreement[is_for], speaking.groups)
+    rival = _rival(evidence, is_against, conflict, opposing.groups)
     memory = _memory(verdict, known)
     in_favour, opposed = weight_for + max(0.0, memory), rival + max(0.0, -memory)
     return Support(
         documents_for=int(is_for.sum()),
         documents_against=int(is_against.sum()),
-        sites_for=len(set(groups_for.tolist())),
-        sites_against=len(set(groups_against.tolist())),
+        sites_for=speaking.independent,
+        sites_against=opposing.independent,
         weight_for=weight_for,
-        weight_against=voices(conflict[is_against], groups_against),
+        weight_against=voices(conflict[is_against], opposing.groups),
         rival=rival,
         memory=memory,
         margin=in_favour - opposed,
@@ -162,11 +162,11 @@ def _memory(verdict: Verdict, known: Known) -> float:
     return float(np.clip(row[0] - row[2], -1.0, 1.0))
 
 
-def _groups(evidence: Evidence, side: BoolArray) -> IntArray:
-    """The independent groups of the documents of a side, which is a (documents,) mask."""
+def _voices(evidence: Evidence, side: BoolArray) -> Voices:
+    """Whose voices the documents of a side are, which is a (documents,) mask."""
     documents = [d for d, chosen in zip(evidence.documents, side, strict=True) if chosen]
     owners = [owner_of(document.url) for document in documents]
-    return independent_groups(owners, [document.text for document in documents])
+    return voices_of(owners, [document.text for document in documents])
 
 
 def _rival(
