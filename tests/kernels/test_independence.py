@@ -81,7 +81,9 @@ def test_texts_without_words_are_no_copies() -> None:
 
 def test_a_page_made_of_two_others_joins_nobody() -> None:
     """One page of an attacker must not turn two honest voices into one."""
-    shared = "the final of the cup was played in the old town before forty thousand people and won by"
+    shared = (
+        "the final of the cup was played in the old town before forty thousand people and won by"
+    )
     ends = ("the guests who scored once late in may", "a team whose keeper held three hard shots")
     one, other = (("a", f"{shared} {ends[0]}"), ("b", f"{shared} {ends[1]}"))
     bridge = ("evil", f"{shared} {ends[0]} {ends[1]}")
