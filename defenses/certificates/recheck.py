@@ -156,7 +156,7 @@ def _certificate_check(event: AnswerEvent) -> Check:
         return Check("certificate", Outcome.ABSENT, f"no defence named {event.defense!r}")
     try:
         defense = build_defense(event.defense, json.loads(recorded.options))
-        found = certified(event.defense, defense, event)
+        found = certified(event.defense, defense, event, recorded.min_support)
     except _TORN as error:
         return Check("certificate", Outcome.WRONG, f"it cannot be computed again: {error}")
     if found != recorded:
