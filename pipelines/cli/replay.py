@@ -46,7 +46,7 @@ from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
-from radarstream.pipelines.evaluation.study.row_files import encode_line
+from radarstream.pipelines.evaluation.study.row_files import encode_line, write_whole
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
@@ -170,7 +170,7 @@ def with_baselines(
         batch=settings.batch.snapshots,
     )
     seconds, (asked, found) = perf_counter() - started, calls()
-    (out / BASELINES).write_bytes(b"".join(map(encode_line, rows)))
+    write_whole(out / BASELINES, b"".join(map(encode_line, rows)))
     asked, found = asked - made, found - hit
     stage = StageCost("baselines", asked + found, asked, found, seconds)
     run = replace(results.run, stages=(*results.run.stages, stage))
