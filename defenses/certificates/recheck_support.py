@@ -1,7 +1,6 @@
 """Checks the support and the status of an answer event, as far as the event tells."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from radarstream.defenses.certificates.checks import TORN, Check, Outcome
@@ -52,46 +51,50 @@ def support_check(event: AnswerEvent) -> Check:
     )
 
 
-def _torn(support: Support) -> Iterator[str]:
+def _torn(support: Support) -> list[str]:
     """What no figures of one answer can be."""
+    found = []
     for side, documents, sites, weight in (
         ("for", support.documents_for, support.sites_for, support.weight_for),
         ("against", support.documents_against, support.sites_against, support.weight_against),
     ):
         if not min(1, documents) <= sites <= documents:
-            yield f"{documents} documents {side} it cannot be of {sites} sites"
+            found.append(f"{documents} documents {side} it cannot be of {sites} sites")
         if not AGREEMENT * sites - TOLERANCE <= weight <= documents + TOLERANCE:
-            yield f"{documents} documents {side} it cannot have weight {weight:.6f}"
+            found.append(f"{documents} documents {side} it cannot have weight {weight:.6f}")
     least = AGREEMENT if support.documents_against else 0.0
     if not least - TOLERANCE <= support.rival <= support.weight_against + TOLERANCE:
-        yield f"a rival cannot have weight {support.rival:.6f}"
-    for name, recorded, found in (
+        found.append(f"a rival cannot have weight {support.rival:.6f}")
+    for name, recorded, computed in (
         ("margin", support.margin, support.balance.margin),
         ("confidence", support.confidence, support.balance.confidence),
     ):
-        if abs(recorded - found) > TOLERANCE:
-            yield f"{name} {recorded:.6f} is recorded, {found:.6f} computed"
+        if abs(recorded - computed) > TOLERANCE:
+            found.append(f"{name} {recorded:.6f} is recorded, {computed:.6f} computed")
+    return found
 
 
-def _unlike_the_documents(event: AnswerEvent, support: Support) -> Iterator[str]:
+def _unlike_the_documents(event: AnswerEvent, support: Support) -> list[str]:
     """What the recorded atomic answers and addresses rule out."""
+    found = []
     counted, previous = counted_documents(event), event.verdict.memory.previous_answer
     surely, documents = len(counted.surely), support.documents_for
     if not surely <= documents <= len(counted.maybe):
-        yield f"{documents} documents for it, where {surely} to {len(counted.maybe)} can be"
+        found.append(f"{documents} documents for it, where {surely} to {len(counted.maybe)} can be")
     if support.documents_against > len(counted.all) - max(surely, documents):
-        yield f"{support.documents_against} documents against it are too many"
+        found.append(f"{support.documents_against} documents against it are too many")
     most = min(len(set(counted.maybe)), len(set(counted.surely)) + documents - surely)
     if support.sites_for > most:
-        yield f"{support.sites_for} sites for it, where at most {most} can be"
+        found.append(f"{support.sites_for} sites for it, where at most {most} can be")
     if support.sites_against > len(set(counted.all)):
-        yield f"{support.sites_against} sites against it, of {len(set(counted.all))}"
+        found.append(f"{support.sites_against} sites against it, of {len(set(counted.all))}")
     said = {document.atomic_answer for document in seen_documents(event)}
     if support.rival_answer is not None and support.rival_answer not in said:
-        yield "no document gives the rival answer"
+        found.append("no document gives the rival answer")
     known = 0.0 if previous is None else 1.0 if previous == event.answer else support.memory
     if abs(support.memory - known) > TOLERANCE:
-        yield f"the memory adds {support.memory:.6f}, where it can add only {known:.0f}"
+        found.append(f"the memory adds {support.memory:.6f}, where it can add only {known:.0f}")
+    return found
 
 
 def counted_documents(event: AnswerEvent) -> Counted:

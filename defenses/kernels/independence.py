@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations, islice
 from typing import Final, NamedTuple
 
@@ -64,7 +64,7 @@ def voices_of(sites: Sequence[str], texts: Sequence[str]) -> Voices:
 
 
 def _by_content(sites: Sequence[str], texts: Sequence[str]) -> list[int]:
-    """The documents in an order that depends neither on their own nor on the names of sites.
+    """The documents in an order to which neither their ranks nor the names of sites matter.
 
     Site by site, each with its texts sorted; sites with the same texts can be exchanged.
     """
@@ -115,8 +115,9 @@ def _undominated(closed: BoolArray) -> IntArray:
         left = left[~superfluous]
 
 
-def _parts(alike: BoolArray, vertices: IntArray) -> Iterator[IntArray]:
+def _parts(alike: BoolArray, vertices: IntArray) -> list[IntArray]:
     """The connected components among some vertices, each ascending."""
+    parts: list[IntArray] = []
     left = np.zeros(len(alike), dtype=np.bool_)
     left[vertices] = True
     for start in vertices:
@@ -126,7 +127,8 @@ def _parts(alike: BoolArray, vertices: IntArray) -> Iterator[IntArray]:
         while (grown := part | (left & alike[part].any(axis=0))).sum() > part.sum():
             part = grown
         left &= ~part
-        yield np.flatnonzero(part)
+        parts.append(np.flatnonzero(part))
+    return parts
 
 
 def spans_of(text: str) -> frozenset[tuple[str, ...]]:
@@ -150,8 +152,8 @@ def voices(values: FloatArray, groups: NDArray[np.int_]) -> float:
     """The weight of documents by group: the best of each counts in full, its second half, its third
     a third. `values` (n,) are >= 0.
 
-    More pages of one site add ever less. However documents are divided into groups in which all are
-    alike, those that are not alike each count in full, or in the place of one that weighs more.
+    More pages of one group add ever less. If those of each group are alike, the total is at least
+    the values of any documents no two of which are alike, since no two of these share a group.
 
     >>> voices(np.array([1.0, 1.0, 0.8]), np.array([0, 0, 2]))
     2.3
