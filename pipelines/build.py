@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from sqlalchemy import Engine, create_engine
 
@@ -17,12 +17,14 @@ from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.connectors.models.local_torch import insist_on
 from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
@@ -51,6 +53,9 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
+if TYPE_CHECKING:
+    from radarstream.connectors.models.token_gradients import TokenGradients
+
 SQLITE = "sqlite:///"
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 
@@ -75,13 +80,19 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
 def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | None]:
     """Create the defence and its baseline. Raises ConfigurationError for names and options."""
     baseline, name = settings.defense.compare_with, settings.defense.name
-    options = dict(settings.defense.options)
-    if issubclass(DEFENSES.get(name, object), CutDefense):
-        options.setdefault("first_answer", settings.defense.first_answer)
-        options.setdefault("on_empty", settings.defense.on_empty)
-        if settings.defense.unlike_answers == "keep":
+    defense = build_defense(name, defense_options(settings.defense))
+    return defense, build_defense(baseline) if baseline else None
+
+
+def defense_options(settings: s.DefenseSettings) -> dict[str, Any]:
+    """The options of the configured defence, with those that settings of their own stand for."""
+    options = dict(settings.options)
+    if issubclass(DEFENSES.get(settings.name, object), CutDefense):
+        options.setdefault("first_answer", settings.first_answer)
+        options.setdefault("on_empty", settings.on_empty)
+        if settings.unlike_answers == "keep":
             options.setdefault("similarity_threshold", -1.0)
-    return build_defense(name, options), build_defense(baseline) if baseline else None
+    return options
 
 
 def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:
@@ -244,6 +255,19 @@ def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
             return scripted.ScriptedEmbedder(log=scripted.NoLog())
+    assert_never(settings)
+
+
+def build_open_encoder(settings: s.EmbedderSettings) -> "TokenGradients | ScriptedWords":
+    """Create the embedder as an attacker has it who knows its weights; they load on first use."""
+    match settings:
+        case s.SentenceEmbedder():
+            insist_on("torch", "transformers")
+            from radarstream.connectors.models.token_gradients import TokenGradients
+
+            return TokenGradients(settings.model)
+        case s.ScriptedEmbedder():
+            return ScriptedWords(log=scripted.NoLog())
     assert_never(settings)
 
 

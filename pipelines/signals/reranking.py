@@ -63,9 +63,11 @@ def rerank(
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
         outcomes = in_its_form(
-            list(zip(snapshots, pools, strict=True)),
-            lambda item: item[0].query.long_form,
-            lambda part, models: drive([reranking(method, pool) for _, pool in part], models),
+            list(zip(range(len(pools)), snapshots, pools, strict=True)),
+            lambda item: item[1].query.long_form,
+            lambda part, models: drive(
+                [costs.charged(place, reranking(method, pool)) for place, _, pool in part], models
+            ),
             asked,
         )
         return [
