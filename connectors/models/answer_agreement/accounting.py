@@ -36,7 +36,8 @@ class Account:
     """What is left of two answers when each word and value of one took its like in the other.
 
     `mine` and `theirs` are the words left, `my_values` and `their_values` the values;
-    `turned` tells that what both have stands in another order in which it may mean something else;
+    `turned` tells that what both have stands in another order in which it may mean something else,
+    or is counted otherwise;
     `negated` that a "not" of one was found as an "un-" of the other; `shared` counts the words and
     values that both have.
     """
@@ -78,9 +79,9 @@ def account(one: Reading, other: Reading) -> Account:
         theirs=kept[1],
         my_values=values[0],
         their_values=values[1],
-        turned=_turned(one, other, mine, theirs, matches),
+        turned=_turned(one, other, mine, theirs, matches) or _miscounted(mine, theirs),
         negated=negated,
-        shared=len(matches) + shared_values + (one.says_yes is not None),
+        shared=len(matches) + shared_values + negated + (one.says_yes is not None),
     )
 
 
@@ -252,6 +253,13 @@ def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
 def _keys(text: str, wording: Wording) -> frozenset[str]:
     said = {token.word: token.stem for token in wording.tokens}
     return frozenset(said[w] for w in re.findall(r"\w+", text.casefold()) if w in said)
+
+
+def _miscounted(mine: Wording, theirs: Wording) -> bool:
+    """Whether two things of both are counted, and not alike: "two sons and a daughter"."""
+    counts = dict(mine.counted), dict(theirs.counted)
+    both = counts[0].keys() & counts[1].keys()
+    return len(both) > 1 and any(counts[0][thing] != counts[1][thing] for thing in both)
 
 
 def _sequence(wording: Wording) -> list[float]:

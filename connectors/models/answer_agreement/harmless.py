@@ -1,8 +1,10 @@
 """Words of an answer that add nothing to what the other answer or the question says."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
+from radarstream.connectors.models.answer_agreement.known_names import COUNTRIES, STATES
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.question import Question
 from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of, stem_of
@@ -13,7 +15,8 @@ from radarstream.connectors.models.answer_agreement.words import TITLES
 _KINDS_WORDS = (
     "city town village country state nation river ocean mountain company firm newspaper"
     " magazine show series sitcom film movie song album book novel game band motorway highway"
-    " desert peninsula planet element"
+    " desert peninsula planet element novel sea museum party language hurricane typhoon cyclone app"
+    " website opera"
 )
 KINDS = frozenset(_KINDS_WORDS.split())
 # Of these words each makes another office or person of the one that follows it.
@@ -22,9 +25,12 @@ _RANKS_WORDS = (
     " mother son daughter husband wife under"
 )
 RANKS = frozenset(_RANKS_WORDS.split())
-_SUFFIXES_WORDS = "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling"
+_SUFFIXES_WORDS = (
+    "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling incorporated limited sa se"
+    " nv bv spa holding holdings group"
+)
 _SUFFIXES = frozenset(_SUFFIXES_WORDS.split())
-_OF_A_COMPASS_WORDS = "part side region area end direction"
+_OF_A_COMPASS_WORDS = "part side region area end direction horizon"
 _OF_A_COMPASS = frozenset(_OF_A_COMPASS_WORDS.split())
 _COMPASS = re.compile(r"(?:north|south|east|west|left|right)\w*")
 _OF_A_SCORE_WORDS = "ended finished final score result"
@@ -38,8 +44,20 @@ _DIRECTIONS = re.compile(
     r"|gain(?:s|ed)?|jump(?:s|ed)?|f[ae]ll(?:s|en)?|declin(?:e[sd]?|ing)|decreas(?:e[sd]?|ing)"
     r"|drop(?:s|ped)?|lost|dipped|shrank|higher|lower|increase|minus|plus)"
 )
-_COUNTED_WORDS = "people person persons per long tall high deep wide time times from"
+_COUNTED_WORDS = (
+    "people person persons per long tall high deep wide time times from aged anyone old late"
+    " members individuals workers inhabitants"
+)
 _COUNTED = frozenset(_COUNTED_WORDS.split())
+# Verbs that only join the answer to its subject, where the question has no verb of its own.
+_JOINING_WORDS = (
+    "made make makes making carry carries carried carrying contain contains contained include"
+    " includes included hold holds held keep keeps kept show shows showed serve serves used uses"
+    " goes go went got gets come comes came remain remains remained stay stays event"
+)
+_JOINING = frozenset(_JOINING_WORDS.split())
+_PARTICLES = frozenset("up down off over out away back through".split())
+_MAINLY = frozenset("mainly chiefly primarily principally from according".split())
 _REASONS = frozenset(("why", "cause", "causes", "caused", "reason"))
 
 
@@ -65,7 +83,7 @@ def without_harmless(
             token.word in free
             or is_asked(token, question)
             or (told and _DIRECTIONS.fullmatch(token.word))
-            or (_is_initial(token) and len(wording.tokens) > 1)
+            or (_is_initial(token) and token is not wording.tokens[-1])
         )
     )
 
@@ -79,10 +97,13 @@ def _free_words(
     named = any(t.is_name and t.word not in TITLES for t in wording.tokens)
     pairs = [value for value in wording.values if isinstance(value, Pair)]
     kinds_apart = any(t.word in KINDS for t in others) or bool(KINDS & question.said)
+    joins = not others and question.is_copular and not words & _PARTICLES
     titles_apart = any(t.word in TITLES for t in others)
     rules = (
         (_SUFFIXES, True),
-        (KINDS, sharp and not kinds_apart),
+        (KINDS - _of_other_places(wording), sharp and not kinds_apart),
+        (_JOINING, joins),
+        (_MAINLY, not others),
         (_OF_A_COMPASS, any(_COMPASS.fullmatch(word) for word in words)),
         (_OF_A_RANK, told or bool(words & {"last", "final", "top"})),
         (_COUNTED, told),
@@ -93,6 +114,14 @@ def _free_words(
         (TITLES - RANKS, named and not titles_apart),
     )
     return frozenset().union(*(free for free, holds in rules if holds))
+
+
+def _of_other_places(wording: Wording) -> frozenset[str]:
+    """Kinds that make another place of a name: Kansas City, Michigan State University."""
+    tokens = wording.tokens
+    behind = {b.word for a, b in itertools.pairwise(tokens) if a.is_name and b.is_name}
+    places = any(t.key in COUNTRIES | STATES for t in tokens)
+    return frozenset(behind & ({"state", "city"} if places else {"state"}))
 
 
 def _is_initial(token: Token) -> bool:

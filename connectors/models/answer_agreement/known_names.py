@@ -19,10 +19,11 @@ _COUNTRIES = (
     " Slovakia Slovenia Somalia Spain Sudan Suriname Sweden Switzerland Syria Taiwan Tajikistan"
     " Tanzania Thailand Togo Tonga Tunisia Turkey Turkmenistan Tuvalu Uganda Ukraine Uruguay"
     " Uzbekistan Vanuatu Venezuela Vietnam Yemen Zambia Zimbabwe England Scotland Wales"
-    " UK USA US DC"
+    " UK USA US DC Britain America"
 )
+COUNTRY_NAMES = tuple(_COUNTRIES.split())
 # Keys of words that behind a comma say in which country a place is.
-COUNTRIES = frozenset(key_of(name.casefold()) for name in _COUNTRIES.split())
+COUNTRIES = frozenset(key_of(name.casefold()) for name in COUNTRY_NAMES)
 
 _STATES = (
     "Alabama Alaska Arizona Arkansas California Colorado Connecticut Delaware Florida Georgia"
@@ -159,6 +160,39 @@ FDR: Franklin D. Roosevelt|Franklin Delano Roosevelt|Roosevelt
 MLK: Martin Luther King|Martin Luther King Jr.
 AOC: Alexandria Ocasio-Cortez
 """
+
+
+# Family names of which one bearer is meant unless another is named, with that bearer's given names.
+_FAMILIES = (
+    "Trump=Donald Obama=Barack Clinton=Bill,Hillary Bush=George Biden=Joe Kennedy=John,Robert"
+    " Roosevelt=Franklin,Theodore Jackson=Michael,Andrew Curie=Marie Darwin=Charles Freud=Sigmund"
+    " Churchill=Winston Gandhi=Mahatma,Mohandas,Indira Castro=Fidel Mandela=Nelson"
+    " Sinatra=Frank Hemingway=Ernest Lennon=John McCartney=Paul Musk=Elon Murdoch=Rupert"
+    " Bach=Johann Mozart=Wolfgang Mendelssohn=Felix Schumann=Robert Shelley=Percy,Mary"
+    " Nehru=Jawaharlal Assad=Bashar Bhutto=Benazir,Zulfikar Marcos=Ferdinand Ford=Henry,Gerald"
+    " Rockefeller=John Disney=Walt Tolstoy=Leo,Lev Jordan=Michael Woods=Tiger Messi=Lionel"
+    " Ronaldo=Cristiano Federer=Roger Macron=Emmanuel Netanyahu=Benjamin Zelensky=Volodymyr"
+    " Putin=Vladimir Merkel=Angela Thatcher=Margaret Blair=Tony Harris=Kamala Pence=Mike"
+    " Lincoln=Abraham Reagan=Ronald Nixon=Richard Carter=Jimmy Truman=Harry Eisenhower=Dwight"
+    " Beckham=David Kardashian=Kim Spears=Britney Cyrus=Miley Marley=Bob Dylan=Bob Hendrix=Jimi"
+    " Presley=Elvis Hitler=Adolf Stalin=Joseph Einstein=Albert Newton=Isaac Edison=Thomas"
+    " Picasso=Pablo Shakespeare=William Dickens=Charles Bezos=Jeff Gates=Bill Jobs=Steve"
+    " Zuckerberg=Mark Buffett=Warren Soros=George Duterte=Rodrigo Modi=Narendra Erdogan=Recep"
+    " Bolsonaro=Jair Johnson=Boris,Lyndon Trudeau=Justin Khamenei=Ali Hussein=Saddam"
+)
+_BEARERS = {
+    key_of(family.casefold()): frozenset(key_of(name.casefold()) for name in given.split(","))
+    for family, given in (entry.split("=") for entry in _FAMILIES.split())
+}
+
+
+def has_other_bearer(family: str, given: set[str]) -> bool:
+    """Whether a well-known family name alone means somebody without any of these given names.
+
+    >>> has_other_bearer("trump", {"ivanka"}), has_other_bearer("trump", {"donald"})
+    (True, False)
+    """
+    return family in _BEARERS and not _BEARERS[family] & given
 
 
 def bare(text: str) -> str:

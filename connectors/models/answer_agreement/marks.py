@@ -111,7 +111,7 @@ _NAMES = (
     (r"\b(?:went|gone|goes|moved|came) up\b", "rose"),
     (r"\b(?:went|gone|goes|moved|came) down\b", "fell"),
     (r"\b(?:except for|apart from|other than|excluding|with the exception of)\b", "except"),
-    (r"\b(all|every\w*|any\w*)((?: \w+)?) but\b", r"\1\2 except"),
+    (r"\b(all|every\w*|any\w*|the whole|the entire)((?: \w+){0,3}?),? but(?: not| no)?\b", r"\1\2 except"),
     (r"\bclose to\b", "near"),
     (r"\beither\s+(?=.* or )", ""),
     (r"\btwo times\b", "twice"),

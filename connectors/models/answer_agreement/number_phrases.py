@@ -47,28 +47,40 @@ _FRACTION = re.compile(
     r"\b(?:(?P<whole>\d+|one|two|three|four|five|six|seven|eight|nine|ten) and )?(?P<count>an?"
     r"|one|two|three|four|five|seven|nine|\d+)[ -](?P<part>half|halve|third|quarter|fourth|fifth"
     r"|sixth|eighth|tenth|twentieth|hundredth)s?\b(?P<of> of (?:an? |the "
-    r"|all )?)?(?: (?P<unit>point|hour|mile|kilo|"
+    r"|all )?)?(?: ?(?P<unit>percentage point|point|hour|mile|kilo|"
     r"litre|liter|century|year|million|billion|decade|dozen|pound|degree|teaspoon|cup|tonne|ton"
     r"|inch|metre|meter)s?\b|(?=\s*(?:of\b|$|[.,;)]|than)))",
     re.I,
 )
-_HALF = re.compile(r"\bhalf (an? |of (?:an? )?)?(hour|mile|kilo|litre|liter|century|year|million"
+_HALF = re.compile(r"\bhalf (an? |of (?:an? )?)?(percentage point|hour|mile|kilo|litre|liter|century|year|million"
     r"|billion|decade"
     r"|dozen|pound|degree|teaspoon|cup|tonne|ton|inch|metre|meter)\b", re.I)  # fmt: skip
 _BARE_HALF = re.compile(r"\b(?:one[- ])?half\b(?! ?(?:time|past|way|-))(?: of)?", re.I)
 _AMOUNT_BEFORE = re.compile(r"\d[\w.,]*(?:\s[^\d\s]+)?\s$")
 _UNITS_OF_TIME = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800,
-                  "fortnight": 1209600, "month": 2629800, "year": 31557600}  # fmt: skip
+                  "fortnight": 1209600, "month": 2629800, "quarter": 7889400, "year": 31557600}  # fmt: skip
 _ADVERBS = {"daily": "day", "hourly": "hour", "weekly": "week", "fortnightly": "fortnight",
-            "monthly": "month", "yearly": "year", "annually": "year"}  # fmt: skip
+            "monthly": "month", "yearly": "year", "annually": "year", "annual": "year",
+            "quarterly": "quarter"}  # fmt: skip
 _TIMES_A = re.compile(r"(?:\b(?P<once>once|twice|thrice|(?P<n>\d+) times?)\s+)(?:(?:an?|per|each"
     r"|every|in an?) "
-    r"(?:(?P<every>\d+|other|second) )?(?P<unit>second|minute|hour|day|week|month|year|fortnight)s?"
-    r"|(?P<adverb>daily|hourly|weekly|fortnightly|monthly|yearly|annually))\b", re.I)  # fmt: skip
+    r"(?:(?P<every>\d+|other|second) )?(?P<unit>second|minute|hour|day|week|month|quarter|year|fortnight)s?"
+    r"|(?P<adverb>daily|hourly|weekly|fortnightly|monthly|quarterly|yearly|annually|annual))\b", re.I)  # fmt: skip
 _EVERY = re.compile(r"\b(?:each|every) (?:(?P<every>\d+|other|second) )?"
-    r"(?P<unit>second|minute|hour|day|week|month|year|fortnight)s?\b|(?<!\d )\b(?P<adverb>daily"
+    r"(?P<unit>second|minute|hour|day|week|month|quarter|year|fortnight)s?\b|(?<!\d )\b(?P<adverb>daily"
     r"|hourly|weekly"
-    r"|fortnightly|monthly|yearly|annually)\b", re.I)  # fmt: skip
+    r"|fortnightly|monthly|quarterly|yearly|annually|annual)\b", re.I)  # fmt: skip
+_COINS = re.compile(
+    r"\b(\d+) (euros?|dollars?|pounds?|francs?)(?:,? (?:and )?)(\d\d?)"
+    r"(?: ?(?:cents?|pence|p|centimes)\b|(?=\W*$))(?! ?\w*illion)",
+    re.I,
+)
+_TWO = re.compile(r"\b(?:an? )?(?:pair|couple) of (?=[a-z])|^(?:an? )?(?:pair|couple)$", re.I)
+_AGED = re.compile(
+    r"\b(?:aged|age of|(?:(?<=man)|(?<=woman)|(?<=boy)|(?<=girl)|(?<=child)) of) (\d{1,3})\b(?! \w*illion)"
+    r"|\b(\d{1,3})[- ]years?[- ]olds?\b",
+    re.I,
+)
 _ALL = re.compile(r"\b(\d+)[- ]all\b|\b(?:goalless|scoreless|nil[- ]nil)\b", re.I)
 _NIL = re.compile(r"(?<=\d)(\s?-\s?|\s+)nil\b|\bnil(?=\s?-?\s?\d)", re.I)
 
@@ -79,6 +91,7 @@ def numbers_in_one_spelling(text: str) -> str:
     >>> numbers_in_one_spelling("Henry VIII"), numbers_in_one_spelling("one in four")
     ('Henry 8', '25%')
     """
+    text = _TWO.sub("2 ", text)
     text = _LOWER_NUMBER.sub(lambda m: f"{m[1]}{read_roman(m[2].upper()) or 0:.0f}", text)
     text = _NAMED_NUMBER.sub(_named_number, text)
     text = _DAY_OF.sub(
@@ -90,6 +103,8 @@ def numbers_in_one_spelling(text: str) -> str:
     text = _CENTURY.sub(lambda m: f"{int(m[2]) - 1}{_TENS.index(m[1].lower()) + 2}0s", text)
     for pattern, factor, unit in _LONG:
         text = pattern.sub(partial(_in_one_unit, factor=factor, unit=unit), text)
+    text = _COINS.sub(lambda m: f"{m[1]}.{m[3]:0>2} {m[2]}", text)
+    text = _AGED.sub(lambda m: f" {m[1] or m[2]} years ", text)
     text = _SHARE.sub(_share, _SLASHED.sub(_share, text))
     text = _BARE_HALF.sub("50%", text)
     text = _TIMES_A.sub(_rate, text)

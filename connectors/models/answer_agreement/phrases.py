@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from radarstream.connectors.models.answer_agreement.dates import MONTH
 from radarstream.connectors.models.answer_agreement.known_names import STATE_LETTERS
+from radarstream.connectors.models.answer_agreement.quantities import NUMBER_WORD
 
 _NEGATIONS_WORDS = "not no never none neither nor without nobody nothing"
 NEGATIONS = frozenset(_NEGATIONS_WORDS.split())
@@ -36,20 +37,70 @@ _SPELT = (
     (r",?\s*(?:and )?\b(?:no other \w+|nobody else|no[- ]one else|nothing else)$", ""),
     (r"\b(?:in|at|around|during|towards?) (?:the )?(?=(?:early|late|mid)\b)", ""),
     (r"\bfrom (\d{4}) on(?:wards?)?\b", r"since \1"),
+    (r"\b(?:dates?|dating|dated) (?:back )?(?:from|to)\b", ""),
     (r"\btill\b", "until"),
+    (r"\b(years?|months?|weeks?|days?) before (?:today|now|the present)\b", r"\1 ago"),
     (rf"\b(since|until|before|after|from|as of|by(?= \d{{4}})|by(?= {MONTH}))\b(?=\s+(?:early "
         rf"|late |mid )?(?:the )?(?:\d|{MONTH}))",
      r"\1_"),
     (r"\s&\s", " and "),
     (r"\b((?:[A-Za-z]\.){2,})\s?(?=[A-Z][a-z])", lambda m: m[1].replace(".", " ")),
     (r"\b([A-Za-z]\.)+[A-Za-z]?(?![\w])", _without_dots),
-    (rf", ({'|'.join(STATE_LETTERS)})(?![\w.])", lambda m: ", " + STATE_LETTERS[m[1].upper()]),
+    (rf", (?-i:({'|'.join(STATE_LETTERS)}))(?![\w.])", lambda m: ", " + STATE_LETTERS[m[1]]),
     (r"\b(\w+) parts? (?:of )?(\w+ )?to (\w+) parts?(?: of)?(?: (\w+))?", r"\1 to \3, \2 \4"),
     (r"\b(?:twice|double) as many (\w+) as (\w+)", r"2 to 1, \1 \2"),
     (r"\b(\w+) times as many (\w+) as (\w+)", r"\1 to 1, \2 \3"),
     (r"\bsome (?=\d)", "about "),
     (r"\b(\w+) lost to (\w+)$", r"\2 beat \1"),
     (r"\bhead of cattle\b", "cows"),
+    (rf"\b(?:an?|the|its|their) (?:crew|team|group|total|panel|party|squad|staff|crowd|cast|band) of "
+        rf"(?=(?:about |around |some )?(?:\d|{NUMBER_WORD}\b))", ""),
+    (r"\b(left|right)[- ]hand(?:ed)?\b", r"\1"),
+    (r"\bcosts? nothing\b", "free"),
+    (r"\b(?:lost|loses|lose) (?:in |some )?value\b", "weakened"),
+    (r"\b(?:gained|gains|gain) (?:in |some )?value\b", "strengthened"),
+    (r"\b(?-i:the late (?=[A-Z]))", "the "),
+    (r"\b(?:(?:was|were|is|been) )?diagnosed with\b|\bsuffer(?:s|ed|ing)? from\b", "has"),
+    (r"(\$\s?[\d.,]*\d)\s*\(?(?:USD|US)\b\)?", r"\1"),
+    (r"\bnon-(?=[a-z]{4})", "not "),
+    (r"\b(?:could|might|may) (?:possibly|perhaps|potentially)\b", "may"),
+    (r"\b(?:by|through) (?:the )?mouth\b", "orally"),
+    (r"\b(?:mother|mum|mom)'s (?:mother|mum|mom)\b", "maternal grandmother"),
+    (r"\b(?:mother|mum|mom)'s (?:father|dad)\b", "maternal grandfather"),
+    (r"\b(?:father|dad)'s (?:mother|mum|mom)\b", "paternal grandmother"),
+    (r"\b(?:father|dad)'s (?:father|dad)\b", "paternal grandfather"),
+    (r"\b(?:mother|father)'s sister\b", "aunt"),
+    (r"\b(?:mother|father)'s brother\b", "uncle"),
+    (r"\b(?:brother|sister)'s son\b", "nephew"),
+    (r"\b(?:brother|sister)'s daughter\b", "niece"),
+    (r"\bgrandmother and (?:his |her |their )?grandfather\b"
+        r"|\bgrandfather and (?:his |her |their )?grandmother\b", "grandparents"),
+    (r"\bmother and (?:his |her |their )?father\b"
+        r"|\bfather and (?:his |her |their )?mother\b", "parents"),
+    # days that have a date
+    (r"\bNew Year's Day\b", "1 January"),
+    (r"\bNew Year's Eve\b", "31 December"),
+    (r"\bChristmas Day\b", "25 December"),
+    (r"\bChristmas Eve\b", "24 December"),
+    # what is cut short
+    (r"\bvit\.?(?= [A-Z]\d?\b)", "vitamin"),
+    (r"(?<=\w )Ave\b\.?", "Avenue"),
+    (r"(?<=\w )Blvd\b\.?", "Boulevard"),
+    (r"(?<=\w )Rd\b\.?", "Road"),
+    (r"(?<=\w )St\b\.?(?=$|,)", "Street"),
+    (r"\bDept\b\.?", "Department"),
+    (r"\bUniv\b\.?", "University"),
+    (r"\bInst\b\.?(?= )", "Institute"),
+    (r"\bIntl\b\.?|\bInt'l\b", "International"),
+    (r"\bGovt\b\.?|\bGov't\b", "government"),
+    (r"\bBros\b\.?", "Brothers"),
+    (r"\bHwy\b\.?", "Highway"),
+    (r"\bapprox\b\.?", "about"),
+    (r"\bave?\b\.?(?= \d)", "average"),
+    (r"\bincl\b\.?", "including"),
+    (r"\bminister (?:of|for) ((?:the )?\w+)\b", r"\1 minister"),
+    (r"\bministry of ((?:the )?\w+)\b", r"\1 ministry"),
+    (r"\b(?:secretary-general|general secretary)\b", "secretary-general"),
     (r"\bnot once\b|\bnot ever\b", "never"),
     (r"> ?(?:half|50 ?%)(?! [a-z])|\b(?:the|a) majority\b", "most"),
     (r"\b(?:half a|half-a|a half|half) ?-?dozen\b", "6"),
@@ -63,7 +114,6 @@ _SPELT = (
     (r"(?:^|\b(?:is|was|were|are) )over\b(?! \d)", "ended"),
     (r"\bas well as\b|\balong with\b|\btogether with\b|\bplus\b", "and"),
     (r"\b(?:because of|due to|owing to|as a result of|thanks to|on account of)\b", "because"),
-    (r"\b(?:dates?|dating|dated) (?:back )?(?:from|to)\b", ""),
     (r"\b(?:i\.e\.|that is to say|in other words|namely)", ","),
     # verbs of two words
     (r"\bstep(?:s|ped|ping)? (?:down|aside)\b", "resigned"),
