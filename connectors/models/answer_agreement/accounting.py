@@ -1,9 +1,9 @@
 """Words and values of two answers that have no counterpart in the other, and their order."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from radarstream.connectors.models.answer_agreement.harmless import is_asked, without_harmless
 from radarstream.connectors.models.answer_agreement.opposites import are_opposites
@@ -23,11 +23,12 @@ from radarstream.connectors.models.answer_agreement.wording import (
     same_value,
     word_by_word,
 )
-from radarstream.connectors.models.answer_agreement.words import TITLES
+from radarstream.connectors.models.answer_agreement.words import TITLES, transcribed
 
 _THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
 _COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 _UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
+_BRACKETS = re.compile(r"\w\s*\(([^()]*)\)")
 _MOST_FREE = 2  # tokens that may stand in any order
 
 
@@ -57,7 +58,6 @@ class Account:
         return self.shared > 0 and not left and not self.turned
 
 
-@lru_cache(maxsize=65_536)
 def account(one: Reading, other: Reading) -> Account:
     """Take from both answers what the other has as well, and what is known to add nothing."""
     mine, theirs = word_by_word(one), word_by_word(other)
@@ -66,14 +66,19 @@ def account(one: Reading, other: Reading) -> Account:
         [t for i, t in enumerate(mine.tokens) if i not in matches],
         [t for j, t in enumerate(theirs.tokens) if j not in matches.values()],
     )
+    for side, wording in zip(left, (mine, theirs), strict=True):
+        _drop_repeated(side, wording)
     negated = _drop_negations(one, other, left)
     values, shared_values = _values_left(mine, theirs, one)
     told = bool(mine.values and theirs.values)
     question = one.question
-    kept = (
-        without_harmless(left[0], left[1], question, mine, told=told),
-        without_harmless(left[1], left[0], question, theirs, told=told),
-    )
+    shared = len(matches) + shared_values + negated + (one.says_yes is not None)
+    kept = (tuple(left[0]), tuple(left[1]))
+    if shared:
+        kept = (
+            without_harmless(left[0], left[1], question, mine, told=told),
+            without_harmless(left[1], left[0], question, theirs, told=told),
+        )
     return Account(
         mine=kept[0],
         theirs=kept[1],
@@ -81,7 +86,7 @@ def account(one: Reading, other: Reading) -> Account:
         their_values=values[1],
         turned=_turned(one, other, mine, theirs, matches) or _miscounted(mine, theirs),
         negated=negated,
-        shared=len(matches) + shared_values + negated + (one.says_yes is not None),
+        shared=shared,
     )
 
 
@@ -115,7 +120,9 @@ def _same(one: Token, other: Token) -> bool:
         return True
     if one.word in NEGATIONS and other.word in NEGATIONS:
         return "without" not in (one.word, other.word)
-    return one.stem == other.stem and not (one.is_name and other.is_name)
+    if one.is_name and other.is_name:
+        return transcribed(one.word) == transcribed(other.word)
+    return one.stem == other.stem
 
 
 def _alike(one: Token, other: Token) -> bool:
@@ -137,6 +144,25 @@ def _initial(one: Token, other: Token) -> bool:
     return named and len(short.word) == 1 and long.word.startswith(short.word)
 
 
+def _drop_repeated(left: list[Token], wording: Wording) -> None:
+    """Take what brackets say once more: "football (soccer)", "Health Board (HB)"."""
+    brackets = _BRACKETS.search(wording.text) if left else None
+    if not brackets:
+        return
+    inside = set(re.findall(r"\w+", brackets[1].casefold()))
+    found = Counter(t.word for t in wording.tokens) - Counter(t.word for t in left)
+    outside = (t.word for t in wording.tokens if t.is_name and t.word not in inside)
+    initials = "".join(word[0] for word in outside)
+
+    def repeats(token: Token) -> bool:
+        here = token.word in inside
+        if token.word in found or (here and token.surface.isupper() and token.word == initials):
+            return True
+        return any(here != (word in inside) and alike(token.word, word) for word in found)
+
+    left[:] = [t for t in left if not repeats(t)]
+
+
 def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[Token]]) -> bool:
     """Take "not" where it is said in another way; True if a word took it into itself."""
     if one.says_yes is not None and one.says_yes == other.says_yes:
@@ -147,7 +173,7 @@ def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[
                 t
                 for t in side
                 if t.word not in answered
-                and _bare(t.word) not in said
+                and not _is_in(_bare(t.word), said)
                 and not any(are_opposites(t.word, w) for w in said)
             ]
     for side, others in (left, left[::-1]):
@@ -161,6 +187,10 @@ def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[
                 others.remove(word)
                 return True
     return False
+
+
+def _is_in(bare: str | None, said: frozenset[str]) -> bool:
+    return bare is not None and any(alike(bare, word) for word in said)
 
 
 def _bare(word: str) -> str | None:

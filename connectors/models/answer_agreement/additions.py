@@ -7,8 +7,9 @@ import re
 from collections.abc import Sequence
 
 from radarstream.connectors.models.answer_agreement.accounting import Account
-from radarstream.connectors.models.answer_agreement.harmless import KINDS, RANKS
+from radarstream.connectors.models.answer_agreement.harmless import KINDS, PLACES, RANKS
 from radarstream.connectors.models.answer_agreement.known_names import (
+    BEST_KNOWN,
     COUNTRIES,
     SEVERAL_PLACES,
     has_other_bearer,
@@ -22,18 +23,20 @@ from radarstream.connectors.models.answer_agreement.words import TITLES, key_of
 
 _LEAST_BASE = 100
 _MOST_OF_ITEM = 3  # words
-_MOST_BEFORE_NAME = 5
-# An apposition: a comma, then an article or relative pronoun, or an office.
-_BEHIND = re.compile(
-    r"^(?P<named>[^,]+), (?:(?:the|an?|its|his|her|their|who|which|where)\b|(?=[a-z]))"
-    r"(?P<told>[^,]*)$"
+_MOST_BEFORE_NAME = 6  # words
+_BEHIND = re.compile(r"^(?P<named>[^,]+), (?P<told>[^,]*)$")  # an apposition
+_IN_COUNTRY = re.compile(
+    r"in (?:the )?(?:(?:north|south|east|west|central)\w*(?: of)? )?(?P<country>[A-Z]\w+)$"
 )
-# Words in lower case right before a name, the last of them what the name's bearer is.
-_BEFORE = re.compile(
-    r"^(?:the |an? |its |his |her |their )?(?P<told>(?:[A-Z][\w'-]+ ){0,3}(?:[a-z][\w'-]* ){1,4})"
-    r"(?P<named>[A-Z][\w.'&-]*(?: [\w.'&-]+)*)$"
-)
+_ARTICLE = re.compile(r"(?:the|an?|its|his|her|their|who|which|where)\b", re.IGNORECASE)
 _CAPITAL_OF = re.compile(r"^(?P<told>[A-Z][\w ]+ capital)(?: city)?,? (?:of )?(?P<named>[A-Z].*)$")
+_LOCATED = re.compile(
+    r"^(?P<named>[^,]*[A-Z][^,]*) in (?P<told>(?:the )?[A-Z][\w' -]*(?:, [A-Z][\w' -]*)*)$"
+)
+_TEAM = frozenset(("team", "club", "side", "franchise"))
+_TEAMS_OF_SEVERAL_CITIES = frozenset(
+    "giants cardinals panthers rangers kings jets tigers bulldogs eagles lions bears wildcats".split()
+)
 _NAMES = r"[A-Z][\w.'-]*(?: (?:de |van |von |da |di )?[A-Z][\w.'-]*){0,3}"
 _WORK_OF = re.compile(rf"^(?P<named>.+) by (?P<told>{_NAMES})$|^(?P<owner>{_NAMES})'s (?P<own>.+)$")
 _BEARER = re.compile(
@@ -41,7 +44,7 @@ _BEARER = re.compile(
     r"[a-z-]*(?:er|or|ist|ian|man|men|woman|ess|eer|ant|chief|head|minister|star|official|president"
     r"|king|queen|poet|chef|host|coach|champion|founder|giant|group|firm|maker|brand|service"
     r"|network|scientist|physicist|chemist|novel|app|site|magazine|newspaper|musical|opera|play"
-    r"|sprinter|striker|keeper|coast|capital|club|team|island|region|province|port)"
+    r"|sprinter|striker|keeper|coast|capital|club|parent|team|island|region|province|port)"
 )
 _TAKES_BACK = re.compile(
     r"\b(?:not?|never|wrong|false|fake|myth|hoax|rumou?r\w*|mistake\w*|error|former|ex|once|until|before"
@@ -51,7 +54,8 @@ _TAKES_BACK = re.compile(
     r"|fiction\w*|imagin\w*|suppos\w*|will|would|might|may|could|plan\w*|later|misconception|contrary"
     r"|acting|under|rival\w*|opponent\w*|critic\w*|imitat\w+|imperson\w+|counterfeit\w*|replica\w*|copy"
     r"|parod\w+|pseudo\w*|anti\w*|non|near\w*|outside|beyond|against|despite|without|than|for|from|to"
-    r"|by|with|like|unlike|over|and|bea?t\w*|defeat\w*|lost|lose\w*)\b",
+    r"|by|with|like|unlike|over|and|bea?t\w*|defeat\w*|lost|lose\w*|runners?|silver|bronze"
+    r"|disqualif\w+|eliminat\w+|sack\w+|resign\w+|reject\w+|refus\w+|fail\w*|withdr\w+)\b",
     re.IGNORECASE,
 )
 
@@ -64,15 +68,26 @@ def is_known_addition(
     if not extra or others or told.turned or (any(values) and not _are_bases(*values)):
         return _is_base_only(reading, extra, others, told)
     keys = {token.key for token in extra}
-    if keys <= COUNTRIES or (reading.is_list and not reading.question.wants_all and _are_items(reading, keys)):
+    if are_places(reading, keys) or (reading.is_list and not reading.question.wants_all and _are_items(reading, keys)):
         return True
-    if is_state(keys):
-        return not any(t.key in SEVERAL_PLACES for t in word_by_word(reading).tokens)
     return (
         _are_given_names(reading, extra)
         or _is_described(reading, extra)
         or _is_of_a_work(reading, extra)
+        or _is_located(reading, extra)
+        or _is_home_of_a_team(reading, extra)
+        or _is_junior(reading, extra)
     )
+
+
+def are_places(reading: Reading, keys: set[str]) -> bool:
+    """Whether these words are the state or country in which a place is, and not another such place."""
+    if keys <= COUNTRIES:
+        return True
+    if not is_state(keys - COUNTRIES):
+        return False
+    several = [t.key for t in word_by_word(reading).tokens if t.key in SEVERAL_PLACES - keys]
+    return all(BEST_KNOWN.get(key) in keys for key in several)
 
 
 def _is_base_only(
@@ -111,30 +126,97 @@ def _are_given_names(reading: Reading, extra: Sequence[Token]) -> bool:
     return not has_other_bearer(keys[-1], {t.key for t in extra})
 
 
-def _is_described(reading: Reading, extra: Sequence[Token]) -> bool:
+def is_description(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether the extra words say what the bearer of a name is, and none is a part of the name."""
+    return _is_described(reading, extra, with_given_names=False)
+
+
+def _is_described(
+    reading: Reading, extra: Sequence[Token], *, with_given_names: bool = True
+) -> bool:
     """Whether the extra words say what the bearer of a name is, beside the whole of the name."""
-    text = reading.affirmed.strip(" .\"")
-    before = _BEFORE.match(text)
-    if before and not _BEARER.fullmatch(before["told"].split()[-1]):
-        before = None
-    found = before or _BEHIND.match(text) or _CAPITAL_OF.match(text)
-    if not found or _TAKES_BACK.search(found["told"]):
+    text = reading.affirmed.strip(' ."')
+    told = _told_before(text, extra) or _told_behind(text)
+    if not told or _TAKES_BACK.search(told):
+        return False
+    keys = {key_of(word) for word in re.findall(r"\w+", told.casefold())}
+    given = [t for t in extra if t.key not in keys]
+    if not given:
+        return True
+    return with_given_names and len(given) < len(extra) and _are_given_names(reading, given)
+
+
+def _told_before(text: str, extra: Sequence[Token]) -> str | None:
+    """The words before a name that say what its bearer is: "the German city of"; else None."""
+    words = text.split()
+    wanted = {t.word for t in extra}
+    for end in range(1, min(_MOST_BEFORE_NAME, len(words) - 1) + 1):
+        told, named = words[:end], words[end:]
+        rest = set(re.findall(r"\w+", " ".join(named).casefold()))
+        if not named[0][:1].isupper() or wanted & rest:
+            continue
+        *head, last = told
+        if last == "of":
+            if head and head[-1] in PLACES:
+                return " ".join(told)
+            continue
+        if "of" in head:
+            at = head.index("of")
+            countries = all(is_of_a_country(word.casefold()) for word in told[at + 1 :])
+            if countries and _is_role(head[at - 1]):
+                return " ".join(told)
+        elif _is_role(last):
+            return " ".join(told)
+    if found := _CAPITAL_OF.match(text):
+        return found["told"]
+    return None
+
+
+def _told_behind(text: str) -> str | None:
+    """The words behind a name that say what its bearer is: ", archbishop of York"; else None."""
+    found = _BEHIND.match(text)
+    if not found:
+        return None
+    told = found["told"]
+    head = re.split(r" (?:of|at|for|in) ", told, maxsplit=1)[0].split()
+    if head and _is_role(head[-1]):
+        return told
+    names = [word for word in re.findall(r"\b[A-Z]\w*", told) if not _ARTICLE.match(word)]
+    if where := _IN_COUNTRY.match(told):
+        return told if is_of_a_country(where["country"].casefold()) else None
+    plain = all(is_of_a_country(name.casefold()) for name in names)
+    return told if plain and _ARTICLE.match(told) else None
+
+
+def _is_role(word: str) -> bool:
+    if word.casefold() in TITLES:
+        return True
+    return word in KINDS | PLACES or bool(_BEARER.fullmatch(word))
+
+
+def _is_located(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether the extra words say where something is that has a name and is no place asked for."""
+    found = _LOCATED.match(reading.affirmed.strip(" ."))
+    if not found or reading.question.wants_person or reading.question.asks_where:
         return False
     told = {key_of(word) for word in re.findall(r"\w+", found["told"].casefold())}
-    given = {t.key for t in extra} - told
-    if given and not _are_given_names(reading, [t for t in extra if t.key in given]):
+    return {t.key for t in extra} <= told and not _TAKES_BACK.search(found["named"])
+
+
+def _is_home_of_a_team(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether a team is asked for and the extra words are the place before its own name."""
+    tokens = word_by_word(reading).tokens
+    if not reading.question.said & _TEAM or not all(t.is_name for t in extra):
         return False
-    return all(_describes(t, told=found["told"]) for t in extra if t.key in told)
+    last = tokens[-1]
+    own = last.is_name and last.word.endswith("s") and last.word not in _TEAMS_OF_SEVERAL_CITIES
+    return own and list(extra) == list(tokens[: len(extra)]) and len(tokens) == len(extra) + 1
 
 
-def _describes(token: Token, *, told: str) -> bool:
-    """Whether a word of a description is no name, or one of a country or of an employer."""
-    if not token.is_name or is_of_a_country(token.word):
-        return True
-    return bool(re.search(rf"\b{re.escape(token.surface)}\b.* (?:{_OFFICES})\b", told))
-
-
-_OFFICES = "president|chief|head|minister|ceo|director|chairman|chairwoman|governor|manager|coach"
+def _is_junior(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether all that is extra is a "Jr." behind a given and a family name."""
+    tokens = word_by_word(reading).tokens
+    return [t.word for t in extra] == ["junior"] and tokens[-1] in extra and len(tokens) > 2
 
 
 def _is_of_a_work(reading: Reading, extra: Sequence[Token]) -> bool:
@@ -144,5 +226,5 @@ def _is_of_a_work(reading: Reading, extra: Sequence[Token]) -> bool:
         return False
     by, named = found["told"] or found["owner"], found["named"] or found["own"]
     told = {key_of(word) for word in re.findall(r"\w+", by.casefold())}
-    capital = any(word[0].isupper() for word in re.findall(r"\w+", named))
+    capital = any(char.isupper() for char in named)
     return capital and {t.key for t in extra} <= told

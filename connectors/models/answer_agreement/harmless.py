@@ -8,17 +8,24 @@ from radarstream.connectors.models.answer_agreement.known_names import COUNTRIES
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.question import Question
 from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of, stem_of
+from radarstream.connectors.models.answer_agreement.values import PartialDate
 from radarstream.connectors.models.answer_agreement.wording import BOUNDS, Pair, Token, Wording
-from radarstream.connectors.models.answer_agreement.words import TITLES
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES
 
-# What a thing is, beside its name: the river Nile. Two of these tell two things apart.
+# What a thing is, beside its name: the river Nile. Two of one row tell two things apart.
 _KINDS_WORDS = (
-    "city town village country state nation river ocean mountain company firm newspaper"
-    " magazine show series sitcom film movie song album book novel game band motorway highway"
-    " desert peninsula planet element novel sea museum party language hurricane typhoon cyclone app"
-    " website opera"
+    "city town village country state nation river ocean mountain mount motorway highway desert"
+    " peninsula planet element sea lake island continent",
+    "show series sitcom film movie song album book novel game band opera app website language",
+    "newspaper magazine museum party hurricane typhoon cyclone",
+    "company firm",
 )
-KINDS = frozenset(_KINDS_WORDS.split())
+_KINDS_IN_ROWS = tuple(frozenset(row.split()) for row in _KINDS_WORDS)
+_MORE_PLACES = frozenset(("lake", "island"))  # Victoria and Lake Victoria are two
+KINDS = frozenset().union(*_KINDS_IN_ROWS) - _MORE_PLACES
+PLACES = frozenset(
+    "city town village country state nation island planet region province continent".split()
+)
 # Of these words each makes another office or person of the one that follows it.
 _RANKS_WORDS = (
     "vice deputy lieutenant acting assistant junior senior ex former sister brother father"
@@ -27,9 +34,21 @@ _RANKS_WORDS = (
 RANKS = frozenset(_RANKS_WORDS.split())
 _SUFFIXES_WORDS = (
     "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling incorporated limited sa se"
-    " nv bv spa holding holdings group"
+    " nv bv spa holding holdings group cf sc"
 )
 _SUFFIXES = frozenset(_SUFFIXES_WORDS.split())
+_LEGAL_FORMS = frozenset("inc corp corporation ltd limited plc llc company gmbh incorporated".split())
+_BEFORE_LEGAL_FORM_WORDS = "motor motors platforms technologies international industries enterprises"
+_BEFORE_LEGAL_FORM = frozenset(_BEFORE_LEGAL_FORM_WORDS.split())
+_WEEKDAYS_WORDS = "monday tuesday wednesday thursday friday saturday sunday"
+_WEEKDAYS = frozenset(_WEEKDAYS_WORDS.split())
+_MEASURED_WORDS = (
+    "area height length weight speed speeds price distance depth width size temperature population"
+    " amount sum period duration lasts lasted weighs weighed measures measured costs cost sold"
+    " stands stood takes took fetched only just"
+)
+_EVENT = frozenset(("event", "occasion", "basis"))
+_MEASURED = frozenset(_MEASURED_WORDS.split())
 _OF_A_COMPASS_WORDS = "part side region area end direction horizon"
 _OF_A_COMPASS = frozenset(_OF_A_COMPASS_WORDS.split())
 _COMPASS = re.compile(r"(?:north|south|east|west|left|right)\w*")
@@ -37,7 +56,7 @@ _OF_A_SCORE_WORDS = "ended finished final score result"
 _OF_A_SCORE = frozenset(_OF_A_SCORE_WORDS.split())
 _OF_A_DRAW_WORDS = "draw drew tie tied drawn"
 _OF_A_DRAW = frozenset(_OF_A_DRAW_WORDS.split())
-_OF_A_RANK_WORDS = "place position rank spot"
+_OF_A_RANK_WORDS = "place position rank spot finished finish placed ranked ended"
 _OF_A_RANK = frozenset(_OF_A_RANK_WORDS.split())
 _DIRECTIONS = re.compile(
     r"(?:up|down|by|r[io]se[sn]?|rising|increas(?:e[sd]?|ing)|gr[eo]w[ns]?|grew|growth|climb(?:s|ed)?"
@@ -58,6 +77,9 @@ _JOINING_WORDS = (
 _JOINING = frozenset(_JOINING_WORDS.split())
 _PARTICLES = frozenset("up down off over out away back through".split())
 _MAINLY = frozenset("mainly chiefly primarily principally from according".split())
+_FUTURE = frozenset(("will", "would"))
+_PLANNED = frozenset("plan plans planned intend intends expects hopes wants".split())
+_OWNED = re.compile(r"\b(\w+) of (?!the\b)(?=\w)")
 _REASONS = frozenset(("why", "cause", "causes", "caused", "reason"))
 
 
@@ -73,6 +95,8 @@ def without_harmless(
 
     `others` are the words left of the other answer; `told` tells that both state values.
     """
+    if not left:
+        return ()
     free = _free_words(others, question, wording, told=told)
     return tuple(
         token
@@ -96,12 +120,19 @@ def _free_words(
     sharp = any(t.is_name or any(c.isdigit() for c in t.word) for t in wording.tokens)
     named = any(t.is_name and t.word not in TITLES for t in wording.tokens)
     pairs = [value for value in wording.values if isinstance(value, Pair)]
-    kinds_apart = any(t.word in KINDS for t in others) or bool(KINDS & question.said)
+    said = {t.word for t in others} | question.said
+    apart = frozenset().union(*(row for row in _KINDS_IN_ROWS if row & said))
     joins = not others and question.is_copular and not words & _PARTICLES
-    titles_apart = any(t.word in TITLES for t in others)
+    titles_apart = any(t.word in TITLES - HONORIFICS for t in others)
+    owned = frozenset(_OWNED.findall(wording.text.casefold()))
+    dated = any(isinstance(v, PartialDate) and v.day for v in wording.values)
     rules = (
-        (_SUFFIXES, True),
-        (KINDS - _of_other_places(wording), sharp and not kinds_apart),
+        (_SUFFIXES - owned, True),
+        (KINDS - apart - _of_other_places(wording) - (owned - PLACES), sharp),
+        (_BEFORE_LEGAL_FORM, bool(words & _LEGAL_FORMS)),
+        (_MEASURED, told and not any(t.word in _MEASURED for t in others)),
+        (_EVENT, any(word.startswith("rate") for word in words)),
+        (_WEEKDAYS, dated and not any(t.word in _WEEKDAYS for t in others)),
         (_JOINING, joins),
         (_MAINLY, not others),
         (_OF_A_COMPASS, any(_COMPASS.fullmatch(word) for word in words)),
@@ -111,7 +142,7 @@ def _free_words(
         (_OF_A_DRAW, any(pair.first == pair.second for pair in pairs)),
         (frozenset({"because"}), bool(_REASONS & question.said)),
         (frozenset({"ago"}), "old" in question.said),
-        (TITLES - RANKS, named and not titles_apart),
+        (TITLES - RANKS - owned, named and not titles_apart),
     )
     return frozenset().union(*(free for free, holds in rules if holds))
 
@@ -132,6 +163,8 @@ def is_asked(token: Token, question: Question) -> bool:
     """Whether a word repeats one of the question, in this or another form."""
     if token.key in question.words or token.stem in {stem_of(word) for word in question.said}:
         return True
-    if token.is_name:
+    if token.is_name and token.word not in KINDS:
         return False
+    if token.word in _PLANNED and question.said & _FUTURE:
+        return True
     return any(alike(token.word, w) or root_of(token.word) == root_of(w) for w in question.said)

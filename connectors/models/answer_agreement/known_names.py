@@ -46,6 +46,12 @@ _STATE_LETTERS_WORDS = (
     " VA=Virginia WA=Washington WI=Wisconsin WY=Wyoming"
 )
 STATE_LETTERS = dict(pair.split("=") for pair in _STATE_LETTERS_WORDS.split())
+_CUT_SHORT_WORDS = (
+    "Mass=Massachusetts Calif=California Fla=Florida Tex=Texas Penn=Pennsylvania Conn=Connecticut"
+    " Ill=Illinois Mich=Michigan Minn=Minnesota Wash=Washington Ore=Oregon Ariz=Arizona"
+    " Colo=Colorado Tenn=Tennessee Okla=Oklahoma Wis=Wisconsin Ala=Alabama Ont=Ontario"
+)
+STATES_CUT_SHORT = dict(pair.split("=") for pair in _CUT_SHORT_WORDS.split())
 _SEVERAL_PLACES = (
     "Paris London Birmingham Cambridge Oxford Rome Athens Moscow Berlin Dublin Manchester Melbourne"
     " Naples Toledo Valencia Odessa Warsaw Lima Cairo Memphis Alexandria Delhi Lebanon Geneva"
@@ -145,6 +151,38 @@ IOC: International Olympic Committee
 ACLU: American Civil Liberties Union
 NRA: National Rifle Association
 NAACP: National Association for the Advancement of Colored People
+ECJ: European Court of Justice
+ECHR: European Court of Human Rights
+UNHCR: United Nations High Commissioner for Refugees
+WFP: World Food Programme
+ILO: International Labour Organization
+ITU: International Telecommunication Union
+WWF: World Wide Fund for Nature
+MI5: Security Service
+ISRO: Indian Space Research Organisation
+JAXA: Japan Aerospace Exploration Agency
+CERN: European Organization for Nuclear Research
+DEA: Drug Enforcement Administration
+ATF: Bureau of Alcohol, Tobacco, Firearms and Explosives
+NTSB: National Transportation Safety Board
+USPS: United States Postal Service
+USGS: United States Geological Survey
+USDA: United States Department of Agriculture
+OSHA: Occupational Safety and Health Administration
+UAW: United Auto Workers
+TUC: Trades Union Congress
+LSE: London School of Economics
+NYU: New York University
+USC: University of Southern California
+CBS: Columbia Broadcasting System
+ITV: Independent Television
+PBS: Public Broadcasting Service
+AFP: Agence France-Presse
+WWE: World Wrestling Entertainment
+UFC: Ultimate Fighting Championship
+PGA: Professional Golfers' Association
+FIA: Federation Internationale de l'Automobile
+MIT: Massachusetts Institute of Technology
 MSF: Doctors Without Borders|Medecins Sans Frontieres
 GDP: gross domestic product
 CPI: consumer price index
@@ -186,6 +224,16 @@ _BEARERS = {
 }
 
 
+_BEST_KNOWN = (
+    "Boston=Massachusetts Memphis=Tennessee Columbus=Ohio Hollywood=California Arlington=Virginia"
+    " Washington=DC"
+)
+BEST_KNOWN = {
+    key_of(city.casefold()): key_of(state.casefold())
+    for city, state in (entry.split("=") for entry in _BEST_KNOWN.split())
+}
+
+
 def has_other_bearer(family: str, given: set[str]) -> bool:
     """Whether a well-known family name alone means somebody without any of these given names.
 
@@ -198,6 +246,16 @@ def has_other_bearer(family: str, given: set[str]) -> bool:
 def bare(text: str) -> str:
     """Keys of the content words of a text, joined: the form in which expansions are compared."""
     return " ".join(word.key for word in read_words(plain_text(text)))
+
+
+# What stands for each acronym that is written in capitals inside a longer answer.
+ACRONYMS = {
+    short: longs.split("|")[0].strip()
+    for line in _ACRONYMS.strip().splitlines()
+    for shorts, _, longs in [line.partition(":")]
+    for short in shorts.split()
+    if short not in {"USA", "US", "UK", "DC", "CO2", "AI", "AU", "FED", "JFK", "FDR", "MLK", "SEC"}
+}
 
 
 @cache

@@ -5,6 +5,7 @@ dropped as mere wording.
 """
 
 import re
+from collections.abc import Callable
 
 from radarstream.connectors.models.answer_agreement.dates import MONTH
 from radarstream.connectors.models.answer_agreement.quantities import NUMBER_WORD, ORDINAL_WORD
@@ -90,7 +91,8 @@ _UNITS = (  # what a name or letter stands for behind a number
     (r"(?<=\d)\s?in\.?$", " inches"),
     (r"(?<=\d)\s*I\.\s?U\.", " IU"),
 )
-_NAMES = (
+_DECADES = ("twe", "thi", "for", "fif", "six", "sev", "eig", "nin")
+_NAMES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(north|south)-(?=east|west)", r"\1"),
     (r"\b(?-i:Q)([1-4])\b", r"quarter\1"),
     (r"\b(?:the )?(?:first|1st) quarter(?: of)?\b", "quarter1"),
@@ -113,6 +115,10 @@ _NAMES = (
     (r"\b(?:except for|apart from|other than|excluding|with the exception of)\b", "except"),
     (r"\b(all|every\w*|any\w*|the whole|the entire)((?: \w+){0,3}?),? but(?: not| no)?\b", r"\1\2 except"),
     (r"\bclose to\b", "near"),
+    (r"\bcosts? nothing\b", "is free"),
+    (r"\b(?:the )?(1[0-9]|20)00'?s\b", lambda m: f"the {int(m[1]) + 1}th century"),
+    (r"\bthe (twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties)\b(?! of)",
+     lambda m: f"the 19{_DECADES.index(m[1].lower()[:3]) + 2}0s"),
     (r"\beither\s+(?=.* or )", ""),
     (r"\btwo times\b", "twice"),
 )

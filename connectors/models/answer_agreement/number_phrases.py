@@ -75,6 +75,13 @@ _COINS = re.compile(
     r"(?: ?(?:cents?|pence|p|centimes)\b|(?=\W*$))(?! ?\w*illion)",
     re.I,
 )
+_AND_A_HALF = re.compile(
+    r"\b(an?|one|\d+) (second|minute|hour|day|week|month|year|decade|century|mile|kilo|million|billion|point"
+    r"|percent|metre|meter|litre|liter|ton|tonne)s? and (?:an? |one )?half\b",
+    re.I,
+)
+_DOZENS = re.compile(r"\b(\d+) dozens?\b", re.I)
+_OR_SO = re.compile(r"(\d[\w.,%]*(?: \w+)?) or so\b", re.I)
 _TWO = re.compile(r"\b(?:an? )?(?:pair|couple) of (?=[a-z])|^(?:an? )?(?:pair|couple)$", re.I)
 _AGED = re.compile(
     r"\b(?:aged|age of|(?:(?<=man)|(?<=woman)|(?<=boy)|(?<=girl)|(?<=child)) of) (\d{1,3})\b(?! \w*illion)"
@@ -97,9 +104,12 @@ def numbers_in_one_spelling(text: str) -> str:
     text = _DAY_OF.sub(
         lambda m: spell_in_digits(m[1] or f"the {m[2]}", wants_number=False) + " ", text
     )
+    text = _AND_A_HALF.sub(_and_a_half, text)
     text = _HALF.sub(r"0.5 \2", text)
     text = _FRACTION.sub(_fraction, text)
     text = spell_in_digits(text, wants_number=False)
+    text = _DOZENS.sub(lambda m: f"{12 * int(m[1])}", text)
+    text = _OR_SO.sub(r"about \1", text)
     text = _CENTURY.sub(lambda m: f"{int(m[2]) - 1}{_TENS.index(m[1].lower()) + 2}0s", text)
     for pattern, factor, unit in _LONG:
         text = pattern.sub(partial(_in_one_unit, factor=factor, unit=unit), text)
@@ -124,6 +134,11 @@ _LOWER_NUMBER = re.compile(r"^([a-z' -]+ )(i{1,3}|i?v|vi{1,3}|i?x|xi{1,3}|xi?v|x
 
 def _in_one_unit(match: re.Match[str], *, factor: int, unit: str) -> str:
     return f"{factor * int(match[1]) + int(match[2])} {unit}"
+
+
+def _and_a_half(match: re.Match[str]) -> str:
+    count = int(match[1]) if match[1].isdigit() else 1
+    return f"{count + 0.5} {match[2]}s"
 
 
 def _named_number(match: re.Match[str]) -> str:

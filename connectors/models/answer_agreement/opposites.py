@@ -113,6 +113,7 @@ def _replaced(here: frozenset[str], there: frozenset[str]) -> bool:
     return bool(turned) and (here | there) - turned <= STOPWORDS
 
 
+@lru_cache(maxsize=65_536)
 def are_opposites(one: str, other: str) -> bool:
     """Whether two words are opposites, by the tables or by a prefix such as "un"."""
     poles = set(_poles_of(other))

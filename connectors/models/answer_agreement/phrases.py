@@ -4,7 +4,12 @@ import re
 from collections.abc import Callable
 
 from radarstream.connectors.models.answer_agreement.dates import MONTH
-from radarstream.connectors.models.answer_agreement.known_names import STATE_LETTERS
+from radarstream.connectors.models.answer_agreement.known_names import (
+    ACRONYMS,
+    COUNTRY_NAMES,
+    STATE_LETTERS,
+    STATES_CUT_SHORT,
+)
 from radarstream.connectors.models.answer_agreement.quantities import NUMBER_WORD
 
 _NEGATIONS_WORDS = "not no never none neither nor without nobody nothing"
@@ -47,6 +52,7 @@ _SPELT = (
     (r"\b((?:[A-Za-z]\.){2,})\s?(?=[A-Z][a-z])", lambda m: m[1].replace(".", " ")),
     (r"\b([A-Za-z]\.)+[A-Za-z]?(?![\w])", _without_dots),
     (rf", (?-i:({'|'.join(STATE_LETTERS)}))(?![\w.])", lambda m: ", " + STATE_LETTERS[m[1]]),
+    (rf", ({'|'.join(STATES_CUT_SHORT)})\b\.?", lambda m: ", " + STATES_CUT_SHORT[m[1].title()]),
     (r"\b(\w+) parts? (?:of )?(\w+ )?to (\w+) parts?(?: of)?(?: (\w+))?", r"\1 to \3, \2 \4"),
     (r"\b(?:twice|double) as many (\w+) as (\w+)", r"2 to 1, \1 \2"),
     (r"\b(\w+) times as many (\w+) as (\w+)", r"\1 to 1, \2 \3"),
@@ -56,7 +62,7 @@ _SPELT = (
     (rf"\b(?:an?|the|its|their) (?:crew|team|group|total|panel|party|squad|staff|crowd|cast|band) of "
         rf"(?=(?:about |around |some )?(?:\d|{NUMBER_WORD}\b))", ""),
     (r"\b(left|right)[- ]hand(?:ed)?\b", r"\1"),
-    (r"\bcosts? nothing\b", "free"),
+    (r"\bweather conditions\b", "weather"),
     (r"\b(?:lost|loses|lose) (?:in |some )?value\b", "weakened"),
     (r"\b(?:gained|gains|gain) (?:in |some )?value\b", "strengthened"),
     (r"\b(?-i:the late (?=[A-Z]))", "the "),
@@ -77,6 +83,19 @@ _SPELT = (
         r"|\bgrandfather and (?:his |her |their )?grandmother\b", "grandparents"),
     (r"\bmother and (?:his |her |their )?father\b"
         r"|\bfather and (?:his |her |their )?mother\b", "parents"),
+    (r"\ban? (?:cup|glass|bottle|piece|group|set|collection|bunch|hoard|bag|kind|type|sort|form|variety"
+        r"|mixture|mix|combination|number|series|sheet|slice|pile|stack) of (?=[a-z])", ""),
+    (r"\bhand-?made\b", "made by hand"),
+    (r"\b(?:second-hand|secondhand|pre-owned)\b", "used"),
+    (r"\bcovid(?:-19)?\b|\bcoronavirus disease\b", "covid"),
+    (r"\bassociation football\b", "soccer"),
+    (r"\b(?-i:WW ?(?:II|2))\b", "World War II"),
+    (r"\b(?-i:WW ?(?:I|1))\b", "World War I"),
+    (r"\b(?-i:the Fed)\b", "the Federal Reserve"),
+    (r"(?<=\w)\.com\b", ""),
+    (r"\b(?-i:E[SD]?T)\b", "eastern"),
+    (r"\b(?-i:P[SD]?T)\b", "pacific"),
+    (r"\s*\((?:born |b\. ?)?\d{4}(?:\s?-\s?(?:\d{4}|present)?)?\)", ""),
     # days that have a date
     (r"\bNew Year's Day\b", "1 January"),
     (r"\bNew Year's Eve\b", "31 December"),
@@ -164,7 +183,7 @@ _SPELT = (
     # titles and offices
     (r"\bchief executive(?: officer)?\b", "ceo"),
     (r"\bchief financial officer\b", "cfo"),
-    (r"\bprime minister\b|\bPM\b(?= [A-Z])|\bhead of government\b", "prime-minister"),
+    (r"\bprime minister\b|(?<!\d )(?-i:\bPM\b(?= [A-Z][a-z]))|\bhead of government\b", "prime-minister"),
     (r"\bvice[- ]president\b|\bVP\b", "vice-president"),
     (r"\bmember of parliament\b", "MP"),
     (r"\bDr\.?(?= )", "Doctor"),
@@ -222,6 +241,16 @@ _SPELT = (
     (r"\bCote d'Ivoire\b", "Ivory Coast"),
     (r"\bTimor-Leste\b", "East Timor"),
     (r"\bTurkiye\b", "Turkey"),
+    (r"\bCabo Verde\b", "Cape Verde"),
+    (r"\b(?:the )?Republic of Korea\b", "South Korea"),
+    (r"\bDemocratic People's South Korea\b|\bDPRK\b", "North Korea"),
+    (r"\b(?:the )?Republic of China\b", "Taiwan"),
+    (r"\bHoly See\b|\bVatican City\b", "Vatican"),
+    (r"\bDemocratic Republic of (?:the )?Congo\b|\bDR Congo\b", "DRC"),
+    (r"\bCeylon\b", "Sri Lanka"),
+    (r"\bThe Gambia\b", "Gambia"),
+    (rf"\b(?:the )?(?:Islamic |Federal |Hellenic |Bolivarian )?(?:Kingdom|Republic|Commonwealth|Sultanate"
+        rf"|Principality|State) of (?:the )?(?=(?:{'|'.join(n for n in COUNTRY_NAMES if n not in ('Congo', 'China'))})\b)", ""),
     (r"\bWashington,? D\.?\s?C\b\.?", "Washington"),
     (r"\bNew York City\b|\bNYC\b", "New York"),
     (r"\bSoviet Union\b", "USSR"),
@@ -232,6 +261,9 @@ _ONE_SPELLING: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]
 )
 
 
+_ACRONYM = re.compile(rf"\b(?:{'|'.join(ACRONYMS)})\b(?!\d| \d)")
+
+
 def one_spelling(text: str) -> str:
     """A plain text, its marks spelt alike, with each known phrase in one spelling.
 
@@ -240,4 +272,5 @@ def one_spelling(text: str) -> str:
     """
     for pattern, spelt in _ONE_SPELLING:
         text = pattern.sub(spelt, text)
+    text = _ACRONYM.sub(lambda m: ACRONYMS[m[0]], text)
     return " ".join(text.split())

@@ -27,6 +27,7 @@ LEADING = re.compile(
 _YES_AND_NO = re.compile(r"^\W*(?:yes\W+(?:and|or|but)\W+no|no\W+(?:and|or|but)\W+yes)\b", re.I)
 _NOBODY = re.compile(r"\b(?:no[ -]one|nobody|none|nothing)\b", re.IGNORECASE)
 _NO = re.compile(r"\bno (\w+)", re.IGNORECASE)
+_NON = re.compile(r"\bnon-(?=[a-z]{4})", re.IGNORECASE)
 _UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
 _DOUBTED = re.compile(r"\?\W*$")
 _IS_A_QUESTION = re.compile(
@@ -40,6 +41,7 @@ def read_polarity(text: str, question: Question) -> tuple[bool | None, bool]:
     """Whether a text with its marks spelt alike says yes (None: neither), and whether it leaves
     that open: "Yes and no", "Yes, it is unsafe".
     """
+    text = _NON.sub("not ", text)
     if _YES_AND_NO.match(text):
         return None, True
     leading = LEADING.match(text)
@@ -81,4 +83,6 @@ def _turns_round(word: str, question: Question) -> bool:
     if word in said:
         return False
     bare = _UN.sub("", word)
-    return (bare != word and bare in said) or any(are_opposites(word, other) for other in said)
+    if bare != word and any(alike(bare, other) for other in said):
+        return True
+    return any(are_opposites(word, other) for other in said)

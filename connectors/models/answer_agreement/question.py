@@ -39,6 +39,7 @@ _ALL = re.compile(
     r"(?:[a-z]{2,}[^\Wsui_]s|people|men|women|children)\b|^\W*(?:who|what) (?:are|were)\b",
     re.IGNORECASE,
 )
+_WHERE = re.compile(r"\b(?:where|city|town|country|state|place|region|village|located)\b", re.I)
 _COPULAR = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 _VERBAL = re.compile(
     r"\b(?:do|does|did|has|have|had|can|could|will|would|should)\b(?!.*\b(?:do|happen)\W*$)", re.I
@@ -65,7 +66,8 @@ class Question:
     by how much something fell. `unit` is what it asks to count ("How many milligrams"),
     `numbers` are those it names itself, `said` its content words in lower case, also as phrases are
     spelt alike. `wants_all` tells that it asks in the plural ("Which cities"), so that an answer
-    with one more or less is another; `is_copular` that it has no verb of its own ("What was").
+    with one more or less is another; `is_copular` that it has no verb of its own ("What was"),
+    `asks_where` that it asks for a place.
     """
 
     asked: Asked
@@ -79,6 +81,7 @@ class Question:
     said: frozenset[str]
     wants_all: bool
     is_copular: bool
+    asks_where: bool
 
 
 def read_question(text: str) -> Question:
@@ -104,6 +107,7 @@ def read_question(text: str) -> Question:
         | frozenset(_MODAL.findall(plain.casefold())),
         numbers=frozenset(quantity.stated for quantity in quantities),
         wants_all=bool(_ALL.search(plain)),
+        asks_where=bool(_WHERE.search(plain)),
         is_copular=bool(_COPULAR.search(plain)) and not _VERBAL.search(plain),
     )
 

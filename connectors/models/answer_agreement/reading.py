@@ -56,12 +56,12 @@ _ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNO
 _JOINED = re.compile(r"\s+and\s+|\s*&\s*|;\s*|,\s*(?:and\s+)?", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s+and\s+|&|;", re.IGNORECASE)
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
-_ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
+_ALTERNATIVE = re.compile(r"\bor\b(?! so\b)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
-    """An answer to one question, parsed once and compared many times.
+    """An answer to one question, parsed once and compared many times; equal only to itself.
 
     `marked` is the whole text with its marks spelt alike (see `marks`), `affirmed` the part that
     is no denial, `rest` that part without values; `words` are the content words it affirms,

@@ -10,7 +10,11 @@ import re
 from collections.abc import Sequence
 
 from radarstream.connectors.models.answer_agreement.accounting import Account, account
-from radarstream.connectors.models.answer_agreement.additions import is_known_addition
+from radarstream.connectors.models.answer_agreement.additions import (
+    are_places,
+    is_description,
+    is_known_addition,
+)
 from radarstream.connectors.models.answer_agreement.comparison import AGREEING, Likeness
 from radarstream.connectors.models.answer_agreement.known_names import bare, expansions
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
@@ -54,10 +58,16 @@ def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness
         return Likeness.UNEXPLAINED if told.mine and told.theirs else Likeness.SAME
     if finding in AGREEING and _differs_in_values_only(one, other, told):
         return finding
+    if told.mine and told.theirs and not _other_titles(one, other):
+        if is_description(one, told.mine) and is_known_addition(other, told.theirs, (), told):
+            return Likeness.HYPOTHESIS_ADDS
+        if is_description(other, told.theirs) and is_known_addition(one, told.mine, (), told):
+            return Likeness.PREMISE_ADDS
     if is_known_addition(one, told.mine, told.theirs, told):
         return Likeness.PREMISE_ADDS
     if is_known_addition(other, told.theirs, told.mine, told):
-        listed = other.is_list and not one.is_list
+        places = are_places(other, {token.key for token in told.theirs})
+        listed = other.is_list and not one.is_list and not places
         return Likeness.HYPOTHESIS_LISTS_MORE if listed else Likeness.HYPOTHESIS_ADDS
     return Likeness.UNEXPLAINED if finding in AGREEING else finding
 

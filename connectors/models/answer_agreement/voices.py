@@ -19,7 +19,7 @@ _NO_AGENT = re.compile(
 )
 _OWNED = re.compile(
     r"\b(?:the |its |his |her |their )?((?:[A-Z][\w.]*|[a-z]\w*)(?: [A-Z][\w.]*)*)(?:'s|(?<=s)')"
-    r" ((?:[a-z][\w-]* )?[a-z][\w-]*)"
+    r" ((?:[a-z][\w-]* )?[a-z][\w-]*|[A-Z][\w-]*(?: [A-Z][\w-]*)*)"
 )
 _NAME = r"(?:the |an? )?[\w.'-]+(?: [A-Z][\w.'-]*)*"
 _LOST = re.compile(

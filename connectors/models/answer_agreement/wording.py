@@ -38,6 +38,8 @@ _PAIR = re.compile(
 )
 _CLOCK = re.compile(r"\s*(?:[ap]\.?m\b|o'clock|in the|at night|tonight|hours\b|uhr)", re.IGNORECASE)
 _ONLY_CLOCK = re.compile(r"^\W*\d?\d:\d\d\W*$")
+_NONE = re.compile(r"^(?:there (?:are|is|were|was) )?(?:none\b|nil$|not any$|no (?=[a-z]))", re.IGNORECASE)
+_SLASHED = re.compile(r"(?<![\d/.])(\d\d?)[/.](\d\d?)[/.]((?:19|20)\d\d)\b")
 _COUNTED = re.compile(r"(?<![\w.,:/-])(\d+|an?|one) ([a-z]+)\b", re.IGNORECASE)
 _ONE = re.compile(r"an?|one", re.IGNORECASE)
 _VERSION = re.compile(
@@ -122,6 +124,9 @@ def word_by_word(reading: Reading) -> Wording:
     text = _APPOSED.sub(r"\2 \1", text)
     text = in_one_order(text)
     text = numbers_in_one_spelling(text)
+    if question.asked is Asked.NUMBER:
+        text = _NONE.sub("0 ", text)
+    text = _SLASHED.sub(_iso_date, text)
     kept: list[str] = []
     if question.asked is Asked.NUMBER and (roman := read_roman(text)):
         text = f"{roman:.0f}"
@@ -152,9 +157,18 @@ def _token(match: re.Match[str], text: str) -> Token:
     surface = match.group().removesuffix("'s")
     first = not re.search(r"\w", text[: match.start()])
     lower_beside = bool(re.search(r"\b[a-z]{4,}", text))
+    lower_beside = lower_beside and not re.match(r"\s[A-Z]", text[match.end() :])
     return Token(
         surface.casefold(), surface, surface[:1].isupper() and not (first and lower_beside)
     )
+
+
+def _iso_date(match: re.Match[str]) -> str:
+    """A date of which only one number can be the month; others stay as they are."""
+    one, two = int(match[1]), int(match[2])
+    if one == two <= 12 or 12 < one <= 31 and two <= 12:
+        return f"{match[3]}-{two:02d}-{one:02d}"
+    return f"{match[3]}-{one:02d}-{two:02d}" if one <= 12 < two <= 31 else match.group()
 
 
 def _take_pairs(text: str) -> tuple[list[Pair], str]:
