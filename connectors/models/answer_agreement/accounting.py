@@ -10,7 +10,7 @@ from radarstream.connectors.models.answer_agreement.opposites import are_opposit
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
-from radarstream.connectors.models.answer_agreement.synonyms import alike
+from radarstream.connectors.models.answer_agreement.synonyms import alike, is_of_a_country
 from radarstream.connectors.models.answer_agreement.values import (
     PartialDate,
     Quantity,
@@ -207,7 +207,8 @@ def _values_left(
     """
     left = [list(mine.values), list(theirs.values)]
     for value in mine.values:
-        if match := next((o for o in left[1] if same_value(value, o)), None):
+        alike_values = (o for o in left[1] if same_value(value, o) and _in_kind(value, o, one))
+        if match := next(alike_values, None):
             left[0].remove(value)
             left[1].remove(match)
     shared = len(mine.values) - len(left[0])
@@ -216,6 +217,12 @@ def _values_left(
         free = wording.asides > 0 and not other_dated and bool(wording.tokens)
         side[:] = [v for v in side if not _costs_nothing(v, one, aside=free)]
     return (tuple(left[0]), tuple(left[1])), shared
+
+
+def _in_kind(value: Value | Pair, other: Value | Pair, one: Reading) -> bool:
+    """Whether not just one is a share where the question asks how many."""
+    shares = {isinstance(v, Quantity) and v.dimension == "percent" for v in (value, other)}
+    return len(shares) == 1 or not one.question.counts
 
 
 def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:
@@ -235,7 +242,7 @@ def _turned(
     one: Reading, other: Reading, mine: Wording, theirs: Wording, matches: dict[int, int]
 ) -> bool:
     """Whether shared words, or the values between them, stand in another order."""
-    kept = _in_order_that_counts(mine, matches, one, other)
+    kept = _in_order_that_counts(mine, theirs, matches, one, other)
     order = [matches[i] for i in kept]
     in_order = order == sorted(order)
     values = _sequence(mine), _sequence(theirs)
@@ -257,11 +264,21 @@ def _turned(
     return True
 
 
+def _of_one_country(one: str, other: str) -> bool:
+    """Whether two words name a country in two ways: "France", "French"."""
+    return one != other and is_of_a_country(one) and is_of_a_country(other)
+
+
 def _in_order_that_counts(
-    mine: Wording, matches: dict[int, int], one: Reading, other: Reading
+    mine: Wording, theirs: Wording, matches: dict[int, int], one: Reading, other: Reading
 ) -> list[int]:
     """Matched words less titles, and less the only word of the question's that is no name."""
-    kept = [i for i in sorted(matches) if mine.tokens[i].word not in TITLES]
+    kept = [
+        i
+        for i, j in sorted(matches.items())
+        if mine.tokens[i].word not in TITLES
+        and not _of_one_country(mine.tokens[i].word, theirs.tokens[j].word)
+    ]
     if not _THERE_IS.search(one.marked) and not _THERE_IS.search(other.marked):
         return kept
     asked = [

@@ -5,6 +5,7 @@ Each kind is read from where the words stand, and takes nothing back of what bot
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 
 from radarstream.connectors.models.answer_agreement.accounting import Account
 from radarstream.connectors.models.answer_agreement.harmless import KINDS, PLACES, RANKS
@@ -28,6 +29,8 @@ _BEHIND = re.compile(r"^(?P<named>[^,]+), (?P<told>[^,]*)$")  # an apposition
 _IN_COUNTRY = re.compile(
     r"in (?:the )?(?:(?:north|south|east|west|central)\w*(?: of)? )?(?P<country>[A-Z]\w+)$"
 )
+_OWNED = re.compile(r"\b(\w+) of\b")
+_COMPASS = re.compile(r"(?:north|south|east|west|central)\w*")
 _ARTICLE = re.compile(r"(?:the|an?|its|his|her|their|who|which|where)\b", re.IGNORECASE)
 _CAPITAL_OF = re.compile(r"^(?P<told>[A-Z][\w ]+ capital)(?: city)?,? (?:of )?(?P<named>[A-Z].*)$")
 _LOCATED = re.compile(
@@ -43,7 +46,7 @@ _BEARER = re.compile(
     r"(?!offer|other|never|under|over|after|rather|however)"
     r"[a-z-]*(?:er|or|ist|ian|man|men|woman|ess|eer|ant|chief|head|minister|star|official|president"
     r"|king|queen|poet|chef|host|coach|champion|founder|giant|group|firm|maker|brand|service"
-    r"|network|scientist|physicist|chemist|novel|app|site|magazine|newspaper|musical|opera|play"
+    r"|network|weight|scientist|physicist|chemist|novel|app|site|magazine|newspaper|musical|opera|play"
     r"|sprinter|striker|keeper|coast|capital|club|parent|team|island|region|province|port)"
 )
 _TAKES_BACK = re.compile(
@@ -82,12 +85,18 @@ def is_known_addition(
 
 def are_places(reading: Reading, keys: set[str]) -> bool:
     """Whether these words are the state or country in which a place is, and not another such place."""
-    if keys <= COUNTRIES:
-        return True
-    if not is_state(keys - COUNTRIES):
+    countries = keys & COUNTRIES
+    rest = keys - COUNTRIES
+    if countries:
+        rest = {key for key in rest if not _COMPASS.fullmatch(key)}
+    if (rest and not is_state(rest)) or not (rest or countries):
         return False
-    several = [t.key for t in word_by_word(reading).tokens if t.key in SEVERAL_PLACES - keys]
-    return all(BEST_KNOWN.get(key) in keys for key in several)
+    for place in {t.key for t in word_by_word(reading).tokens} - keys:
+        if place in BEST_KNOWN and not BEST_KNOWN[place] & keys:
+            return False
+        if rest and place in SEVERAL_PLACES and place not in BEST_KNOWN:
+            return False
+    return True
 
 
 def _is_base_only(
@@ -123,6 +132,11 @@ def _are_given_names(reading: Reading, extra: Sequence[Token]) -> bool:
     named = all((t.is_name or uncapped) and t.word not in RANKS for t in extra)
     if not keys or not named or keys[-1] in {t.key for t in extra}:
         return False
+    if {t.surface for t in extra} & set(_OWNED.findall(reading.affirmed)):
+        return False  # "the King of"
+    behind = {a: b.word for a, b in pairwise(word_by_word(reading).tokens)}
+    if any(behind.get(token) in TITLES for token in extra):
+        return False  # "Foreign Minister"
     return not has_other_bearer(keys[-1], {t.key for t in extra})
 
 
@@ -152,8 +166,7 @@ def _told_before(text: str, extra: Sequence[Token]) -> str | None:
     wanted = {t.word for t in extra}
     for end in range(1, min(_MOST_BEFORE_NAME, len(words) - 1) + 1):
         told, named = words[:end], words[end:]
-        rest = set(re.findall(r"\w+", " ".join(named).casefold()))
-        if not named[0][:1].isupper() or wanted & rest:
+        if not named[0][:1].isupper() or wanted.isdisjoint(" ".join(told).casefold().split()):
             continue
         *head, last = told
         if last == "of":

@@ -65,7 +65,7 @@ _DIRECTIONS = re.compile(
 )
 _COUNTED_WORDS = (
     "people person persons per long tall high deep wide time times from aged anyone old late"
-    " members individuals workers inhabitants"
+    " members individuals workers inhabitants away"
 )
 _COUNTED = frozenset(_COUNTED_WORDS.split())
 # Verbs that only join the answer to its subject, where the question has no verb of its own.

@@ -224,13 +224,24 @@ _BEARERS = {
 }
 
 
-_BEST_KNOWN = (
-    "Boston=Massachusetts Memphis=Tennessee Columbus=Ohio Hollywood=California Arlington=Virginia"
-    " Washington=DC"
+_BEST_KNOWN_WORDS = (
+    "Boston=Massachusetts,USA Memphis=Tennessee,USA Columbus=Ohio,USA Hollywood=California,USA"
+    " Arlington=Virginia,USA Washington=DC,USA London=England,UK Paris=France Rome=Italy"
+    " Athens=Greece Moscow=Russia Berlin=Germany Dublin=Ireland Lima=Peru Cairo=Egypt"
+    " Vienna=Austria Geneva=Switzerland Venice=Italy Milan=Italy Florence=Italy Naples=Italy"
+    " Madrid=Spain Warsaw=Poland Tripoli=Libya Delhi=India Valencia=Spain Perth=Australia"
+    " Sydney=Australia Melbourne=Australia Birmingham=England,UK Manchester=England,UK"
+    " Bristol=England,UK Oxford=England,UK Cambridge=England,UK Hamburg=Germany Odessa=Ukraine"
+    " Petersburg=Russia Toledo=Spain Alexandria=Egypt"
 )
+# Places of several countries or states, with those in which the best known one is.
 BEST_KNOWN = {
-    key_of(city.casefold()): key_of(state.casefold())
-    for city, state in (entry.split("=") for entry in _BEST_KNOWN.split())
+    key_of(city.casefold()): frozenset(
+        key_of(name.casefold())
+        for place in places.split(",")
+        for name in (place, *({"UK": ("Britain",), "USA": ("America", "US")}.get(place, ())))
+    )
+    for city, places in (entry.split("=") for entry in _BEST_KNOWN_WORDS.split())
 }
 
 

@@ -58,6 +58,7 @@ married|marries = divorced|divorces
 joined|joins|entered = left|leaves|quit
 started|starts|began|begins = ended|ends|stopped|stops|finished
 present|included|includes = absent|excluded|excludes
+success(?:es|ful|fully)?|succeed(?:s|ed)? = fail(?:s|ed|ures?)?|unsuccessful(?:ly)?
 enabled?|active = disabled?
 """
 _AXES = tuple(

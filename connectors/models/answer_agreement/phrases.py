@@ -99,6 +99,7 @@ _SPELT = (
     # days that have a date
     (r"\bNew Year's Day\b", "1 January"),
     (r"\bNew Year's Eve\b", "31 December"),
+    (r"\bBoxing Day\b", "26 December"),
     (r"\bChristmas Day\b", "25 December"),
     (r"\bChristmas Eve\b", "24 December"),
     # what is cut short

@@ -40,6 +40,8 @@ _ALL = re.compile(
     re.IGNORECASE,
 )
 _WHERE = re.compile(r"\b(?:where|city|town|country|state|place|region|village|located)\b", re.I)
+_COUNTS = re.compile(r"\bhow many\b", re.I)
+_HOW_OLD = re.compile(r"\bhow old (?:is|was|are|were) (?:he|she|they|[A-Z])", re.I)
 _COPULAR = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 _VERBAL = re.compile(
     r"\b(?:do|does|did|has|have|had|can|could|will|would|should)\b(?!.*\b(?:do|happen)\W*$)", re.I
@@ -67,7 +69,7 @@ class Question:
     `numbers` are those it names itself, `said` its content words in lower case, also as phrases are
     spelt alike. `wants_all` tells that it asks in the plural ("Which cities"), so that an answer
     with one more or less is another; `is_copular` that it has no verb of its own ("What was"),
-    `asks_where` that it asks for a place.
+    `asks_where` that it asks for a place, `counts` that it asks how many.
     """
 
     asked: Asked
@@ -82,6 +84,7 @@ class Question:
     wants_all: bool
     is_copular: bool
     asks_where: bool
+    counts: bool
 
 
 def read_question(text: str) -> Question:
@@ -102,14 +105,22 @@ def read_question(text: str) -> Question:
         is_choice=choice is not None,
         is_negative=bool(_NEGATIVE.search(plain)),
         of_a_fall=asks_for_a_fall(plain),
-        unit=unit_named(counted["unit"]) if (counted := _HOW_MANY.search(plain)) else None,
+        unit=_unit(plain),
         said=frozenset(word.surface.casefold().removesuffix("'s") for word in [*words, *spelt])
         | frozenset(_MODAL.findall(plain.casefold())),
         numbers=frozenset(quantity.stated for quantity in quantities),
         wants_all=bool(_ALL.search(plain)),
+        counts=bool(_COUNTS.search(plain)),
         asks_where=bool(_WHERE.search(plain)),
         is_copular=bool(_COPULAR.search(plain)) and not _VERBAL.search(plain),
     )
+
+
+def _unit(plain: str) -> Unit | None:
+    if _HOW_OLD.search(plain):
+        return unit_named("year")
+    counted = _HOW_MANY.search(plain)
+    return unit_named(counted["unit"]) if counted else None
 
 
 def _beside_the_choice(plain: str, choice: re.Match[str]) -> list[Word]:

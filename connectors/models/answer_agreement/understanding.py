@@ -58,7 +58,9 @@ def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness
         return Likeness.UNEXPLAINED if told.mine and told.theirs else Likeness.SAME
     if finding in AGREEING and _differs_in_values_only(one, other, told):
         return finding
-    if told.mine and told.theirs and not _other_titles(one, other):
+    if _other_titles(one, other):
+        return Likeness.UNEXPLAINED if finding in AGREEING else finding
+    if told.mine and told.theirs:
         if is_description(one, told.mine) and is_known_addition(other, told.theirs, (), told):
             return Likeness.HYPOTHESIS_ADDS
         if is_description(other, told.theirs) and is_known_addition(one, told.mine, (), told):
@@ -83,6 +85,10 @@ def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: boo
     return not _other_titles(one, other) and not _other_initials(one, other)
 
 
+def _is_share(reading: Reading) -> bool:
+    return any(isinstance(v, Quantity) and v.dimension == "percent" for v in reading.values)
+
+
 def _denies_only_others(reading: Reading, extra: Sequence[Token], other: Reading) -> bool:
     """Whether all that one adds is that it is not something else: "Oslo, not Bergen"."""
     if not extra or not reading.denied or reading.denied & other.all_keys:
@@ -96,12 +102,13 @@ def _differs_in_values_only(one: Reading, other: Reading, told: Account) -> bool
     """Whether no word is left, and the values left are members of a list or more or less exact."""
     if told.mine or told.theirs or told.turned:
         return False
+    pairs = [any(isinstance(v, Pair) for v in side) for side in (told.my_values, told.their_values)]
+    if pairs[0] != pairs[1] or (one.question.counts and _is_share(one) != _is_share(other)):
+        return False  # another score, another set, or a number and a range
     if told.my_values and told.their_values:
         mine, theirs = _dimensions(told.my_values), _dimensions(told.their_values)
         in_kind = not (mine and theirs) or bool(mine & theirs)
         return in_kind and len(told.my_values) == len(told.their_values)
-    if any(isinstance(value, Pair) for value in (*told.my_values, *told.their_values)):
-        return False  # another score, or another set
     return (one.is_list or other.is_list) and not one.question.wants_all
 
 
@@ -162,12 +169,16 @@ def _fits(one: str, other: str) -> bool:
 
 
 def _other_titles(one: Reading, other: Reading) -> bool:
-    """Whether both have an office and not the same one: pope and saint, king and prince."""
-    mine, theirs = (
-        {t.word for t in word_by_word(r).tokens if t.word in TITLES and t.word not in HONORIFICS}
-        for r in (one, other)
-    )
+    """Whether both have an office and not the same one (pope and saint), or "Mr" and "Ms"."""
+    said = [{t.word for t in word_by_word(r).tokens} for r in (one, other)]
+    if any(a & said[0] and b & said[1] for a, b in (_ADDRESSED, _ADDRESSED[::-1])):
+        return True
+    mine, theirs = (words & _OFFICES for words in said)
     return bool(mine and theirs) and mine != theirs
+
+
+_OFFICES = (TITLES - HONORIFICS) | {"prime-minister", "vice-president"}
+_ADDRESSED = (frozenset(("mr", "sir", "lord")), frozenset(("ms", "mrs", "miss", "dame", "lady")))
 
 
 def _expands(short: Reading, long: Reading) -> bool:
