@@ -15,6 +15,7 @@ from radarstream.connectors.models.answer_agreement.values import (
     PartialDate,
     Quantity,
     Value,
+    unit_named,
 )
 from radarstream.connectors.models.answer_agreement.wording import (
     Pair,
@@ -93,7 +94,8 @@ def account(one: Reading, other: Reading) -> Account:
 def _matching(mine: Sequence[Token], theirs: Sequence[Token]) -> dict[int, int]:
     """Which word of the one is which of the other: same spelling, then meaning, then initials."""
     found: dict[int, int] = {}
-    for fits in (_same, _alike, _coded, _initial):
+    several = len(mine) > 1 and len(theirs) > 1
+    for fits in (_same, _alike, _coded, *([_initial] if several else [])):
         _take(mine, theirs, found, fits)
     return found
 
@@ -158,9 +160,19 @@ def _drop_repeated(left: list[Token], wording: Wording) -> None:
         here = token.word in inside
         if token.word in found or (here and token.surface.isupper() and token.word == initials):
             return True
-        return any(here != (word in inside) and alike(token.word, word) for word in found)
+        return any(
+            here != (word in inside)
+            and (alike(token.word, word) or _is_code(token.word, word))
+            for word in found
+        )
 
     left[:] = [t for t in left if not repeats(t)]
+
+
+def _is_code(code: str, word: str) -> bool:
+    """Whether a code stands for a currency: JPY, yen."""
+    currency = unit_named(code).dimension
+    return currency.isupper() and currency == unit_named(word).dimension
 
 
 def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[Token]]) -> bool:

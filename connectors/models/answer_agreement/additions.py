@@ -16,6 +16,7 @@ from radarstream.connectors.models.answer_agreement.known_names import (
     has_other_bearer,
     is_state,
 )
+from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import is_of_a_country
 from radarstream.connectors.models.answer_agreement.values import Quantity
@@ -35,7 +36,9 @@ _ARTICLE = re.compile(r"(?:the|an?|its|his|her|their|who|which|where)\b", re.IGN
 _CAPITAL_OF = re.compile(r"^(?P<told>[A-Z][\w ]+ capital)(?: city)?,? (?:of )?(?P<named>[A-Z].*)$")
 _LOCATED = re.compile(
     r"^(?P<named>[^,]*[A-Z][^,]*) in (?P<told>(?:the )?[A-Z][\w' -]*(?:, [A-Z][\w' -]*)*)$"
+    r"|^(?P<thing>[^,]+?) (?:in|at|inside) (?P<where>(?:the|an?|its|his|her|their) [a-z][a-z -]*)$"
 )
+_CALLED = re.compile(r"^an? [^,]+ (?:called|named|nicknamed) ((?:[A-Z][\w'-]*)(?: [A-Z][\w'-]*)*)$")
 _TEAM = frozenset(("team", "club", "side", "franchise"))
 _TEAMS_OF_SEVERAL_CITIES = frozenset(
     "giants cardinals panthers rangers kings jets tigers bulldogs eagles lions bears wildcats".split()
@@ -71,6 +74,10 @@ def is_known_addition(
     if not extra or others or told.turned or (any(values) and not _are_bases(*values)):
         return _is_base_only(reading, extra, others, told)
     keys = {token.key for token in extra}
+    if {"currency", "money"} & reading.question.said and all(
+        is_of_a_country(t.word) for t in extra
+    ):
+        return not any(t.word.startswith("dollar") for t in word_by_word(reading).tokens)
     if are_places(reading, keys) or (reading.is_list and not reading.question.wants_all and _are_items(reading, keys)):
         return True
     return (
@@ -80,6 +87,8 @@ def is_known_addition(
         or _is_located(reading, extra)
         or _is_home_of_a_team(reading, extra)
         or _is_junior(reading, extra)
+        or _is_maker(reading, extra)
+        or _is_named(reading, extra)
     )
 
 
@@ -212,8 +221,11 @@ def _is_located(reading: Reading, extra: Sequence[Token]) -> bool:
     found = _LOCATED.match(reading.affirmed.strip(" ."))
     if not found or reading.question.wants_person or reading.question.asks_where:
         return False
-    told = {key_of(word) for word in re.findall(r"\w+", found["told"].casefold())}
-    return {t.key for t in extra} <= told and not _TAKES_BACK.search(found["named"])
+    if found["where"] and reading.question.asked is not Asked.OTHER:
+        return False
+    where, thing = found["told"] or found["where"], found["named"] or found["thing"]
+    told = {key_of(word) for word in re.findall(r"\w+", where.casefold())}
+    return {t.key for t in extra} <= told and not _TAKES_BACK.search(f"{thing} {where}")
 
 
 def _is_home_of_a_team(reading: Reading, extra: Sequence[Token]) -> bool:
@@ -224,6 +236,24 @@ def _is_home_of_a_team(reading: Reading, extra: Sequence[Token]) -> bool:
     last = tokens[-1]
     own = last.is_name and last.word.endswith("s") and last.word not in _TEAMS_OF_SEVERAL_CITIES
     return own and list(extra) == list(tokens[: len(extra)]) and len(tokens) == len(extra) + 1
+
+
+def _is_maker(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether the extra words are the name before that of a model with a number: "Airbus A380"."""
+    wording = word_by_word(reading)
+    if reading.question.asked is not Asked.OTHER or list(extra) != list(wording.tokens[: len(extra)]):
+        return False
+    own = wording.tokens[len(extra) :]
+    numbered = bool(wording.values) or any(re.search(r"\d", token.word) for token in own)
+    return numbered and all(t.is_name for t in (*extra, *own)) and bool(own)
+
+
+def _is_named(reading: Reading, extra: Sequence[Token]) -> bool:
+    """Whether the extra words are the name of one of its kind: "an elephant called Raja"."""
+    found = _CALLED.match(reading.affirmed.strip(" ."))
+    if not found or reading.question.wants_person:
+        return False
+    return {t.word for t in extra} <= set(re.findall(r"\w+", found[1].casefold()))
 
 
 def _is_junior(reading: Reading, extra: Sequence[Token]) -> bool:

@@ -23,7 +23,8 @@ _BC = r"(?:B\.\s?C\b\.?(?:\s?E\b\.?)?|BCE?\b|before (?:Christ|(?:the )?common er
 _AD = r"(?:A\.\s?D\b\.?|C\.\s?E\b\.?|AD\b|CE\b)"
 _LOOKS_LIKE_MONEY_OR_SHARE = rf"(?=[{_CURRENCY}]|\d[\d,]*(?:\.\d|\s?%|\s*\)\s?%))"
 _PLAIN = r"\d++(?:[.,]\d++)*+"
-_BEFORE_NUMBER = rf"(?=\s+(?:an?\s+)?{_NUMBER})"
+_TIME_UNIT = r"(?:second|minute|hour|day|week|fortnight|month|year|decade|century)\b"
+_BEFORE_NUMBER = rf"(?=\s+(?:(?:an?\s+)?{_NUMBER}|an?\s+{_TIME_UNIT}))"
 _BELOW = rf"\s+(?:below|under){_BEFORE_NUMBER}"
 _ABOVE = rf"\s+(?:above|over){_BEFORE_NUMBER}"
 _BEFORE_MOMENT = rf"(?=\s+{_MOMENT})"
@@ -109,12 +110,13 @@ _NAMES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(?:at |in |towards? )?the (?:very )?end of(?: the)?\b", "late"),
     (r"\b(?:in |around )?the middle of(?: the)?\b", "mid"),
     (r"\bmid-", "mid "),
-    (r"\b(?:version\s|v\.?\s?)(?=\d+\.\d)", ""),
+    (r"\bversion\s(?=\d)|\bv\.?\s?(?=\d+\.\d)", ""),
     (r"\b(?:went|gone|goes|moved|came) up\b", "rose"),
     (r"\b(?:went|gone|goes|moved|came) down\b", "fell"),
     (r"\b(?:except for|apart from|other than|excluding|with the exception of)\b", "except"),
     (r"\b(all|every\w*|any\w*|the whole|the entire)((?: \w+){0,3}?),? but(?: not| no)?\b", r"\1\2 except"),
     (r"\bclose to\b", "near"),
+    (r"\b(?:found )?not guilty\b", "acquitted"),
     (r"\bcosts? nothing\b", "is free"),
     (r"\b(?:the )?(1[0-9]|20)00'?s\b", lambda m: f"the {int(m[1]) + 1}th century"),
     (r"\bthe (twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties)\b(?! of)",

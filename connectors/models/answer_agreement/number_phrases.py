@@ -10,7 +10,7 @@ from radarstream.connectors.models.answer_agreement.quantities import (
     spell_in_digits,
 )
 
-_LETTERED = re.compile(r"(?-i:\b([A-Z]{1,3}))[ -](?=\d+\b(?![:.,%]\d))")
+_LETTERED = re.compile(r"(?-i:\b(?!A )([A-Z]{1,3}))[ -](?=\d+\b(?![:.,%]\d))")
 _NAMED_NUMBER = re.compile(r"\b([A-Z][\w'-]+) (?:the (?i:(first|second|third|fourth|fifth|sixth"
     r"|seventh"
     r"|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth))\b"

@@ -51,7 +51,7 @@ _FRACTION = re.compile(
     re.IGNORECASE,
 )
 _SLASHED = re.compile(r"(?<![\w/.,-])(\d)/([1-9])(?![\w/.,]|-\d)")
-_HALF = re.compile(r"\bhalf(?:\s+(?:a|an|of)\b)?", re.IGNORECASE)
+_HALF = re.compile(r"\bhalf\b(?![\s-]?(?:time|way)\b)(?:\s+(?:a|an|of)\b)?", re.IGNORECASE)
 _DOZEN = re.compile(r"\b(?:a|one)\s+dozen\b|\bdozen\b", re.IGNORECASE)
 _EMPTY_ONE = re.compile(
     r"\b(?:no|the|this|that|which|any|every)[\s-]one\b|\bone\s+of\b", re.IGNORECASE
@@ -119,11 +119,13 @@ def _ordinal(match: re.Match[str]) -> str:
 
 def _cardinal(phrase: str) -> str:
     """Digits of one phrase; separate numbers that merely follow each other stay separate."""
-    numbers: list[int] = []
+    numbers: list[str] = []
     total = current = 0
     last = 0
+    joint = " "
     for word in re.split(r"[\s-]+", phrase.lower()):
         if word == "and":
+            joint = " and "
             continue
         if word in _SCALE:
             scale = _SCALE[word]
@@ -134,11 +136,11 @@ def _cardinal(phrase: str) -> str:
             continue
         value = CARDINAL[word]
         if last and last < 100 and not (last >= 20 and last % 10 == 0 and 0 < value < 10):
-            numbers.append(total + current)
+            numbers.append(f"{total + current}{joint}")
             total = current = 0
         current += value
-        last = value
-    return " ".join(str(number) for number in [*numbers, total + current])
+        last, joint = value, " "
+    return "".join([*numbers, str(total + current)])
 
 
 _ROUGH = re.compile(

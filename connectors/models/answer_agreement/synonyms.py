@@ -26,7 +26,7 @@ fall decrease decline drop shrink slide dip down|raise hike increase
 cut reduce lower trim slash reduction decrease|plunge tumble
 allow permit let authorise authorize legal|ban prohibit forbid outlaw|need require must mandatory
 compulsory obligatory mandatory required|kid child youngster|baby infant newborn
-lawyer attorney solicitor barrister|doctor physician medic|jail prison|shop store
+lawyer attorney solicitor barrister|doctor physician medic|jail prison imprisonment|shop store
 illness disease sickness ailment|sick ill unwell|plan intend intention aim
 choose pick select elect opt|show display exhibit|aircraft plane airplane aeroplane jet
 car automobile|truck lorry|bike bicycle|motorbike motorcycle|ship vessel boat|train railway rail
@@ -252,6 +252,8 @@ def stem_of(lowered: str) -> str:
     (True, 'child')
     """
     base = _base_forms().get(lowered, lowered)
+    if len(base) > _LONG_ADVERB and base.endswith("men"):
+        base = f"{base[:-2]}an"  # firemen
     return _snowball(base.removesuffix("ly") if len(base) > _LONG_ADVERB else base)
 
 

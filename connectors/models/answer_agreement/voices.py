@@ -26,6 +26,12 @@ _LOST = re.compile(
     rf"^(?P<loser>{_NAME}) (?:lost|losing)(?P<score>(?: by)?(?: \d+\s?-\s?\d+)?) to "
     rf"(?P<winner>{_NAME})(?P<behind>(?: by)?(?: \d+\s?-\s?\d+)?)$"
 )
+_SCORE = r"\d+\s?-\s?\d+"
+_SCORE_TO = re.compile(rf"^(?P<score>{_SCORE}) to (?P<winner>{_NAME})$")
+_WIN_OVER = re.compile(
+    rf"^(?:[Aa]n? )?(?P<score>{_SCORE}) (?:win|victory) (?:for|by|of) (?P<winner>{_NAME})"
+    rf"(?: over (?P<loser>{_NAME}))?$"
+)
 _PRECEDED = re.compile(rf"^({_NAME}) preceded ({_NAME})$")
 # From the side of whoever takes it to the side of whoever gives it.
 _GIVEN = {
@@ -61,6 +67,11 @@ def in_one_order(text: str) -> str:
     text = _active(_OWNED.sub(r"\2 of \1", text))
     if lost := _LOST.match(text):
         return f"{lost['winner']} beat {lost['loser']}{lost['score']}{lost['behind']}"
+    if won := _SCORE_TO.match(text):
+        return f"{won['winner']} won {won['score']}"
+    if won := _WIN_OVER.match(text):
+        done = f"beat {won['loser']}" if won["loser"] else "won"
+        return f"{won['winner']} {done} {won['score']}"
     if taken := _TAKEN.match(text):
         return f"{taken['giver']} {_GIVEN[taken['took']]} {taken['what']} to {taken['taker']}"
     if change := _CHANGE_IN.match(text):
