@@ -1,16 +1,17 @@
-"""Words and values of two answers that have no counterpart in the other, and their order."""
+"""Words and values of two answers that have no counterpart in the other."""
 
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from radarstream.connectors.models.answer_agreement.harmless import is_asked, without_harmless
+from radarstream.connectors.models.answer_agreement.harmless import without_harmless
 from radarstream.connectors.models.answer_agreement.opposites import are_opposites
+from radarstream.connectors.models.answer_agreement.order import is_miscounted, is_turned
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
-from radarstream.connectors.models.answer_agreement.synonyms import alike, is_of_a_country
+from radarstream.connectors.models.answer_agreement.synonyms import alike
 from radarstream.connectors.models.answer_agreement.values import (
     PartialDate,
     Quantity,
@@ -24,13 +25,10 @@ from radarstream.connectors.models.answer_agreement.wording import (
     same_value,
     word_by_word,
 )
-from radarstream.connectors.models.answer_agreement.words import TITLES, transcribed
+from radarstream.connectors.models.answer_agreement.words import transcribed
 
-_THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
-_COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 _UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
 _BRACKETS = re.compile(r"\w\s*\(([^()]*)\)")
-_MOST_FREE = 2  # tokens that may stand in any order
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def account(one: Reading, other: Reading) -> Account:
         theirs=kept[1],
         my_values=values[0],
         their_values=values[1],
-        turned=_turned(one, other, mine, theirs, matches) or _miscounted(mine, theirs),
+        turned=is_turned(one, other, matches) or is_miscounted(mine, theirs),
         negated=negated,
         shared=shared,
     )
@@ -161,8 +159,7 @@ def _drop_repeated(left: list[Token], wording: Wording) -> None:
         if token.word in found or (here and token.surface.isupper() and token.word == initials):
             return True
         return any(
-            here != (word in inside)
-            and (alike(token.word, word) or _is_code(token.word, word))
+            here != (word in inside) and (alike(token.word, word) or _is_code(token.word, word))
             for word in found
         )
 
@@ -248,79 +245,3 @@ def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:
         and value.stated in numbers
         and one.question.asked is Asked.OTHER
     )
-
-
-def _turned(
-    one: Reading, other: Reading, mine: Wording, theirs: Wording, matches: dict[int, int]
-) -> bool:
-    """Whether shared words, or the values between them, stand in another order."""
-    kept = _in_order_that_counts(mine, theirs, matches, one, other)
-    order = [matches[i] for i in kept]
-    in_order = order == sorted(order)
-    values = _sequence(mine), _sequence(theirs)
-    if in_order:
-        return values[0] != values[1] and sorted(values[0]) == sorted(values[1]) and len(order) > 1
-    listed = all(
-        r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs))
-    )
-    if listed or len(matches) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
-        return False
-    sides = [_COPULA.split(w.text) for w in (mine, theirs)]
-    if all(len(side) == 2 for side in sides) and not re.search(
-        r"\bthan\b|[<>\u2264\u2265]", mine.text
-    ):
-        words = [
-            [_keys(part, w) for part in side] for side, w in zip(sides, (mine, theirs), strict=True)
-        ]
-        return words[0] != words[1] and words[0] != words[1][::-1]
-    return True
-
-
-def _of_one_country(one: str, other: str) -> bool:
-    """Whether two words name a country in two ways: "France", "French"."""
-    return one != other and is_of_a_country(one) and is_of_a_country(other)
-
-
-def _in_order_that_counts(
-    mine: Wording, theirs: Wording, matches: dict[int, int], one: Reading, other: Reading
-) -> list[int]:
-    """Matched words less titles, and less the only word of the question's that is no name."""
-    kept = [
-        i
-        for i, j in sorted(matches.items())
-        if mine.tokens[i].word not in TITLES
-        and not _of_one_country(mine.tokens[i].word, theirs.tokens[j].word)
-    ]
-    if not _THERE_IS.search(one.marked) and not _THERE_IS.search(other.marked):
-        return kept
-    asked = [
-        i for i in kept if not mine.tokens[i].is_name and is_asked(mine.tokens[i], one.question)
-    ]
-    return [i for i in kept if i not in asked] if len(asked) == 1 else kept
-
-
-def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
-    """Whether two neighbours changed places that are not both names: "Lisbon route"."""
-    falls = [i for i, (a, b) in enumerate(zip(order, order[1:], strict=False)) if b < a]
-    if len(falls) != 1:
-        return False
-    i = falls[0]
-    swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
-    return swapped == sorted(order) and not (tokens[i].is_name and tokens[i + 1].is_name)
-
-
-def _keys(text: str, wording: Wording) -> frozenset[str]:
-    said = {token.word: token.stem for token in wording.tokens}
-    return frozenset(said[w] for w in re.findall(r"\w+", text.casefold()) if w in said)
-
-
-def _miscounted(mine: Wording, theirs: Wording) -> bool:
-    """Whether two things of both are counted, and not alike: "two sons and a daughter"."""
-    counts = dict(mine.counted), dict(theirs.counted)
-    both = counts[0].keys() & counts[1].keys()
-    return len(both) > 1 and any(counts[0][thing] != counts[1][thing] for thing in both)
-
-
-def _sequence(wording: Wording) -> list[float]:
-    """Amounts in their order."""
-    return [v.value for v in wording.values if isinstance(v, Quantity)]

@@ -30,6 +30,7 @@ _BEHIND = re.compile(r"^(?P<named>[^,]+), (?P<told>[^,]*)$")  # an apposition
 _IN_COUNTRY = re.compile(
     r"in (?:the )?(?:(?:north|south|east|west|central)\w*(?: of)? )?(?P<country>[A-Z]\w+)$"
 )
+_JOINED = re.compile(r"\b(?:and|or)\b|&|/")
 _OWNED = re.compile(r"\b(\w+) of\b")
 _COMPASS = re.compile(r"(?:north|south|east|west|central)\w*")
 _ARTICLE = re.compile(r"(?:the|an?|its|his|her|their|who|which|where)\b", re.IGNORECASE)
@@ -40,9 +41,10 @@ _LOCATED = re.compile(
 )
 _CALLED = re.compile(r"^an? [^,]+ (?:called|named|nicknamed) ((?:[A-Z][\w'-]*)(?: [A-Z][\w'-]*)*)$")
 _TEAM = frozenset(("team", "club", "side", "franchise"))
-_TEAMS_OF_SEVERAL_CITIES = frozenset(
-    "giants cardinals panthers rangers kings jets tigers bulldogs eagles lions bears wildcats".split()
+_SEVERAL_WORDS = (
+    "giants cardinals panthers rangers kings jets tigers bulldogs eagles lions bears wildcats"
 )
+_TEAMS_OF_SEVERAL_CITIES = frozenset(_SEVERAL_WORDS.split())
 _NAMES = r"[A-Z][\w.'-]*(?: (?:de |van |von |da |di )?[A-Z][\w.'-]*){0,3}"
 _WORK_OF = re.compile(rf"^(?P<named>.+) by (?P<told>{_NAMES})$|^(?P<owner>{_NAMES})'s (?P<own>.+)$")
 _BEARER = re.compile(
@@ -78,7 +80,9 @@ def is_known_addition(
         is_of_a_country(t.word) for t in extra
     ):
         return not any(t.word.startswith("dollar") for t in word_by_word(reading).tokens)
-    if are_places(reading, keys) or (reading.is_list and not reading.question.wants_all and _are_items(reading, keys)):
+    if are_places(reading, keys) or (
+        reading.is_list and not reading.question.wants_all and _are_items(reading, keys)
+    ):
         return True
     return (
         _are_given_names(reading, extra)
@@ -93,14 +97,17 @@ def is_known_addition(
 
 
 def are_places(reading: Reading, keys: set[str]) -> bool:
-    """Whether these words are the state or country in which a place is, and not another such place."""
+    """Whether these words are the state or country in which the best known such place is."""
     countries = keys & COUNTRIES
     rest = keys - COUNTRIES
+    places = {t.key for t in word_by_word(reading).tokens} - keys
+    if _JOINED.search(reading.affirmed) or places & COUNTRIES:
+        return False  # a list of countries
     if countries:
         rest = {key for key in rest if not _COMPASS.fullmatch(key)}
     if (rest and not is_state(rest)) or not (rest or countries):
         return False
-    for place in {t.key for t in word_by_word(reading).tokens} - keys:
+    for place in places:
         if place in BEST_KNOWN and not BEST_KNOWN[place] & keys:
             return False
         if rest and place in SEVERAL_PLACES and place not in BEST_KNOWN:
@@ -239,9 +246,11 @@ def _is_home_of_a_team(reading: Reading, extra: Sequence[Token]) -> bool:
 
 
 def _is_maker(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words are the name before that of a model with a number: "Airbus A380"."""
+    """Whether the extra words are the maker of a model with a number: "Airbus A380"."""
     wording = word_by_word(reading)
-    if reading.question.asked is not Asked.OTHER or list(extra) != list(wording.tokens[: len(extra)]):
+    if reading.question.asked is not Asked.OTHER or list(extra) != list(
+        wording.tokens[: len(extra)]
+    ):
         return False
     own = wording.tokens[len(extra) :]
     numbered = bool(wording.values) or any(re.search(r"\d", token.word) for token in own)
@@ -263,8 +272,8 @@ def _is_junior(reading: Reading, extra: Sequence[Token]) -> bool:
 
 
 def _is_of_a_work(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words say whose something is that has a name: "Beloved by Toni Morrison"."""
-    found = _WORK_OF.match(reading.affirmed.strip(" .\""))
+    """Whether the extra words say whose a thing of a name is: "Beloved by Toni Morrison"."""
+    found = _WORK_OF.match(reading.affirmed.strip(' ."'))
     if not found or reading.question.wants_person:
         return False
     by, named = found["told"] or found["owner"], found["named"] or found["own"]

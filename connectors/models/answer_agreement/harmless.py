@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from radarstream.connectors.models.answer_agreement.known_names import COUNTRIES, STATES
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
-from radarstream.connectors.models.answer_agreement.question import Question
+from radarstream.connectors.models.answer_agreement.question import Asked, Question
 from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of, stem_of
 from radarstream.connectors.models.answer_agreement.values import PartialDate
 from radarstream.connectors.models.answer_agreement.wording import BOUNDS, Pair, Token, Wording
@@ -23,9 +23,8 @@ _KINDS_WORDS = (
 _KINDS_IN_ROWS = tuple(frozenset(row.split()) for row in _KINDS_WORDS)
 _MORE_PLACES = frozenset(("lake", "island"))  # Victoria and Lake Victoria are two
 KINDS = frozenset().union(*_KINDS_IN_ROWS) - _MORE_PLACES
-PLACES = frozenset(
-    "city town village country state nation island planet region province continent".split()
-)
+_PLACES_WORDS = "city town village country state nation island planet region province continent"
+PLACES = frozenset(_PLACES_WORDS.split())
 # Of these words each makes another office or person of the one that follows it.
 _RANKS_WORDS = (
     "vice deputy lieutenant acting assistant junior senior ex former sister brother father"
@@ -37,8 +36,11 @@ _SUFFIXES_WORDS = (
     " nv bv spa holding holdings group cf sc"
 )
 _SUFFIXES = frozenset(_SUFFIXES_WORDS.split())
-_LEGAL_FORMS = frozenset("inc corp corporation ltd limited plc llc company gmbh incorporated".split())
-_BEFORE_LEGAL_FORM_WORDS = "motor motors platforms technologies international industries enterprises"
+_LEGAL_FORMS_WORDS = "inc corp corporation ltd limited plc llc company gmbh incorporated"
+_LEGAL_FORMS = frozenset(_LEGAL_FORMS_WORDS.split())
+_BEFORE_LEGAL_FORM_WORDS = (
+    "motor motors platforms technologies international industries enterprises"
+)
 _BEFORE_LEGAL_FORM = frozenset(_BEFORE_LEGAL_FORM_WORDS.split())
 _WEEKDAYS_WORDS = "monday tuesday wednesday thursday friday saturday sunday"
 _WEEKDAYS = frozenset(_WEEKDAYS_WORDS.split())
@@ -75,10 +77,13 @@ _JOINING_WORDS = (
     " goes go went got gets come comes came remain remains remained stay stays event"
 )
 _JOINING = frozenset(_JOINING_WORDS.split())
-_PARTICLES = frozenset("up down off over out away back through".split())
-_MAINLY = frozenset("mainly chiefly primarily principally from according".split())
+_PARTICLES_WORDS = "up down off over out away back through"
+_PARTICLES = frozenset(_PARTICLES_WORDS.split())
+_MAINLY_WORDS = "mainly chiefly primarily principally from according only"
+_MAINLY = frozenset(_MAINLY_WORDS.split())
 _FUTURE = frozenset(("will", "would"))
-_PLANNED = frozenset("plan plans planned intend intends expects hopes wants".split())
+_PLANNED_WORDS = "plan plans planned intend intends expects hopes wants"
+_PLANNED = frozenset(_PLANNED_WORDS.split())
 _OWNED = re.compile(r"\b(\w+) of (?!the\b)(?=\w)")
 _REASONS = frozenset(("why", "cause", "causes", "caused", "reason"))
 
@@ -125,14 +130,13 @@ def _free_words(
     joins = not others and question.is_copular and not words & _PARTICLES
     titles_apart = any(t.word in TITLES - HONORIFICS for t in others)
     owned = frozenset(_OWNED.findall(wording.text.casefold()))
-    dated = any(isinstance(v, PartialDate) and v.day for v in wording.values)
     rules = (
         (_SUFFIXES - owned, True),
         (KINDS - apart - _of_other_places(wording) - (owned - PLACES), sharp),
         (_BEFORE_LEGAL_FORM, bool(words & _LEGAL_FORMS)),
         (_MEASURED, told and not any(t.word in _MEASURED for t in others)),
         (_EVENT, any(word.startswith("rate") for word in words)),
-        (_WEEKDAYS, dated and not any(t.word in _WEEKDAYS for t in others)),
+        (_WEEKDAYS, _is_dated(wording, question) and not any(t.word in _WEEKDAYS for t in others)),
         (_JOINING, joins),
         (_MAINLY, not others),
         (_OF_A_COMPASS, any(_COMPASS.fullmatch(word) for word in words)),
@@ -145,6 +149,13 @@ def _free_words(
         (TITLES - RANKS - owned, named and not titles_apart),
     )
     return frozenset().union(*(free for free, holds in rules if holds))
+
+
+def _is_dated(wording: Wording, question: Question) -> bool:
+    """Whether a day of the week adds nothing: beside a date, or behind a yes."""
+    if question.asked is Asked.YES_NO:
+        return True
+    return any(isinstance(v, PartialDate) and v.day for v in wording.values)
 
 
 def _of_other_places(wording: Wording) -> frozenset[str]:

@@ -182,7 +182,6 @@ WWE: World Wrestling Entertainment
 UFC: Ultimate Fighting Championship
 PGA: Professional Golfers' Association
 FIA: Federation Internationale de l'Automobile
-MIT: Massachusetts Institute of Technology
 MSF: Doctors Without Borders|Medecins Sans Frontieres
 GDP: gross domestic product
 CPI: consumer price index

@@ -114,13 +114,19 @@ _NAMES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(?:went|gone|goes|moved|came) up\b", "rose"),
     (r"\b(?:went|gone|goes|moved|came) down\b", "fell"),
     (r"\b(?:except for|apart from|other than|excluding|with the exception of)\b", "except"),
-    (r"\b(all|every\w*|any\w*|the whole|the entire)((?: \w+){0,3}?),? but(?: not| no)?\b", r"\1\2 except"),
+    (
+        r"\b(all|every\w*|any\w*|the whole|the entire)((?: \w+){0,3}?),? but(?: not|"
+        r" no)?\b",
+        r"\1\2 except",
+    ),
     (r"\bclose to\b", "near"),
     (r"\b(?:found )?not guilty\b", "acquitted"),
     (r"\bcosts? nothing\b", "is free"),
     (r"\b(?:the )?(1[0-9]|20)00'?s\b", lambda m: f"the {int(m[1]) + 1}th century"),
-    (r"\bthe (twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties)\b(?! of)",
-     lambda m: f"the 19{_DECADES.index(m[1].lower()[:3]) + 2}0s"),
+    (
+        r"\bthe (twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties)\b(?! of)",
+        lambda m: f"the 19{_DECADES.index(m[1].lower()[:3]) + 2}0s",
+    ),
     (r"\beither\s+(?=.* or )", ""),
     (r"\btwo times\b", "twice"),
 )

@@ -52,22 +52,27 @@ _FRACTION = re.compile(
     r"|inch|metre|meter)s?\b|(?=\s*(?:of\b|$|[.,;)]|than)))",
     re.I,
 )
-_HALF = re.compile(r"\bhalf (an? |of (?:an? )?)?(percentage point|hour|mile|kilo|litre|liter|century|year|million"
+_HALF = re.compile(r"\bhalf (an? |of (?:an? )?)?(percentage point|hour|mile|kilo|litre|liter"
+    r"|century|year|million"
     r"|billion|decade"
     r"|dozen|pound|degree|teaspoon|cup|tonne|ton|inch|metre|meter)\b", re.I)  # fmt: skip
 _BARE_HALF = re.compile(r"\b(?:one[- ])?half\b(?! ?(?:time|past|way|-))(?: of)?", re.I)
 _AMOUNT_BEFORE = re.compile(r"\d[\w.,]*(?:\s[^\d\s]+)?\s$")
 _UNITS_OF_TIME = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800,
-                  "fortnight": 1209600, "month": 2629800, "quarter": 7889400, "year": 31557600}  # fmt: skip
+                  "fortnight": 1209600, "month": 2629800, "quarter": 7889400,
+                  "year": 31557600}  # fmt: skip
 _ADVERBS = {"daily": "day", "hourly": "hour", "weekly": "week", "fortnightly": "fortnight",
             "monthly": "month", "yearly": "year", "annually": "year", "annual": "year",
             "quarterly": "quarter"}  # fmt: skip
 _TIMES_A = re.compile(r"(?:\b(?P<once>once|twice|thrice|(?P<n>\d+) times?)\s+)(?:(?:an?|per|each"
     r"|every|in an?) "
-    r"(?:(?P<every>\d+|other|second) )?(?P<unit>second|minute|hour|day|week|month|quarter|year|fortnight)s?"
-    r"|(?P<adverb>daily|hourly|weekly|fortnightly|monthly|quarterly|yearly|annually|annual))\b", re.I)  # fmt: skip
+    r"(?:(?P<every>\d+|other|second) )?(?P<unit>second|minute|hour|day|week|month|quarter|year"
+        r"|fortnight)s?"
+    r"|(?P<adverb>daily|hourly|weekly|fortnightly|monthly|quarterly|yearly|annually"
+        r"|annual))\b", re.I)  # fmt: skip
 _EVERY = re.compile(r"\b(?:each|every) (?:(?P<every>\d+|other|second) )?"
-    r"(?P<unit>second|minute|hour|day|week|month|quarter|year|fortnight)s?\b|(?<!\d )\b(?P<adverb>daily"
+    r"(?P<unit>second|minute|hour|day|week|month|quarter|year|fortnight)s?\b|(?<!\d"
+        r" )\b(?P<adverb>daily"
     r"|hourly|weekly"
     r"|fortnightly|monthly|quarterly|yearly|annually|annual)\b", re.I)  # fmt: skip
 _COINS = re.compile(
@@ -76,7 +81,8 @@ _COINS = re.compile(
     re.I,
 )
 _AND_A_HALF = re.compile(
-    r"\b(an?|one|\d+) (second|minute|hour|day|week|month|year|decade|century|mile|kilo|million|billion|point"
+    r"\b(an?|one|\d+) (second|minute|hour|day|week|month|year|decade|century|mile|kilo|million"
+    r"|billion|point"
     r"|percent|metre|meter|litre|liter|ton|tonne)s? and (?:an? |one )?half\b",
     re.I,
 )
@@ -84,7 +90,8 @@ _DOZENS = re.compile(r"\b(\d+) dozens?\b", re.I)
 _OR_SO = re.compile(r"(\d[\w.,%]*(?: \w+)?) or so\b", re.I)
 _TWO = re.compile(r"\b(?:an? )?(?:pair|couple) of (?=[a-z])|^(?:an? )?(?:pair|couple)$", re.I)
 _AGED = re.compile(
-    r"\b(?:aged|age of|(?:(?<=man)|(?<=woman)|(?<=boy)|(?<=girl)|(?<=child)) of) (\d{1,3})\b(?! \w*illion)"
+    r"\b(?:aged|age of|(?:(?<=man)|(?<=woman)|(?<=boy)|(?<=girl)|(?<=child)) of) (\d{1,3})\b(?!"
+    r" \w*illion)"
     r"|\b(\d{1,3})[- ]years?[- ]olds?\b",
     re.I,
 )

@@ -20,6 +20,7 @@ def _without_dots(match: re.Match[str]) -> str:
     return match[0].replace(".", "") if len(match[0]) > len("A.") else match[0]
 
 
+_ONE_REPUBLIC = "|".join(n for n in COUNTRY_NAMES if n not in ("Congo", "China"))
 _SPELT = (
     (r"\bcannot\b|\bcan't\b", "can not"),
     (r"\bwon't\b", "will not"),
@@ -59,7 +60,8 @@ _SPELT = (
     (r"\bsome (?=\d)", "about "),
     (r"\b(\w+) lost to (\w+)$", r"\2 beat \1"),
     (r"\bhead of cattle\b", "cows"),
-    (rf"\b(?:an?|the|its|their) (?:crew|team|group|total|panel|party|squad|staff|crowd|cast|band) of "
+    (rf"\b(?:an?|the|its|their) (?:crew|team|group|total|panel|party|squad|staff|crowd|cast"
+        rf"|band) of "
         rf"(?=(?:about |around |some )?(?:\d|{NUMBER_WORD}\b))", ""),
     (r"\b(left|right)[- ]hand(?:ed)?\b", r"\1"),
     (r"\bweather conditions\b", "weather"),
@@ -93,7 +95,8 @@ _SPELT = (
         r"|\bgrandfather and (?:his |her |their )?grandmother\b", "grandparents"),
     (r"\bmother and (?:his |her |their )?father\b"
         r"|\bfather and (?:his |her |their )?mother\b", "parents"),
-    (r"\ban? (?:cup|glass|bottle|piece|group|set|collection|bunch|hoard|bag|kind|type|sort|form|variety"
+    (r"\ban? (?:cup|glass|bottle|piece|group|set|collection|bunch|hoard|bag|kind|type|sort|form"
+        r"|variety"
         r"|mixture|mix|combination|number|series|sheet|slice|pile|stack) of (?=[a-z])", ""),
     (r"\bhand-?made\b", "made by hand"),
     (r"\b(?:second-hand|secondhand|pre-owned)\b", "used"),
@@ -194,7 +197,8 @@ _SPELT = (
     # titles and offices
     (r"\bchief executive(?: officer)?\b", "ceo"),
     (r"\bchief financial officer\b", "cfo"),
-    (r"\bprime minister\b|(?<!\d )(?-i:\bPM\b(?= [A-Z][a-z]))|\bhead of government\b", "prime-minister"),
+    (r"\bprime minister\b|(?<!\d )(?-i:\bPM\b(?= [A-Z][a-z]))|\bhead of"
+        r" government\b", "prime-minister"),
     (r"\bvice[- ]president\b|\bVP\b", "vice-president"),
     (r"\bmember of parliament\b", "MP"),
     (r"\bDr\.?(?= )", "Doctor"),
@@ -260,8 +264,10 @@ _SPELT = (
     (r"\bDemocratic Republic of (?:the )?Congo\b|\bDR Congo\b", "DRC"),
     (r"\bCeylon\b", "Sri Lanka"),
     (r"\bThe Gambia\b", "Gambia"),
-    (rf"\b(?:the )?(?:Islamic |Federal |Hellenic |Bolivarian )?(?:Kingdom|Republic|Commonwealth|Sultanate"
-        rf"|Principality|State) of (?:the )?(?=(?:{'|'.join(n for n in COUNTRY_NAMES if n not in ('Congo', 'China'))})\b)", ""),
+    (rf"\b(?:the )?(?:Islamic |Federal |Hellenic |Bolivarian )?(?:Kingdom|Republic|Commonwealth"
+        rf"|Sultanate"
+        rf"|Principality|State) of (?:the"
+            rf" )?(?=(?:{_ONE_REPUBLIC})\b)", ""),
     (r"\bWashington,? D\.?\s?C\b\.?", "Washington"),
     (r"\bNew York City\b|\bNYC\b", "New York"),
     (r"\bSoviet Union\b", "USSR"),

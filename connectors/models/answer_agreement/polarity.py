@@ -29,11 +29,17 @@ _NOBODY = re.compile(r"\b(?:no[ -]one|nobody|none|nothing)\b", re.IGNORECASE)
 _NO = re.compile(r"\bno (\w+)", re.IGNORECASE)
 _NON = re.compile(r"\bnon-(?=[a-z]{4})", re.IGNORECASE)
 _SO = re.compile(
-    r"^\W*(?:it|they|he|she|we|i|you|that|this|there) (?:is|are|am|was|were|do|does|did|has|have|had|can"
+    r"^\W*(?:it|they|he|she|we|i|you|that|this|there) (?:is|are|am|was|were|do|does|did|has|have"
+    r"|had|can"
     r"|could|will|would|should|may|must)\W*$",
     re.IGNORECASE,
 )
-_FAILS = re.compile(r"\b(?:unable|fail(?:s|ed)?|refus(?:es?|ed)|declin(?:es?|ed)) to\b", re.IGNORECASE)
+_PAST = re.compile(r"\b(?:used to|formerly|previously|once was|was once)\b", re.IGNORECASE)
+_FAILS = re.compile(
+    r"\b(?:unable|fail(?:s|ed)?|refus(?:es?|ed)|declin(?:es?|ed))"
+    r" to\b",
+    re.IGNORECASE,
+)
 _UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
 _DOUBTED = re.compile(r"\?\W*$")
 _IS_A_QUESTION = re.compile(
@@ -70,6 +76,8 @@ def _of_clause(clause: str, question: Question) -> bool | None:
     """Whether one clause answers the question with yes: denials and opposites turn it round."""
     words = [word.surface.casefold() for word in read_words(clause)]
     opposite = any(_turns_round(word, question) for word in words)
+    if _PAST.search(clause):
+        return None
     if _SO.match(clause):
         return True
     denying = (DENIED_CLAUSE, DENIED_REST, _NOBODY, _FAILS)

@@ -85,8 +85,7 @@ def spell_in_digits(text: str, *, wants_number: bool) -> str:
         match.start() + match.group().lower().index("one") for match in _EMPTY_ONE.finditer(text)
     }
     text = _PHRASE.sub(lambda m: m.group() if m.start() in kept else _cardinal(m.group()), text)
-    text = _POINT.sub(lambda m: f"{m[1]}.{m[2].replace(' ', '')}", text)
-    return text
+    return _POINT.sub(lambda m: f"{m[1]}.{m[2].replace(' ', '')}", text)
 
 
 _ROMAN = re.compile(r"(?=[MDCLXVI])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
@@ -223,7 +222,11 @@ def take_quantities(
         against = (_ROSE_BEFORE, _ROSE_AFTER) if of_a_fall else (_FELL_BEFORE, _FELL_AFTER)
         fell = not match["ordinal"] and (against[0].search(before) or against[1].match(after))
         scale = _MAGNITUDE.get((match["word"] or letter).casefold(), 1.0)
-        years = 1.0 if match["ordinal"] else _YEARS.get((match["unit"] or "").casefold().removesuffix("s"), 1.0)
+        years = (
+            1.0
+            if match["ordinal"]
+            else _YEARS.get((match["unit"] or "").casefold().removesuffix("s"), 1.0)
+        )
         number = float(match["digits"].replace(",", "")) * scale * years
         number = -number if match["minus"] or fell else number
         measure = unit_of(match) or unit or NO_UNIT

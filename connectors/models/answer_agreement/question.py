@@ -36,7 +36,7 @@ _CHOICE = re.compile(r"\bor\b", re.I)
 _NEGATIVE = re.compile(r"n't\b|\bnot\b|\bnever\b|\bcannot\b", re.I)
 _ALL = re.compile(
     r"^\W*(?:which|what|name(?: the)?) (?!causes|makes|happens|does|is|was|has)(?:\w+ ){0,2}?"
-    r"(?:[a-z]{2,}[^\Wsui_]s|people|men|women|children)\b|^\W*(?:who|what) (?:are|were)\b",
+    r"(?:[a-z]{2,}[^\Wsui_]s|people|men|women|children)\b|^\W*(?:who|what|which) (?:are|were)\b",
     re.IGNORECASE,
 )
 _WHERE = re.compile(r"\b(?:where|city|town|country|state|place|region|village|located)\b", re.I)

@@ -134,12 +134,15 @@ hoax fake|bottom last|top first|pair two couple|contagious catching infectious
 musician player|deadly fatal lethal|late delay|novel book|annual yearly
 possibly may|accuse allege|quarterly quarter|rescuer rescue|old former formerly
 follow succeed successor
-bad poor|bird avian|money fund funding|weather condition|aluminium aluminum|jewellery jewelry|tyre tire
+bad poor|bird avian|money fund funding|weather condition|aluminium aluminum|jewellery jewelry
+tyre tire
 plough plow|defence defense|licence license|offence offense|fibre fiber|cheque check|pyjamas pajamas
 moustache mustache|sceptical skeptical|storey story|kerb curb|draught draft|programme program
-manoeuvre maneuver|anaemia anemia|foetus fetus|oestrogen estrogen|leukaemia leukemia|paediatric pediatric
+manoeuvre maneuver|anaemia anemia|foetus fetus|oestrogen estrogen|leukaemia leukemia
+paediatric pediatric
 haemorrhage hemorrhage|diarrhoea diarrhea|archaeology archeology|encyclopaedia encyclopedia
-analyse analyze|catalogue catalog|dialogue dialog|axe ax|doughnut donut|yoghurt yogurt|whisky whiskey
+analyse analyze|catalogue catalog|dialogue dialog|axe ax|doughnut donut|yoghurt yogurt
+whisky whiskey
 mount mountain|crash accident|fly flight|law legislation bill
 damp wet moist|filthy dirty|tasty delicious
 """
@@ -158,7 +161,8 @@ bear bore born borne|blow blew blown|forget forgot forgotten|sweep swept
 overthrow overthrew overthrown|undergo underwent|tear tore torn|wake woke woken|leave left
 withdraw withdrew withdrawn|understand understood|wear wore worn|draw drew drawn|shoot shot
 man men|woman women|child children|mouse mice|foot feet|tooth teeth|goose geese|die dying
-go goes|do does did done|wolf wolves|leaf leaves|knife knives|life lives|wife wives|half halves|loaf loaves|thief thieves
+go goes|do does did done|wolf wolves|leaf leaves|knife knives|life lives|wife wives|half halves
+loaf loaves|thief thieves
 find found|bite bit bitten|seek sought|lay laid|light lit|dig dug|hang hung|shine shone|spin spun
 stick stuck|sting stung|swing swung|bind bound|breed bred|deal dealt|bend bent|leap leapt
 burn burnt|learn learnt|prove proven|show shown|sew sewn|weep wept|creep crept|swear swore sworn

@@ -28,7 +28,6 @@ _NAME_PART = re.compile(r"\b[A-Z](?:\.|[^\W\d_]*)(?=\s|$)")
 _MOST_PARTS = 6
 
 
-
 def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: bool) -> Likeness:
     """The finding, or what is left of it once every difference must be understood.
 

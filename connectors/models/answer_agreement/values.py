@@ -94,6 +94,7 @@ LETTERS: Final = {
     "g": Unit("mass", 0.001), "t": Unit("mass", 1000.0), "m": Unit("length"),
     "h": Unit("time", 3600.0), "V": Unit("voltage"), "mV": Unit("voltage", 0.001),
     "W": Unit("power"), "mW": Unit("power", 0.001), "MW": Unit("power", 1e6),
+    "Kb": Unit("data", 125.0), "Mb": Unit("data", 1.25e5), "Gb": Unit("data", 1.25e8),
     "C": Unit("temperature"), "F": NAMED["fahrenheit"], "K": NAMED["kelvin"],
 }  # fmt: skip
 

@@ -47,10 +47,11 @@ _GIVEN = {
     "got": "gave",
     "inherited": "left",
 }
-_TAKEN = re.compile(rf"^(?P<taker>{_NAME}) (?P<took>{'|'.join(_GIVEN)}) (?P<what>[^,;]+?) from (?P<giver>{_NAME})$")
-_CHANGES = (
-    "rise|fall|drop|increase|decrease|decline|growth|jump|gain|reduction|cut|dip|slump|surge"
+_TAKEN = re.compile(
+    rf"^(?P<taker>{_NAME}) (?P<took>{'|'.join(_GIVEN)}) (?P<what>[^,;]+?) from"
+    rf" (?P<giver>{_NAME})$"
 )
+_CHANGES = "rise|fall|drop|increase|decrease|decline|growth|jump|gain|reduction|cut|dip|slump|surge"
 _CHANGE_IN = re.compile(
     rf"^(?:an? |the )?(?P<much>[^,;]*?)\s*\b(?P<change>{_CHANGES})\s+(?:of (?P<by>[^,;]+?)\s+)?"
     r"in (?:the |its |their )?(?P<what>[^\d,;]+)$",

@@ -38,7 +38,11 @@ _PAIR = re.compile(
 )
 _CLOCK = re.compile(r"\s*(?:[ap]\.?m\b|o'clock|in the|at night|tonight|hours\b|uhr)", re.IGNORECASE)
 _ONLY_CLOCK = re.compile(r"^\W*\d?\d:\d\d\W*$")
-_NONE = re.compile(r"^(?:there (?:are|is|were|was) )?(?:none\b|nil$|not any$|no (?=[a-z]))", re.IGNORECASE)
+_NONE = re.compile(
+    r"^(?:there (?:are|is|were|was) )?(?:none\b|nil$|not any$|no"
+    r" (?=[a-z]))",
+    re.IGNORECASE,
+)
 _SLASHED = re.compile(r"(?<![\d/.])(\d\d?)[/.](\d\d?)[/.]((?:19|20)\d\d)\b")
 _COUNTED = re.compile(r"(?<![\w.,:/-])(\d+|an?|one) ([a-z]+)\b", re.IGNORECASE)
 _ONE = re.compile(r"an?|one", re.IGNORECASE)

@@ -36,7 +36,8 @@ _TITLES = (
     " leader whip speaker mr mrs ms miss mx dr doctor prof professor sir dame lord lady king queen"
     " prince princess emperor pope saint st father sister brother reverend rev general gen colonel"
     " captain capt lieutenant sergeant admiral ceo chairman chair former ex current incumbent"
-    " republican democrat democratic actor actress singer author writer director rapper golfer archbishop bishop cardinal marshal"
+    " republican democrat democratic actor actress singer author writer director rapper golfer"
+    " archbishop bishop cardinal marshal"
     " entrepreneur billionaire footballer"
 )
 TITLES = frozenset(_TITLES.split())
