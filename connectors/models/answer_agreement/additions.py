@@ -16,6 +16,7 @@ from radarstream.connectors.models.answer_agreement.known_names import (
     has_other_bearer,
     is_state,
 )
+from radarstream.connectors.models.answer_agreement.phrases import one_spelling
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import is_of_a_country
@@ -25,7 +26,7 @@ from radarstream.connectors.models.answer_agreement.words import TITLES, key_of
 
 _LEAST_BASE = 100
 _MOST_OF_ITEM = 3  # words
-_MOST_BEFORE_NAME = 6  # words
+_MOST_BEFORE_NAME = 8  # words
 _BEHIND = re.compile(r"^(?P<named>[^,]+), (?P<told>[^,]*)$")  # an apposition
 _IN_COUNTRY = re.compile(
     r"in (?:the )?(?:(?:north|south|east|west|central)\w*(?: of)? )?(?P<country>[A-Z]\w+)$"
@@ -169,7 +170,9 @@ def _is_described(
     told = _told_before(text, extra) or _told_behind(text)
     if not told or _TAKES_BACK.search(told):
         return False
-    keys = {key_of(word) for word in re.findall(r"\w+", told.casefold())}
+    spelt = f"{told} {one_spelling(told)}".casefold()
+    keys = {key_of(word) for word in re.findall(r"[\w-]+", spelt)}
+    keys |= {key_of(word) for word in re.findall(r"\w+", spelt)}
     given = [t for t in extra if t.key not in keys]
     if not given:
         return True
@@ -178,7 +181,7 @@ def _is_described(
 
 def _told_before(text: str, extra: Sequence[Token]) -> str | None:
     """The words before a name that say what its bearer is: "the German city of"; else None."""
-    words = text.split()
+    words = one_spelling(text).split()
     wanted = {t.word for t in extra}
     for end in range(1, min(_MOST_BEFORE_NAME, len(words) - 1) + 1):
         told, named = words[:end], words[end:]

@@ -15,7 +15,8 @@ from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TIT
 # What a thing is, beside its name: the river Nile. Two of one row tell two things apart.
 _KINDS_WORDS = (
     "city town village country state nation river ocean mountain mount motorway highway desert"
-    " peninsula planet element sea lake island continent",
+    " peninsula planet element sea lake island continent"
+    " capital",
     "show series sitcom film movie song album book novel game band opera app website language",
     "newspaper magazine museum party hurricane typhoon cyclone",
     "company firm",
@@ -33,7 +34,7 @@ _RANKS_WORDS = (
 RANKS = frozenset(_RANKS_WORDS.split())
 _SUFFIXES_WORDS = (
     "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling incorporated limited sa se"
-    " nv bv spa holding holdings group cf sc"
+    " nv bv spa holding holdings group cf sc oyj"
 )
 _SUFFIXES = frozenset(_SUFFIXES_WORDS.split())
 _LEGAL_FORMS_WORDS = "inc corp corporation ltd limited plc llc company gmbh incorporated"
@@ -67,7 +68,7 @@ _DIRECTIONS = re.compile(
 )
 _COUNTED_WORDS = (
     "people person persons per long tall high deep wide time times from aged anyone old late"
-    " members individuals workers inhabitants away"
+    " members individuals workers inhabitants away year local"
 )
 _COUNTED = frozenset(_COUNTED_WORDS.split())
 # Verbs that only join the answer to its subject, where the question has no verb of its own.

@@ -52,7 +52,8 @@ _FRACTION = re.compile(
     r"|inch|metre|meter)s?\b|(?=\s*(?:of\b|$|[.,;)]|than)))",
     re.I,
 )
-_HALF = re.compile(r"\bhalf (an? |of (?:an? )?)?(percentage point|hour|mile|kilo|litre|liter"
+_HALF = re.compile(r"(?<!and a )\bhalf (an? |of (?:an? )?)?(percentage point|hour|mile"
+    r"|kilo|litre|liter"
     r"|century|year|million"
     r"|billion|decade"
     r"|dozen|pound|degree|teaspoon|cup|tonne|ton|inch|metre|meter)\b", re.I)  # fmt: skip

@@ -12,6 +12,8 @@ from radarstream.connectors.models.answer_agreement.words import TITLES
 
 _THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
 _COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
+_OF = re.compile(r"\b(?:of|in|for)\b")
+_NAMES = re.compile(r"(?:the )?[A-Z]\w*(?: (?:(?:of|in|for) (?:the )?)?[A-Z]\w*)+")
 _MOST_FREE = 2  # tokens that may stand in any order
 
 
@@ -32,6 +34,8 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
     )
     if listed or len(matches) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
         return False
+    if _is_of(mine.text) != _is_of(theirs.text) and _is_named(mine.text) and _is_named(theirs.text):
+        return False  # "Nobel Prize in Physics"
     sides = [_COPULA.split(w.text) for w in (mine, theirs)]
     if all(len(side) == 2 for side in sides) and not re.search(
         r"\bthan\b|[<>\u2264\u2265]", mine.text
@@ -41,6 +45,15 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
         ]
         return words[0] != words[1] and words[0] != words[1][::-1]
     return True
+
+
+def _is_of(text: str) -> bool:
+    return bool(_OF.search(text))
+
+
+def _is_named(text: str) -> bool:
+    """Whether a text is all names, and small words that join nouns."""
+    return bool(_NAMES.fullmatch(text.strip()))
 
 
 def is_miscounted(mine: Wording, theirs: Wording) -> bool:

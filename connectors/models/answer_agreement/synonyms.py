@@ -134,6 +134,7 @@ hoax fake|bottom last|top first|pair two couple|contagious catching infectious
 musician player|deadly fatal lethal|late delay|novel book|annual yearly
 possibly may|accuse allege|quarterly quarter|rescuer rescue|old former formerly
 follow succeed successor
+math maths mathematics
 bad poor|bird avian|money fund funding|weather condition|aluminium aluminum|jewellery jewelry
 tyre tire
 plough plow|defence defense|licence license|offence offense|fibre fiber|cheque check|pyjamas pajamas

@@ -11,6 +11,7 @@ _PASSIVE = re.compile(
     rf"(?P<did>{_PARTICIPLE})(?P<with>\s+(?!by\b)[^,;]+?)??\s+by\s+(?P<who>[^,;]+)$",
     re.IGNORECASE,
 )
+_DONE_BY = re.compile(rf"^(?P<did>{_PARTICIPLE}) by (?P<who>[^,;]+)$")
 _NO_AGENT = re.compile(
     r"^(?P<what>[^,;]+?) (?P<may>must|may|can|will|should)?\s?(?:be|was|were|is|are|has been"
     r"|have been|been)"
@@ -84,5 +85,7 @@ def in_one_order(text: str) -> str:
 def _active(text: str) -> str:
     if passive := _PASSIVE.match(text):
         return f"{passive['who']} {passive['did']} {passive['what']}{passive['with'] or ''}"
+    if done_by := _DONE_BY.match(text):
+        return f"{done_by['who']} {done_by['did']}"
     done = _NO_AGENT.match(text)
     return f"{done['may'] or ''} {done['did']} {done['what']}" if done else text

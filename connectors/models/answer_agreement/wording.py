@@ -44,6 +44,10 @@ _NONE = re.compile(
     re.IGNORECASE,
 )
 _SLASHED = re.compile(r"(?<![\d/.])(\d\d?)[/.](\d\d?)[/.]((?:19|20)\d\d)\b")
+_METRES = re.compile(r"(?<=\d)\s?m\b")
+_LENGTHS = frozenset(
+    ("tall", "long", "high", "far", "deep", "wide", "height", "length", "distance")
+)
 _COUNTED = re.compile(r"(?<![\w.,:/-])(\d+|an?|one) ([a-z]+)\b", re.IGNORECASE)
 _ONE = re.compile(r"an?|one", re.IGNORECASE)
 _VERSION = re.compile(
@@ -130,6 +134,8 @@ def word_by_word(reading: Reading) -> Wording:
     text = numbers_in_one_spelling(text)
     if question.asked is Asked.NUMBER:
         text = _NONE.sub("0 ", text)
+    if question.said & _LENGTHS:
+        text = _METRES.sub(" metres", text)
     text = _SLASHED.sub(_iso_date, text)
     kept: list[str] = []
     if question.asked is Asked.NUMBER and (roman := read_roman(text)):
