@@ -34,6 +34,7 @@ _IN_COUNTRY = re.compile(
 _JOINED = re.compile(r"\b(?:and|or)\b|&|/")
 _OWNED = re.compile(r"\b(\w+) of\b")
 _COMPASS = re.compile(r"(?:north|south|east|west|central)\w*")
+_SAINTS = frozenset(("saint", "st"))  # of a place's name rather than an office
 _ARTICLE = re.compile(r"(?:the|an?|its|his|her|their|who|which|where)\b", re.IGNORECASE)
 _CAPITAL_OF = re.compile(r"^(?P<told>[A-Z][\w ]+ capital)(?: city)?,? (?:of )?(?P<named>[A-Z].*)$")
 _LOCATED = re.compile(
@@ -221,7 +222,7 @@ def _told_behind(text: str) -> str | None:
 
 
 def _is_role(word: str) -> bool:
-    if word.casefold() in TITLES:
+    if word.casefold() in TITLES - _SAINTS:
         return True
     return word in KINDS | PLACES or bool(_BEARER.fullmatch(word))
 

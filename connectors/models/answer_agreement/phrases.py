@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from radarstream.connectors.models.answer_agreement.dates import MONTH
 from radarstream.connectors.models.answer_agreement.known_names import (
@@ -136,8 +137,6 @@ _SPELT = (
     (r"\bBros\b\.?", "Brothers"),
     (r"\bHwy\b\.?", "Highway"),
     (r"\bapprox\b\.?", "about"),
-    (r"\bave?\b\.?(?= \d)", "average"),
-    (r"\bincl\b\.?", "including"),
     (r"\bminister (?:of|for) ((?:the )?\w+)\b", r"\1 minister"),
     (r"\bministry of ((?:the )?\w+)\b", r"\1 ministry"),
     (r"\b(?:secretary-general|general secretary)\b", "secretary-general"),
@@ -288,6 +287,7 @@ _ONE_SPELLING: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]
 _ACRONYM = re.compile(rf"\b(?:{'|'.join(ACRONYMS)})\b(?!\d| \d)")
 
 
+@lru_cache(maxsize=65_536)
 def one_spelling(text: str) -> str:
     """A plain text, its marks spelt alike, with each known phrase in one spelling.
 
