@@ -74,7 +74,7 @@ def _in_order_that_counts(one: Reading, other: Reading, matches: dict[int, int])
     kept = [
         i
         for i, j in sorted(matches.items())
-        if mine.tokens[i].word not in TITLES
+        if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
         and not _of_one_country(mine.tokens[i].word, theirs.tokens[j].word)
     ]
     if not _THERE_IS.search(one.marked) and not _THERE_IS.search(other.marked):
