@@ -8,7 +8,7 @@ _PARTICIPLE = (
 )
 _PASSIVE = re.compile(
     r"^(?P<what>[^,;]+?)\s+(?:was|were|is|are|(?:has |have |had )?been|being|got)\s+"
-    rf"(?P<did>{_PARTICIPLE})(?P<with>\s+(?!by\b)[^,;]+?)??\s+by\s+(?P<who>[^,;]+)$",
+    rf"(?P<did>{_PARTICIPLE})(?P<with>\s+(?!by\b)[^,;]{{1,60}}?)??\s+by\s+(?P<who>[^,;]+)$",
     re.IGNORECASE,
 )
 _DONE_BY = re.compile(rf"^(?P<did>{_PARTICIPLE}) by (?P<who>[^,;]+)$")

@@ -1,8 +1,8 @@
 """How often the scorer takes a lie for the truth, and how often it misses a paraphrase.
 
 The rules were made with the pairs of `development*.csv` in view. Those of `held_out.csv` were
-written before the rules that they measure, and are measured as a whole: whoever changes a rule after
-looking at one of them moves the file to the development pairs and writes another.
+written before the rules that they measure, and are measured as a whole: whoever changes a rule
+after looking at one of them moves the file to the development pairs and writes another.
 """
 
 from pathlib import Path
