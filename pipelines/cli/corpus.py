@@ -1,6 +1,5 @@
 """`radarstream corpus`: fill, search, list and prune the documents that were kept."""
 
-from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -14,13 +13,8 @@ from typer import Argument, Option
 from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
 from radarstream.connectors.state_table.corpus.listing import ids_beginning, newest, statistics
 from radarstream.connectors.state_table.corpus.vectors import pending_ids
-from radarstream.pipelines.build import (
-    build_embedder,
-    build_models,
-    build_reranker_of,
-    existing_engine,
-    shared_corpus,
-)
+from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
+from radarstream.pipelines.cli.corpus_search import print_found, searched, words_of
 from radarstream.pipelines.cli.options import AsJson, Config, Reranker, Yes, moment, with_reranker
 from radarstream.pipelines.cli.terminal import (
     agree,
@@ -33,19 +27,13 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.fulfilment import Failure
-from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.reranking import rerank
-from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
-from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from radarstream.schemas.times import milliseconds, stored_time
 
 LINES_AT_ONCE: Final = 500  # added in one transaction
 BAD_LINES_SHOWN: Final = 20
 POOL: Final = 50
-FIGURES: Final = ("found_rank", "similarity", "penalty", "score", "reason")
 
 
 app = typer.Typer(help="Store documents and search them.", no_args_is_help=True)
@@ -139,56 +127,7 @@ def search(
     if as_json:
         print_json({"question": question, "texts": found})
         return
-    figures = [name for name in FIGURES if any(text.get(name) is not None for text in found)]
-    print_table(
-        ("rank", *(name.replace("_", " ") for name in figures), "id", "text", "url"),
-        (
-            (
-                text["rank"],
-                *(_figure(text[name]) for name in figures),
-                text["id"],
-                cell(f"{text['title']} {text['text']}", limit=120),
-                cell(text["url"]),
-            )
-            for text in found
-        ),
-    )
-
-
-def searched(
-    settings: Settings, engine: Engine, question: str, k: int, pool: int
-) -> list[dict[str, Any]]:
-    """What a search finds, best first. Raises ModelError, ConfigurationError.
-
-    Where the settings name a reranker, it keeps k of the `pool` nearest texts, by the same stage
-    as in the job.
-    """
-    corpus, method = shared_corpus(settings), build_reranker_of(settings)
-    if method is None:
-        nearest = corpus.search(question, k, build_embedder(settings.embedder))
-        return [
-            {"rank": text.document.rank, "similarity": text.similarity, "id": text.id}
-            | _words(text.document)
-            for text in nearest
-        ]
-    models = build_models(settings, engine)
-    check_needs(method, models)
-    nearest = corpus.search(question, max(k, pool), models.embedder)
-    documents = tuple(text.document for text in nearest)
-    snapshot = SearchSnapshot(Query.from_text(question), datetime.now(UTC), documents)
-    (outcome,) = rerank(method, k, [snapshot], models, Costs())
-    if isinstance(outcome, Failure):
-        raise outcome
-    by_rank = {text.document.rank: text for text in nearest}
-    judged = outcome.reranking.candidates if outcome.reranking else ()
-    return [
-        asdict(one) | {"id": by_rank[one.found_rank].id} | _words(by_rank[one.found_rank].document)
-        for one in judged
-    ]
-
-
-def _figure(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
+    print_found(found)
 
 
 @app.command("list")
@@ -212,7 +151,7 @@ def list_texts(
                 "last_seen": stored_time(text.last_seen_ms),
                 "queries": list(text.queries),
             }
-            | _words(text.document)
+            | words_of(text.document)
             for text in texts
         ]
         print_json({"texts": rows})
@@ -305,7 +244,3 @@ def _print_deleted(count: int, *, as_json: bool) -> None:
         print_json({"deleted": count})
     else:
         say(f"{counted_noun(count, 'text')} deleted")
-
-
-def _words(document: Document) -> dict[str, Any]:
-    return {"title": document.title, "text": document.text, "url": document.url}

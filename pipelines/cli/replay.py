@@ -225,7 +225,10 @@ def _run_through(
     guard, engine = shared_guard(settings), shared_engine(settings)
     generator = guard.models.generator
     # One generation per document, one for the undefended answer and one for the defended one.
-    total = found.documents + 2 * found.snapshots
+    documents = found.documents
+    if guard.reranker is not None:
+        documents = min(documents, guard.keep * found.snapshots)
+    total = documents + 2 * found.snapshots
 
     def done() -> int:
         return generator.calls + generator.hits if isinstance(generator, CallCounts) else 0

@@ -15,6 +15,7 @@ BETWEEN_SNAPSHOTS = timedelta(seconds=10)
 START = OBSERVED_AT + timedelta(days=1)
 SLOW_START = OBSERVED_AT - timedelta(minutes=6)  # the first snapshots have to wait for a minute
 CLAIMS = ("Rome", "Rome", "Oslo", "Bern")
+KEEP = 2  # of the documents of a snapshot
 Disorder = Literal["none", "shuffled", "late"]
 
 

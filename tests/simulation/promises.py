@@ -10,6 +10,7 @@ from sqlalchemy import Engine, select
 from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
+from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.pipelines.beam.folding import outgoing
 from radarstream.pipelines.guard import Guard
 from radarstream.schemas.codec import (
@@ -23,7 +24,7 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.scripted_models import scripted_models
-from tests.simulation.plan import Plan, snapshot
+from tests.simulation.plan import KEEP, Plan, snapshot
 from tests.simulation.world import Topic, Topics
 
 ANSWERS, DEAD = "answers.defended", "snapshots.deadletter"
@@ -173,7 +174,9 @@ def named(identity: str) -> SearchSnapshot:
 @cache
 def undisturbed(snapshot_ids: tuple[str, ...]) -> tuple[dict[tuple[str, str], bytes], bytes]:
     """Events by topic and id, and the final state, of answering these snapshots one by one."""
-    guard: Guard[Any] = Guard("radar", Radar(), scripted_models())
+    guard: Guard[Any] = Guard(
+        "radar", Radar(), scripted_models(), reranker=BySimilarity(), keep=KEEP
+    )
     events: dict[tuple[str, str], bytes] = {}
     memory = guard.initial_memory()
     for identity in snapshot_ids:

@@ -19,6 +19,7 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.defenses.radar import Radar
+from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Observed, Parked, Ready
 from radarstream.pipelines.beam.folding import lane_of
@@ -33,7 +34,7 @@ from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import Limits, RawRecord
 from tests.scripted_models import last_words
-from tests.simulation.plan import Plan
+from tests.simulation.plan import KEEP, Plan
 from tests.simulation.world import (
     Clock,
     Faults,
@@ -131,13 +132,14 @@ class Worker:
 
 
 def guard_of(world: World, engine: Engine) -> Guard[Any]:
-    """RADAR on scripted models that may fail."""
+    """RADAR on scripted models that may fail, behind a reranker that drops a document of three."""
     generator: Generator = UnreliableGenerator(
         ScriptedGenerator(script=last_words), world.clock, world.faults
     )
     if world.plan.cached:
         generator = Cached(generator, ResponseCache(engine), chunk=4)
-    return Guard("radar", Radar(), Models(generator, ScriptedRelations(), ScriptedEmbedder()))
+    models = Models(generator, ScriptedRelations(), ScriptedEmbedder())
+    return Guard("radar", Radar(), models, reranker=BySimilarity(), keep=KEEP)
 
 
 def run_graph(

@@ -362,6 +362,9 @@ def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any
     assert event.undefended_answer == alone.undefended_answer
     assert {check.outcome for check in rechecked(event)} == {Outcome.RIGHT}
     assert {check.outcome for check in rechecked(decode_answer(encode(event)))} == {Outcome.RIGHT}
+    many = replace(event.support, documents_for=8, sites_for=8, weight_for=8.0)
+    forged = rechecked(replace(event, support=many))  # more than the seven can be
+    assert Outcome.WRONG in {check.outcome for check in forged}
 
 
 def test_reasons_of_documents_that_no_defence_saw() -> None:
