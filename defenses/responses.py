@@ -109,7 +109,10 @@ def checked_insight(
     """What a network says of its own workings."""
     match request:
         case ProbeGradients(queries=queries):
-            return checked_array(gram_matrices, response, len(queries))
+            grams = checked_array(gram_matrices, response, len(queries))
+            if any(grams.shape[1] != query.runs for query in queries):
+                raise EvidenceError("there must be a gradient for every run")
+            return grams
         case TokenSaliences(queries=queries):
             return checked_parts(queries, response, checked_saliences)
         case MaskedTokenProbabilities(queries=queries):
@@ -117,11 +120,11 @@ def checked_insight(
 
 
 def checked_saliences(query: SalienceQuery, response: Any) -> tuple[TokenSalience, ...]:
-    """Tokens within the passage, each with a length >= 0."""
+    """Tokens within the passage, none with a negative length."""
     if not isinstance(response, tuple) or not all(isinstance(t, TokenSalience) for t in response):
         raise EvidenceError(f"expected tokens with their lengths, got {kind(response)}")
     end = len(query.passage)
-    if not all(0 <= t.start <= t.stop <= end and 0.0 <= t.length < np.inf for t in response):
+    if not all(0 <= t.start <= t.stop <= end and not t.length < 0.0 for t in response):
         raise EvidenceError("a token is outside its passage, or its length is no length")
     return response
 

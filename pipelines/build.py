@@ -4,12 +4,12 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 `shared_…` functions keep one instance per process, which Beam workers and the command line share.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, assert_never
+from typing import TYPE_CHECKING, Any, assert_never
 
 from sqlalchemy import Engine, create_engine
 
@@ -17,12 +17,14 @@ from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.connectors.models.local_torch import insist_on
 from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
@@ -31,10 +33,13 @@ from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.defenses.cut_defense import CutDefense
-from radarstream.defenses.protocol import Defense
+from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.retrieval.registry import build_reranker
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.retrieval_models import with_retrieval_models
 from radarstream.pipelines.signals.ports import (
     Generator,
     MeasuringEmbedder,
@@ -47,6 +52,9 @@ from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
+
+if TYPE_CHECKING:
+    from radarstream.connectors.models.token_gradients import TokenGradients
 
 SQLITE = "sqlite:///"
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
@@ -64,6 +72,8 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         min_support=settings.defense.min_support,
         reading=settings.reading,
         certify=settings.defense.certify,
+        reranker=build_reranker_of(settings),
+        keep=settings.retrieval.keep,
     )
 
 
@@ -77,6 +87,12 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
         if settings.defense.unlike_answers == "keep":
             options.setdefault("similarity_threshold", -1.0)
     return build_defense(name, options), build_defense(baseline) if baseline else None
+
+
+def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:
+    """Create the reranker, None where no name is set. Raises ConfigurationError."""
+    retrieval = settings.retrieval
+    return build_reranker(retrieval.name, retrieval.options) if retrieval.name else None
 
 
 def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
@@ -99,15 +115,22 @@ def build_source_reader(settings: s.Settings, engine: Engine) -> SourceReader:
     return SourceReader(engine, settings.sources.granularity, settings.sources.half_life_days)
 
 
-def build_models(settings: s.Settings, engine: Engine) -> Models:
-    """Create the models behind one response cache; weights load on first use."""
+def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None = None) -> Models:
+    """Create the models behind one response cache; weights load on first use.
+
+    Models that only rerankers ask are created where one of `needs` asks for them; None stands for
+    the needs of the configured reranker. Raises ConfigurationError where those are missing.
+    """
+    if needs is None:
+        reranker = build_reranker_of(settings)
+        needs = frozenset() if reranker is None else reranker.needs
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
     relations = build_relations(settings.relations, lambda: generator, cached)
     tokens = build_tokens(settings)
-    return Models(
+    models = Models(
         generator,
         relations,
         embedder,
@@ -115,6 +138,7 @@ def build_models(settings: s.Settings, engine: Engine) -> Models:
         norms,
         tells_distributions=not isinstance(tokens, OpenAiTokens),
     )
+    return with_retrieval_models(models, settings, needs, cached)
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
@@ -225,6 +249,19 @@ def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
             return scripted.ScriptedEmbedder(log=scripted.NoLog())
+    assert_never(settings)
+
+
+def build_open_encoder(settings: s.EmbedderSettings) -> "TokenGradients | ScriptedWords":
+    """Create the embedder as an attacker has it who knows its weights; they load on first use."""
+    match settings:
+        case s.SentenceEmbedder():
+            insist_on("torch", "transformers")
+            from radarstream.connectors.models.token_gradients import TokenGradients
+
+            return TokenGradients(settings.model)
+        case s.ScriptedEmbedder():
+            return ScriptedWords(log=scripted.NoLog())
     assert_never(settings)
 
 

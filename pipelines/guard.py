@@ -9,12 +9,13 @@ from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from radarstream.defenses.protocol import Defense, Signal, needs_at
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models, SourceLedger
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.pipelines.stages import Decided, Failure, Gathered
+from radarstream.pipelines.stages import Decided, Failure, Gathered, Reranked
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
@@ -34,7 +35,8 @@ class Guard(Generic[StateT]):
     `min_support` is how many independent sites must say what is answered; 0 gives every answer of
     the defence, as published methods do. A query may say otherwise for itself.
     `reading` says which parts of long documents all of them read. With `certify` each event says
-    what it takes to change its answer.
+    what it takes to change its answer. `reranker` chooses at most `keep` documents of a snapshot,
+    which defence and baseline then see; without it they see all.
     """
 
     name: str
@@ -46,13 +48,15 @@ class Guard(Generic[StateT]):
     min_support: int = 0
     reading: ReadingSettings = ReadingSettings()
     certify: bool = False
+    reranker: RetrievalDefense | None = None
+    keep: int = 10
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
             raise ConfigurationError(f"{self.name} with a source prior needs a ledger of sources")
-        for defense in (self.defense, self.baseline):
-            if defense is not None:
-                check_needs(defense, self.models)
+        for method in (self.defense, self.baseline, self.reranker):
+            if method is not None:
+                check_needs(method, self.models)
 
     def initial_memory(self) -> Memory[StateT]:
         """The memory before the first snapshot."""
@@ -68,10 +72,21 @@ class Guard(Generic[StateT]):
         """Defend one snapshot. Raises ModelError when a model does not answer, EvidenceError when
         the defence refuses the snapshot.
         """
-        (outcome,) = self.decide([(snapshot, self.gather([snapshot])[0], memory)])
+        (found,) = self.rerank([snapshot])
+        if isinstance(found, Failure):
+            raise found
+        (evidence,) = self.gather([found.snapshot])
+        (outcome,) = self.decide([(found.snapshot, evidence, memory)])
         if isinstance(outcome, Failure):
             raise outcome
-        return outcome
+        event, after = outcome
+        return found.told(event), after
+
+    def rerank(self, snapshots: Sequence[SearchSnapshot]) -> list[Reranked | Failure]:
+        """What the defence is to see of each snapshot, in one batch per model."""
+        if self.reranker is None:
+            return [Reranked(snapshot) for snapshot in snapshots]
+        return stages.rerank(self.reranker, self.keep, snapshots, self.models, self.meter)
 
     def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Evidence | ModelError]:
         """Compute what the defence needs to know of each snapshot, in one batch per model."""

@@ -9,22 +9,24 @@ the place of an item that failed stands its error; the others go on. `Query.long
 whether a query is answered in a few words or at length. `Costs` hears what the models are asked.
 """
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from radarstream.defenses.protocol import EVIDENCE, Defense, Relate, Request, Signal
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import EVIDENCE, Defense, Relate, Signal
 from radarstream.defenses.temporal import without_new_answer
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
+from radarstream.pipelines.signals.fulfilment import Failure as Failure
 from radarstream.pipelines.signals.fulfilment import drive, fulfil, refusable
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reading import as_read, is_long
-from radarstream.pipelines.signals.responses import checked, isolating
+from radarstream.pipelines.signals.reranking import Reranked as Reranked
+from radarstream.pipelines.signals.reranking import rerank as rerank
+from radarstream.pipelines.signals.responses import isolating
 from radarstream.pipelines.signals.support import (
     Known,
     lacks_support,
@@ -36,13 +38,11 @@ from radarstream.pipelines.signals.support import (
     support_of,
     unknown_relations,
 )
-from radarstream.schemas.arrays import embedding_rows
-from radarstream.schemas.errors import EvidenceError, ModelError
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import Memory, StandingAnswer, StateT
-from radarstream.schemas.retrieval import CandidatePool, Reranking
-from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.times import time_at
 from radarstream.schemas.verdict import Verdict
@@ -51,7 +51,6 @@ ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
 Answers = tuple[AtomicAnswer, ...]
 Needs = Callable[[SearchSnapshot], frozenset[Signal]]  # the signals that a snapshot must get
-Failure = ModelError | EvidenceError
 Changed = bool | None  # None where there is nothing to compare with
 
 
@@ -108,74 +107,6 @@ def gather(
     """Read each snapshot and compute the signals that it must get."""
     read_ones = read(snapshots, reading, models, costs)
     return relate(atomic_answers(read_ones, needs, models, costs), needs, models, costs)
-
-
-@dataclass(frozen=True)
-class Reranked:
-    """A snapshot with the documents that a reranker kept, and what became of all of them.
-
-    `dropped` are the others. Both have the ranks of the new order.
-    """
-
-    snapshot: SearchSnapshot
-    reranking: Reranking
-    dropped: tuple[Document, ...]
-
-
-def rerank(
-    method: RetrievalDefense,
-    keep: int,
-    snapshots: Sequence[SearchSnapshot],
-    models: Models,
-    costs: Costs,
-) -> list[Reranked | Failure]:
-    """Let a retrieval defence choose `keep` documents of each snapshot, all in lockstep.
-
-    The retriever's similarities are cosines of the embeddings of question and passage. The ranks
-    that a snapshot has are given out anew, so that documents left out before keep theirs.
-    """
-    counted = (models.generator, models.embedder)
-    with costs.stage("reranking", *counted, records=len(snapshots)):
-        asked = costs.around(models)
-        pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
-        methods = [reranking(method, pool) for pool in pools]
-        return [
-            reordered(snapshot, outcome) if isinstance(outcome, Reranking) else outcome
-            for snapshot, outcome in zip(snapshots, drive(methods, asked), strict=True)
-        ]
-
-
-def reranking(
-    method: RetrievalDefense, pool: CandidatePool | ModelError
-) -> Generator[Request, Any, Reranking | Failure]:
-    """The method on one pool; a pool that failed, or that it refuses, gives the error."""
-    if isinstance(pool, ModelError):
-        return pool
-    return (yield from refusable(method.rerank(pool)))
-
-
-def pools_of(snapshots: Sequence[SearchSnapshot], keep: int, models: Models) -> list[CandidatePool]:
-    """The candidates of each snapshot with their similarities. Raises ModelError."""
-    texts = [text for s in snapshots for text in (s.query.text, *(d.passage for d in s.documents))]
-    rows = iter(checked(embedding_rows, models.embedder.embed(texts), len(texts)))
-    pools = []
-    for snapshot in snapshots:
-        question = next(rows)
-        similar = tuple(float(next(rows) @ question) for _ in snapshot.documents)
-        pools.append(CandidatePool(snapshot.query, snapshot.documents, similar, keep))
-    return pools
-
-
-def reordered(snapshot: SearchSnapshot, reranking: Reranking) -> Reranked:
-    """The snapshot with its documents at their new ranks, those that were dropped beside it."""
-    documents = {document.rank: document for document in snapshot.documents}
-    placed = {
-        judged.rank: (judged.kept, replace(documents[judged.found_rank], rank=judged.rank))
-        for judged in reranking.candidates
-    }
-    kept = tuple(document for keeps, document in placed.values() if keeps)
-    dropped = tuple(document for keeps, document in placed.values() if not keeps)
-    return Reranked(replace(snapshot, documents=kept), reranking, dropped)
 
 
 def read(

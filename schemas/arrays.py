@@ -40,6 +40,8 @@ def gram_matrices(response: Any, count: int) -> FloatArray:
     if grams.ndim != 3 or len(grams) != count or grams.shape[1] != grams.shape[2]:
         raise ValueError(f"gradients must be {count} square matrices, got shape {grams.shape}")
     finite = np.isfinite(grams).all(axis=(1, 2), keepdims=True)
+    if (np.diagonal(grams, axis1=1, axis2=2) < 0.0).any():
+        raise ValueError("the inner product of a gradient with itself must not be negative")
     return np.where(finite, grams, np.nan)
 
 

@@ -1,6 +1,6 @@
 """What the pipeline emits: defended answers, rejected documents and dead letters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import AwareDatetime, Field
@@ -8,9 +8,16 @@ from pydantic import AwareDatetime, Field
 from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
-from radarstream.schemas.snapshot import Provenance, Strict
+from radarstream.schemas.retrieval import Reranking
+from radarstream.schemas.snapshot import ABSENT_UNSET, Provenance, Strict
 from radarstream.schemas.support import AnswerStatus, Support
-from radarstream.schemas.verdict import Abstention, MemoryDecision, Verdict
+from radarstream.schemas.verdict import (
+    UNSEEN,
+    Abstention,
+    DocumentVerdict,
+    MemoryDecision,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +38,8 @@ class AnswerEvent(Strict):
     step's, None when there is none to compare with. `support` says what is behind the answer, None
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
     Events of version 1 have neither, and no `status`. `certificate` says what it takes to change
-    the answer, None unless it was asked for.
+    the answer, None unless it was asked for. `reranking` says how a reranker chose the documents,
+    None without one; ranks everywhere else are those of its order.
     """
 
     query_id: str
@@ -54,6 +62,12 @@ class AnswerEvent(Strict):
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
     certificate: Certificate | None = None
+    reranking: Reranking | None = field(default=None, metadata={ABSENT_UNSET: True})
+
+    @property
+    def seen(self) -> tuple[DocumentVerdict, ...]:
+        """The documents that the defence was shown; not what was ruled out or dropped before."""
+        return tuple(d for d in self.verdict.documents if d.reason not in UNSEEN)
 
     @property
     def confidence(self) -> float | None:

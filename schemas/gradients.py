@@ -48,7 +48,8 @@ class SalienceQuery:
 @dataclass(frozen=True, slots=True)
 class TokenSalience:
     """A token: characters `start` to `stop` of its text, and the Euclidean length of the gradient
-    of the inner product with the question with respect to its word embedding.
+    of the inner product with the question with respect to its word embedding; NaN or infinite
+    where that is not finite.
     """
 
     start: int

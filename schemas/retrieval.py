@@ -1,11 +1,11 @@
 """Search results before a defence sees them: candidates, and what became of each."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
 
-from radarstream.schemas.snapshot import Document, Query, Strict
+from radarstream.schemas.snapshot import Document, Query, SearchSnapshot, Strict
 from radarstream.schemas.verdict import Reason
 
 
@@ -51,3 +51,31 @@ class Reranking(Strict):
     def kept(self) -> tuple[JudgedCandidate, ...]:
         """Those that the defence sees, best first."""
         return tuple(candidate for candidate in self.candidates if candidate.kept)
+
+    @property
+    def dropped(self) -> tuple[JudgedCandidate, ...]:
+        """Those that no defence sees, in their order."""
+        return tuple(candidate for candidate in self.candidates if not candidate.kept)
+
+    def found_rank(self, rank: int) -> int:
+        """The rank in the search results of what is at this rank now."""
+        return {c.rank: c.found_rank for c in self.candidates}.get(rank, rank)
+
+    def renumbered(self, snapshot: SearchSnapshot) -> SearchSnapshot:
+        """The snapshot as it was found, with all documents at their new ranks, and its labels.
+
+        Documents that were no candidates keep theirs.
+        """
+        new = {c.found_rank: c.rank for c in self.candidates}
+        documents = tuple(replace(d, rank=new.get(d.rank, d.rank)) for d in snapshot.documents)
+        labels = snapshot.labels
+        if labels is not None:
+            poisoned = sorted(new.get(rank, rank) for rank in labels.poisoned_ranks)
+            labels = replace(labels, poisoned_ranks=tuple(poisoned))
+        return replace(snapshot, documents=documents, labels=labels)
+
+    def without_dropped(self, renumbered: SearchSnapshot) -> SearchSnapshot:
+        """A snapshot in the new order without the documents that no defence sees."""
+        dropped = {c.rank for c in self.dropped}
+        documents = tuple(d for d in renumbered.documents if d.rank not in dropped)
+        return replace(renumbered, documents=documents)

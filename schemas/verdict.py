@@ -33,6 +33,8 @@ class Reason(StrEnum):
     SUSPECT = "suspect"  # a filter of candidates took it for planted: no defence saw it
 
 
+# A document with one of these was left out before any defence saw it.
+UNSEEN = frozenset({Reason.BLOCKED, Reason.QUARANTINED, Reason.OUTRANKED, Reason.SUSPECT})
 # A document with one of these was on the keep side of the cut itself.
 SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED, Reason.DISTRUSTED})
 

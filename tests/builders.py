@@ -9,6 +9,7 @@ import numpy as np
 from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.records import Limits
+from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
 
 QUESTION = "Who won the cup?"
@@ -49,6 +50,24 @@ def make_case(
             for rank, text in enumerate(texts, start=1)
         ),
         k,
+    )
+
+
+def make_pool(
+    texts: Sequence[str],
+    similarities: Sequence[float] | None = None,
+    *,
+    keep: int = 5,
+    question: str = QUESTION,
+) -> CandidatePool:
+    """Untitled candidates at ranks 1, 2, ...; of falling similarity unless told."""
+    count = len(texts)
+    falling = [1.0 - (index + 1) / (count + 1) for index in range(count)]
+    return CandidatePool(
+        Query("cup", question),
+        tuple(Document(rank, text) for rank, text in enumerate(texts, start=1)),
+        tuple(falling if similarities is None else similarities),
+        keep,
     )
 
 

@@ -22,7 +22,11 @@ from radarstream.connectors.models.gguf_weights import (
 )
 from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
 from radarstream.connectors.models.rendering import rendering_name
-from radarstream.connectors.models.reply_tokens import continuation_tokens, refusing_tokens
+from radarstream.connectors.models.reply_tokens import (
+    continuation_tokens,
+    refusing_tokens,
+    tokens_behind,
+)
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
@@ -69,11 +73,23 @@ class GgufTokens:
         logs = [np.empty((len(q.prompts), len(s))) for q, s in zip(queries, said, strict=True)]
         for query, reply, rows in zip(queries, said, logs, strict=True):
             for row, prompt in zip(rows, query.prompts, strict=True):
-                text = model.text(prompt)
-                for position, token in enumerate(reply):
-                    found = _next(model, text, reply[:position], force=token)
-                    row[position] = min(found["logprob"], 0.0)
+                row[:] = _log_probs(model, model.text(prompt), reply)
         return logs
+
+    def after_texts(self, pairs: Sequence[tuple[str, str]]) -> list[FloatArray]:
+        """Per text and what follows it (t,) natural logarithms, one per token of the latter.
+
+        The texts are read as they are, not as prompts.
+        """
+        if not pairs:
+            return []
+        model = self._model()
+        vocabulary = _Vocabulary(model.server())
+        said = [tokens_behind(follows, vocabulary.tokens) for _, follows in pairs]
+        return [
+            np.array(_log_probs(model, text, reply), np.float64)
+            for (text, _), reply in zip(pairs, said, strict=True)
+        ]
 
     def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
         """One answer per query, in order."""
@@ -107,6 +123,12 @@ class GgufTokens:
             passage_characters=self.passage_characters,
             pooled=True,
         )
+
+
+def _log_probs(model: LlamaCpp, text: str, reply: Sequence[int]) -> list[float]:
+    """Logarithms of the probabilities of each token of a reply to a text."""
+    told = [_next(model, text, reply[:i], force=token) for i, token in enumerate(reply)]
+    return [min(found["logprob"], 0.0) for found in told]
 
 
 def _next(

@@ -15,15 +15,16 @@ def continuation_tokens(text: str, tokenize: Tokenize, *, is_chat: bool = False)
     After a completion prompt, which ends in a colon, the reply begins with a space; tokenizers
     that put a space before every text would make that two, so the colon is tokenized with it.
     """
-    if is_chat:
-        tokens = tokenize(text)
-    else:
-        before, joined = tokenize(":"), tokenize(f": {text}")
-        is_separable = joined[: len(before)] == before
-        tokens = joined[len(before) :] if is_separable else tokenize(f" {text}")
+    tokens = tokenize(text) if is_chat else tokens_behind(f" {text}", tokenize)
     if not text.strip() or not tokens:
         raise ModelError("a continuation without a token has no probability")
     return tokens
+
+
+def tokens_behind(text: str, tokenize: Tokenize) -> list[int]:
+    """A text's tokens as they follow another text, with no space but its own."""
+    before, joined = tokenize(":"), tokenize(f":{text}")
+    return joined[len(before) :] if joined[: len(before)] == before else tokenize(text)
 
 
 def refusing_tokens(tokenize: Tokenize, decode: Callable[[Sequence[int]], str]) -> frozenset[int]:

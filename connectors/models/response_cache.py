@@ -8,9 +8,10 @@ them agree exactly.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, astuple, dataclass, replace
 from hashlib import sha256
 from itertools import islice
+from math import isqrt
 from time import perf_counter
 from typing import Any, Final
 from zlib import crc32
@@ -23,9 +24,10 @@ from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrappe
 from radarstream.connectors.state_table.database.engine import retry_contended
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE, dialect_insert
 from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
-from radarstream.schemas.arrays import embedding_rows, relation_rows
+from radarstream.schemas.arrays import embedding_rows, gram_matrices, relation_rows
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.gradients import TokenSalience
 from radarstream.schemas.prompt import Completion
 from radarstream.schemas.tokens import ContinuationQuery
 
@@ -138,33 +140,49 @@ def _seal(key: bytes, value: bytes) -> bytes:
 
 
 @dataclass(frozen=True, slots=True)
+class Coding:
+    """How replies become bytes and again what `Cached` returns."""
+
+    encode: Callable[[Any], bytes]
+    decode: Callable[[bytes], Any]
+
+
+def numbers(row_type: str, shape: Callable[[int], tuple[int, ...]] = lambda n: (n,)) -> Coding:
+    """Arrays of a numpy type, read as float64; `shape` of so many numbers."""
+
+    def decode(value: bytes) -> FloatArray:
+        flat = np.frombuffer(value, row_type).astype(np.float64)
+        return flat.reshape(shape(flat.size))
+
+    return Coding(lambda reply: bytes(np.asarray(reply).astype(row_type).tobytes()), decode)
+
+
+COMPLETIONS: Final = Coding(
+    lambda reply: json.dumps(asdict(reply), separators=(",", ":")).encode("ascii"),
+    lambda value: Completion(**json.loads(value)),
+)
+SALIENCES: Final = Coding(
+    lambda reply: json.dumps([astuple(token) for token in reply], separators=(",", ":")).encode(),
+    lambda value: tuple(TokenSalience(*token) for token in json.loads(value)),
+)
+MATRICES: Final = numbers("<f8", lambda count: (isqrt(count), isqrt(count)))
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
     """The entries of one method.
 
     `name` is part of the key; its number changes with the encoding. `chunk` requests are asked and
-    stored at a time. `subject` is what an entry is about, for `queries.forgetting`. `row_type` is
-    the numpy type of a stored row, None for completions. `check` raises ValueError for replies
-    that must not be stored.
+    stored at a time. `subject` is what an entry is about, for `queries.forgetting`. `check` raises
+    ValueError for replies that must not be stored.
     """
 
     name: str
     chunk: int
     digest: Callable[[Any], bytes]
     subject: Callable[[Any], bytes]
-    row_type: str | None = None
+    coding: Coding = COMPLETIONS
     check: Callable[[Any, int], Replies] = lambda replies, _: replies
-
-    def encode(self, reply: Any) -> bytes:
-        """A row as numbers, a completion as JSON."""
-        if self.row_type is not None:
-            return bytes(reply.astype(self.row_type).tobytes())
-        return json.dumps(asdict(reply), separators=(",", ":")).encode("ascii")
-
-    def decode(self, value: bytes) -> Any:
-        """The completion, or the row as float64."""
-        if self.row_type is not None:
-            return np.frombuffer(value, self.row_type).astype(np.float64)
-        return Completion(**json.loads(value))
 
 
 def digest_of(*texts: str) -> bytes:
@@ -218,17 +236,41 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
         1024,
         lambda pair: digest_of(pair.question, pair.premise, pair.hypothesis),
         lambda pair: question_subject(pair.question),
-        "<f8",
+        numbers("<f8"),
         relation_rows,
     ),
     # Single precision: rows keep unit length to about 1e-7.
-    Method.EMBED: Entry("embedding/1", 256, digest_of, lambda _: EMBEDDINGS, "<f4", embedding_rows),
+    Method.EMBED: Entry(
+        "embedding/1", 256, digest_of, lambda _: EMBEDDINGS, numbers("<f4"), embedding_rows
+    ),
     Method.LOG_PROBS: Entry(  # of queries of one prompt each, see ByPrompt
         "log-probs/1",
         32,
         lambda query: query.prompts[0].digest() + digest_of(query.continuation),
         lambda query: question_subject(query.prompts[0].question),
-        "<f8",
+        numbers("<f8"),
+    ),
+    Method.PROBE: Entry(
+        "gram/1",
+        64,
+        lambda query: digest_of(*map(str, astuple(query))),
+        lambda query: question_subject(query.question),
+        MATRICES,
+        gram_matrices,
+    ),
+    Method.SALIENCES: Entry(
+        "saliences/1",
+        64,
+        lambda query: digest_of(query.question, query.passage),
+        lambda query: question_subject(query.question),
+        SALIENCES,
+    ),
+    Method.MASKED: Entry(
+        "masked/1",
+        32,
+        lambda query: digest_of(query.text, str(query.spans)),
+        lambda _: EMBEDDINGS,  # about a text, whatever was asked
+        numbers("<f8"),
     ),
 }
 
@@ -286,10 +328,10 @@ class Cached(Wrapped):
                 if isinstance(reply, ModelError):
                     failed[names[index]] = reply
                 else:
-                    encoded[names[index]] = entry.encode(reply)
+                    encoded[names[index]] = entry.coding.encode(reply)
             self._cache.put(encoded, {key: entry.subject(missing[key]) for key in encoded})
             found |= encoded
-        return [failed.get(key) or entry.decode(found[key]) for key in keys]
+        return [failed.get(key) or entry.coding.decode(found[key]) for key in keys]
 
     def _parts(self, call: Call) -> Iterator[Sequence[tuple[int, Any]]]:
         """Ask for all requests; yield replies with their request's index, as many as are there."""

@@ -9,15 +9,13 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.attribution.baseline import Baseline, Judging
-from radarstream.defenses.kernels.log_odds import LEAST
-from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll, Norms, Request, Signal
+from radarstream.defenses.perplexity import perplexities
+from radarstream.defenses.protocol import Norms, Request, Signal
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import Case
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 
-NOTHING_BEFORE: Final = Complete(Task.BARE_TEXT, "", (), final=False)
 _UNCALIBRATED: Final = "no threshold: nothing to compare with until benign texts are measured"
 
 
@@ -101,11 +99,4 @@ class Perplexity(Thresholded):
 
     def measured(self, texts: tuple[str, ...]) -> Generator[Request, Any, FloatArray]:
         """(n,) perplexities, 1 at least; 1 as well for a text without a character to read."""
-        readable = [text[: self.characters].strip() for text in texts]
-        asked = [text for text in dict.fromkeys(readable) if text]
-        requests = tuple(LogProbs((NOTHING_BEFORE,), text) for text in asked)
-        responses = yield from ask(LogProbsAll(requests))
-        found = {"": 1.0}
-        for text, response in zip(asked, responses, strict=True):
-            found[text] = float(np.exp(-response.clip(LEAST, 0.0).mean()))
-        return np.array([found[text] for text in readable])
+        return (yield from perplexities([text[: self.characters] for text in texts]))

@@ -7,15 +7,12 @@ from typing import Any
 
 from radarstream.schemas.certificate import Assumption, Certificate, Enough, FlipBound
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.verdict import DocumentVerdict, Reason
-
-_UNSEEN = (Reason.BLOCKED, Reason.QUARANTINED)
+from radarstream.schemas.verdict import DocumentVerdict
 
 
 def seen_documents(event: AnswerEvent) -> tuple[DocumentVerdict, ...]:
     """The verdicts of the documents that the defence was shown, in rank order."""
-    seen = (document for document in event.verdict.documents if document.reason not in _UNSEEN)
-    return tuple(sorted(seen, key=lambda document: document.rank))
+    return tuple(sorted(event.seen, key=lambda document: document.rank))
 
 
 def options_of(defense: Any) -> str:

@@ -45,12 +45,12 @@ def reranked(
     """Write down an order of the candidates of a checked pool: the first `keep` stay.
 
     `order` names every candidate once by its place in the pool. `suspects` are dropped whatever
-    their place, and stand last. `scores` and `penalties` are (n,), NaN where there is none.
+    their place, and stand last. `scores` and `penalties` are (n,), not finite where there is none.
     """
     if sorted(order) != list(range(len(pool.documents))):
         raise EvidenceError("an order must name every candidate once")
     clean = [place for place in order if place not in suspects]
-    kept = clean[: pool.keep]
+    kept = frozenset(clean[: pool.keep])
     last = [place for place in order if place in suspects]
     reasons = dict.fromkeys(clean[pool.keep :], Reason.OUTRANKED)
     reasons |= dict.fromkeys(last, Reason.SUSPECT)
@@ -73,4 +73,4 @@ def reranked(
 
 
 def _number(values: FloatArray | None, place: int) -> float | None:
-    return None if values is None or np.isnan(values[place]) else float(values[place])
+    return None if values is None or not np.isfinite(values[place]) else float(values[place])

@@ -5,10 +5,20 @@ from typing import Any
 
 from radarstream.defenses.options import built
 from radarstream.defenses.retrieval.by_similarity import BySimilarity
+from radarstream.defenses.retrieval.gmtp import Gmtp
+from radarstream.defenses.retrieval.grada import Grada
+from radarstream.defenses.retrieval.prog_rank import ProgRank
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.retrieval.raguard import RaguardLeaveOneOut
+from radarstream.defenses.retrieval.raguard_perplexity import RaguardPerplexity
 
 RERANKERS: dict[str, type[RetrievalDefense]] = {
     "none": BySimilarity,
+    "prog_rank": ProgRank,
+    "grada": Grada,
+    "gmtp": Gmtp,
+    "raguard": RaguardLeaveOneOut,
+    "raguard_perplexity": RaguardPerplexity,
 }
 
 

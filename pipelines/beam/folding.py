@@ -96,7 +96,7 @@ def fold_queries(
             row = row_after(guard, progress.memory, snapshot, position)
             progress.current = advance(progress.current, row)
             progress.outgoing.extend(outgoing(event, position.partition))
-            progress.beside.extend(witness(event, snapshot) for witness in witnesses)
+            progress.beside.extend(witness(event, ready.observed) for witness in witnesses)
             yield event
     for progress in queries.values():
         yield from progress.dead

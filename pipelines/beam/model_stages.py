@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 import apache_beam as beam
 
 from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready, failed
-from radarstream.pipelines.beam.withholding import leave_out
+from radarstream.pipelines.beam.withholding import choose
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.stages import Failure
 from radarstream.schemas.errors import ModelError
 
 ItemT = TypeVar("ItemT", Observed, Answered)
@@ -48,12 +49,14 @@ def ask(batch: Sequence[Any], stage: Stage, settings: Settings) -> Sequence[Any]
 def answer_each(
     settings: Settings, guard: Guard[Any], batch: Sequence[Observed | Parked]
 ) -> list[Answered | Parked]:
-    """Read and answer every document of every snapshot of the batch, but none in quarantine."""
+    """Choose the documents that the defence sees; read and answer every one of them."""
 
-    def answer(items: Sequence[Observed]) -> list[Answered | ModelError]:
-        seen = leave_out(settings, shared_engine(settings), items)
-        found = guard.atomic_answers([observed.snapshot for observed in seen])
-        return [g.failure or Answered(o, g) for o, g in zip(seen, found, strict=True)]
+    def answer(items: Sequence[Observed]) -> list[Answered | Failure]:
+        chosen = choose(settings, shared_engine(settings), guard, items)
+        seen = [outcome for outcome in chosen if isinstance(outcome, Observed)]
+        gathered = guard.atomic_answers([observed.snapshot for observed in seen])
+        answers = (g.failure or Answered(o, g) for o, g in zip(seen, gathered, strict=True))
+        return [next(answers) if isinstance(found, Observed) else found for found in chosen]
 
     return each_alive(answer, batch)
 
@@ -74,13 +77,13 @@ def relate_each(
 
 
 def each_alive(
-    work: Callable[[Sequence[ItemT]], Sequence[OutT | ModelError]], batch: Sequence[ItemT | Parked]
+    work: Callable[[Sequence[ItemT]], Sequence[OutT | Failure]], batch: Sequence[ItemT | Parked]
 ) -> list[OutT | Parked]:
     """Work on the batch's living elements, in order; failing ones become dead letters."""
     living = [item for item in batch if not isinstance(item, Parked)]
     results = iter(
         Parked(item.record, failed(item.record, outcome))
-        if isinstance(outcome, ModelError)
+        if isinstance(outcome, Failure)
         else outcome
         for item, outcome in zip(living, work(living) if living else (), strict=True)
     )

@@ -1,7 +1,12 @@
-"""Leaves documents in quarantine, and of blocked sources, out of snapshots before any model."""
+"""Which documents of a snapshot a defence sees, decided before any page is read.
+
+First those in quarantine and of blocked sources are left out; then a reranker, if one is set,
+chooses among the rest.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from sqlalchemy import Engine
 
@@ -9,11 +14,37 @@ from radarstream.connectors.state_table.incidents.quarantine import withheld_key
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.build import build_source_reader
+from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.pipelines.signals.reranking import with_left_out
+from radarstream.pipelines.stages import Failure, Reranked
+from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.verdict import DocumentVerdict, Reason
+from radarstream.schemas.verdict import Reason
+
+
+def choose(
+    settings: Settings, engine: Engine, guard: Guard[Any], items: Sequence[Observed]
+) -> list[Observed | Failure]:
+    """Return the snapshots with the documents that the defence is to see.
+
+    In the place of a snapshot for which the reranker's models fail stands the error.
+    """
+    left = leave_out(settings, engine, items)
+    return [
+        outcome if isinstance(outcome, Failure) else after(observed, outcome)
+        for observed, outcome in zip(
+            left, guard.rerank([observed.snapshot for observed in left]), strict=True
+        )
+    ]
+
+
+def after(observed: Observed, reranked: Reranked) -> Observed:
+    """What was observed, as a reranker left it."""
+    if reranked.reranking is None:
+        return observed
+    return replace(observed, snapshot=reranked.snapshot, reranked=reranked)
 
 
 def leave_out(settings: Settings, engine: Engine, items: Sequence[Observed]) -> Sequence[Observed]:
@@ -55,11 +86,11 @@ def without(
     if not hidden:
         return observed
     seen = tuple(d for d in observed.snapshot.documents if d not in hidden)
-    return Observed(
-        observed.record,
-        replace(observed.snapshot, documents=seen),
-        observed.withheld + withheld,
-        observed.blocked + blocked,
+    return replace(
+        observed,
+        snapshot=replace(observed.snapshot, documents=seen),
+        withheld=observed.withheld + withheld,
+        blocked=observed.blocked + blocked,
     )
 
 
@@ -67,11 +98,6 @@ def with_withheld(event: AnswerEvent, observed: Observed) -> AnswerEvent:
     """Name the documents that no model saw, each at its rank with the reason."""
     left_out = [(d, Reason.QUARANTINED) for d in observed.withheld]
     left_out += [(d, Reason.BLOCKED) for d in observed.blocked]
-    if not left_out:
-        return event
-    told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]
-    cited = [Source(d.rank, d.title, d.url) for d, _ in left_out]
-    documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
-    sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
-    verdict = replace(event.verdict, documents=tuple(documents))
-    return replace(event, verdict=verdict, sources=tuple(sources))
+    if observed.reranked is not None:
+        event = observed.reranked.told(event)
+    return with_left_out(event, left_out)

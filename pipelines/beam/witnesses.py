@@ -7,18 +7,18 @@ from sqlalchemy import Connection
 
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
+from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.build import shared_corpus
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.source_credit import credit_sources
 from radarstream.schemas.codec import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
-from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
 Write = Callable[[Connection], None]
-# An answer and the snapshot it was made of -> what to write; must not fail for what a page says.
-Witness = Callable[[AnswerEvent, SearchSnapshot], Write]
+# An answer and what it was made of -> what to write; must not fail for what a page says.
+Witness = Callable[[AnswerEvent, Observed], Write]
 
 
 def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
@@ -30,7 +30,8 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
         if attribution.self_detect:
             witnesses.append(complain_of_suspicions)
     if settings.sources.learn:
-        witnesses.append(credit_sources(settings.sources))
+        credit = credit_sources(settings.sources)
+        witnesses.append(lambda event, observed: credit(event, observed.snapshot))
     if settings.corpus.archive:
         witnesses.append(archive(settings))
     return tuple(witnesses)
@@ -39,26 +40,31 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
 def keep_answers(steps: int) -> Witness:
     """Keep what the last answers of a query were made of."""
 
-    def keep(event: AnswerEvent, snapshot: SearchSnapshot) -> Write:
-        return partial(keep_answer, kept=KeptAnswer.of(event, snapshot), steps=steps)
+    def keep(event: AnswerEvent, observed: Observed) -> Write:
+        kept = KeptAnswer.of(event, observed.snapshot)
+        return partial(keep_answer, kept=kept, steps=steps)
 
     return keep
 
 
 def archive(settings: Settings) -> Witness:
-    """Keep the documents of answered snapshots in the corpus; nothing is embedded here."""
+    """Keep the documents of answered snapshots in the corpus; nothing is embedded here.
+
+    So are those that a reranker dropped: what stands behind others for one question may be the best
+    for the next, whoever searches can ask the reranker again, and attribution finds them.
+    """
     corpus = shared_corpus(settings)
 
-    def keep(_: AnswerEvent, snapshot: SearchSnapshot) -> Write:
+    def keep(_: AnswerEvent, observed: Observed) -> Write:
         def write(connection: Connection) -> None:
-            corpus.archive(connection, snapshot)
+            corpus.archive(connection, observed.usable)
 
         return write
 
     return keep
 
 
-def complain_of_suspicions(event: AnswerEvent, _: SearchSnapshot) -> Write:
+def complain_of_suspicions(event: AnswerEvent, _: Observed) -> Write:
     """Complain in the pipeline's name about what a defence averted or corrected.
 
     That is an undefended answer in other words than the defended one, on the same step, and a

@@ -40,6 +40,7 @@ PANELS: Final = {
         "simulate": "simulate:simulate",
         "evaluate": "evaluate:evaluate",
         "evaluate-attribution": "evaluate_attribution:evaluate_attribution",
+        "evaluate-retrieval": "evaluate_retrieval:evaluate_retrieval",
         "evaluate-sources": "evaluate_sources:evaluate_sources",
     },
     "Operate": {

@@ -12,6 +12,7 @@ from sqlalchemy.exc import ArgumentError
 
 from radarstream.pipelines.cli.doctor_checks import Check, broker_answers, database, job_checks
 from radarstream.pipelines.cli.doctor_models import embeds, models
+from radarstream.pipelines.cli.doctor_rerankers import libraries_of
 from radarstream.pipelines.cli.doctor_servers import local_servers
 from radarstream.pipelines.cli.options import (
     AsJson,
@@ -91,6 +92,7 @@ def needed(settings: Settings) -> dict[str, str]:
             packages["gguf"] = EMBEDDED
     if kinds & {"transformers", "cross_encoder"}:
         packages |= {"torch": GPU, "transformers": GPU}
+    packages |= dict.fromkeys(libraries_of(settings), GPU)
     if isinstance(settings.embedder, SentenceEmbedder):
         if settings.embedder.model:
             packages["sentence-transformers"] = GPU

@@ -15,6 +15,7 @@ from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.defenses.cut_defense import CutDefense
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.doctor_checks import Check, attempt
+from radarstream.pipelines.cli.doctor_rerankers import reranker_models
 from radarstream.pipelines.settings import (
     AnswerAgreement,
     LanguageModel,
@@ -62,6 +63,7 @@ def models(settings: Settings) -> Iterator[Check]:
         remedy = f"{SEE.format('tokens')}; attribution needs them, most defences do not"
         prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
         yield attempt("token probabilities", lambda: token_probabilities(settings, prompt), remedy)
+    yield from reranker_models(settings)
 
 
 def _assembles(settings: Settings) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 from sqlalchemy import Engine
 from typer import Option
 
-from radarstream.pipelines.build import build_models, shared_engine
+from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.breaking_point import (
     BREAKING_POINTS,
@@ -23,9 +23,12 @@ from radarstream.pipelines.cli.options import (
     ChosenProfile,
     Config,
     DryRun,
+    Keep,
     Model,
+    Reranker,
     TableFile,
     model_settings,
+    with_reranker,
 )
 from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
@@ -53,6 +56,7 @@ from radarstream.pipelines.evaluation.simulation.plain import plain_pages
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
@@ -137,6 +141,8 @@ def evaluate(
     model: Model = None,
     base_url: BaseUrl = None,
     dry_run: DryRun = False,
+    reranker: Reranker = None,
+    keep: Keep = None,
     resume: studies.Resume = True,
     judge: Annotated[
         str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
@@ -156,9 +162,8 @@ def evaluate(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(
-        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
-    )
+    settings = model_settings(config, profile, model, base_url, dry_run=dry_run)
+    settings = studies.kept_in(out, with_reranker(settings, reranker, keep))
     if not dataset and not breaking_point:
         raise ConfigurationError("say which --dataset to evaluate on")
     data = load_dataset(dataset, settings.limits) if dataset else plain_pages(k)
@@ -226,6 +231,8 @@ def plugin_of(
     make_directory(out)
     engine = shared_engine(settings)
     models = build_models(settings, engine)
+    if (reranker := build_reranker_of(settings)) is not None:
+        check_needs(reranker, models)
     served, left_out = contending.servable(request.contenders, models, insisted=insisted)
     if not served:
         raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))

@@ -24,7 +24,6 @@ from radarstream.pipelines.evaluation.attribution.records import AttributionReco
 from radarstream.pipelines.evaluation.attribution.results import Results, score_table
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
-from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import (
     AttributionPlugin,
     AttributionRequest,
@@ -35,6 +34,7 @@ from radarstream.pipelines.evaluation.attribution.tables import tables_of
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
+from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun

@@ -26,6 +26,22 @@ BaseUrl = Annotated[
     str | None,
     Option(metavar="URL", help="Address of that service, such as http://127.0.0.1:11434/v1."),
 ]
+Reranker = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="Reranker that chooses which documents a defence sees, such as prog_rank; '' for none."
+        " Default: retrieval.name.",
+    ),
+]
+Keep = Annotated[
+    int | None,
+    Option(
+        metavar="K",
+        min=1,
+        help="Most documents of a snapshot that the reranker keeps. Default: retrieval.keep.",
+    ),
+]
 DryRun = Annotated[bool, Option(show_default=False, help="Use rules in place of models.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
@@ -66,6 +82,25 @@ def model_settings(
             raise BadParameter("--dry-run asks no model: leave out --model and --base-url")
         named = {"profile": "scripted"}
     return load_settings(config, **(named | flags))
+
+
+def with_reranker(settings: Settings, name: str | None, keep: int | None) -> Settings:
+    """The settings with what --reranker and --keep say, if they were given. A reranker that the
+    settings do not name gets none of the options there.
+
+    Raises ConfigurationError for --keep where nobody chooses.
+    """
+    changed: dict[str, Any] = {}
+    if name is not None and name != settings.retrieval.name:
+        changed = {"name": name, "options": {}}
+    if keep is not None:
+        if not changed.get("name", settings.retrieval.name):
+            raise ConfigurationError("--keep says nothing without a --reranker")
+        changed["keep"] = keep
+    if not changed:
+        return settings
+    retrieval = settings.retrieval.model_copy(update=changed)
+    return settings.model_copy(update={"retrieval": retrieval})
 
 
 def moment(text: str, option: str, now: datetime, also: Sequence[str] = ()) -> datetime:

@@ -25,9 +25,12 @@ from radarstream.pipelines.cli.options import (
     Config,
     DryRun,
     Histories,
+    Keep,
     Model,
+    Reranker,
     TableFile,
     model_settings,
+    with_reranker,
 )
 from radarstream.pipelines.cli.progress import counting, shown
 from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, STATE, Results, print_results
@@ -64,6 +67,8 @@ def replay(
     base_url: BaseUrl = None,
     dry_run: DryRun = False,
     defense: Annotated[str | None, Option(help="Defence to use.")] = None,
+    reranker: Reranker = None,
+    keep: Keep = None,
     attack: Attack = "",
     baselines: Annotated[
         str, Option(help="Also answer with these, e.g. majority,vanilla_claims; '' for none.")
@@ -90,6 +95,7 @@ def replay(
     )
     contenders = parse_contenders(baselines)
     settings = _with_defense(settings, defense, certify=certify)
+    settings = with_reranker(settings, reranker, keep)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         if contenders:  # those that cannot take part are refused before the first answer
@@ -150,7 +156,7 @@ def with_baselines(
     generator = shared_guard(settings).models.generator
     histories: defaultdict[str, list[Answered]] = defaultdict(list)
     for event in results.answers:
-        histories[event.query_id].append((results.snapshots[event.snapshot_id], event.step))
+        histories[event.query_id].append((results.seen(event), event.step))
 
     def calls() -> tuple[int, int]:
         counts = generator if isinstance(generator, CallCounts) else None

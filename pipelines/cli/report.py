@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Argument
 
-from radarstream.pipelines.cli import evaluate_attribution, evaluate_sources
+from radarstream.pipelines.cli import evaluate_attribution, evaluate_retrieval, evaluate_sources
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.results import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
@@ -22,6 +22,8 @@ from radarstream.pipelines.evaluation.defences.records import (
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import Judgement
+from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
+from radarstream.pipelines.evaluation.retrieval.rows import FILES as RERANKINGS
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of, read_record
@@ -41,6 +43,9 @@ def _write(directory: Path) -> Path:
         return evaluate_attribution.write_report(directory, study, store)[1]
     if kind == SourcesRecord.KIND and (played := read_record(directory, SourcesRecord)):
         return evaluate_sources.write_report(directory, played, RowStore(directory, PLAYS))[1]
+    if kind == RetrievalRecord.KIND and (reranked := read_record(directory, RetrievalRecord)):
+        store = RowStore(directory, RERANKINGS)
+        return evaluate_retrieval.write_report(directory, reranked, store)[1]
     record = read_record(directory, DefencesRecord)
     if record is None:
         return write_report(directory, read_results(directory))

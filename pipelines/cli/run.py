@@ -13,10 +13,13 @@ from radarstream.pipelines.cli.options import (
     BaseUrl,
     ChosenProfile,
     Config,
+    Keep,
     Model,
     Once,
+    Reranker,
     StartOver,
     model_settings,
+    with_reranker,
 )
 from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.pipelines.settings.problems import reason
@@ -27,6 +30,8 @@ def run(
     profile: ChosenProfile = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    reranker: Reranker = None,
+    keep: Keep = None,
     partitions: Annotated[
         str,
         Option(
@@ -52,7 +57,8 @@ def run(
     hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
     be reached at the start, the job waits for it, but not with --once.
     """
-    settings = job_settings(model_settings(config, profile, model, base_url), partitions, group)
+    settings = with_reranker(model_settings(config, profile, model, base_url), reranker, keep)
+    settings = job_settings(settings, partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
     from radarstream.pipelines.job.answering.running import run_job  # takes seconds

@@ -10,16 +10,19 @@ from sqlalchemy import make_url
 from typer import Option
 
 from radarstream.pipelines.beam.cluster.submission import Submission
-from radarstream.pipelines.build import build_methods
+from radarstream.pipelines.build import build_methods, build_reranker_of
 from radarstream.pipelines.cli.options import (
     AsJson,
     BaseUrl,
     ChosenProfile,
     Config,
+    Keep,
     Model,
     Once,
+    Reranker,
     StartOver,
     model_settings,
+    with_reranker,
 )
 from radarstream.pipelines.cli.terminal import note, print_json, print_table, say
 from radarstream.pipelines.settings import Settings
@@ -34,6 +37,8 @@ def submit(
     profile: ChosenProfile = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    reranker: Reranker = None,
+    keep: Keep = None,
     runner: Annotated[
         Literal["flink", "portable"],
         Option(help="flink: start a job server here; portable: use a running one."),
@@ -81,8 +86,9 @@ def submit(
     The stages and the state table are those of `radarstream run`. The runner puts the records into
     event-time order. Secrets and model weights are not sent: they must be where the workers run.
     """
-    settings = model_settings(config, profile, model, base_url)
+    settings = with_reranker(model_settings(config, profile, model, base_url), reranker, keep)
     build_methods(settings)
+    build_reranker_of(settings)
     try:
         submission = Submission(
             runner=runner,

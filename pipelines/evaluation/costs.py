@@ -1,6 +1,6 @@
 """What a batch asks of the models and how long that takes, charged item by item."""
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Hashable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any, Protocol, TypeVar
@@ -20,7 +20,8 @@ TokenQuery = NextTokenQuery | ContinuationQuery
 class Ledger:
     """The completions of a batch, and the seconds of its pairs, texts and token queries.
 
-    The seconds of a call are wall clock, divided evenly among its requests. `judged` tells whether
+    The seconds of a call are wall clock, divided evenly among its requests. Queries of gradients
+    and hidden tokens keep the seconds of the first call. `judged` tells whether
     the language model was asked how answers relate; its time is in that of the pairs.
     """
 
@@ -28,6 +29,7 @@ class Ledger:
     pair_seconds: dict[AnswerPair, float] = field(default_factory=dict)
     text_seconds: dict[str, float] = field(default_factory=dict)
     token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
+    query_seconds: dict[Hashable, float] = field(default_factory=dict)
     judged: bool = False
 
     def note(self, call: Call) -> Replies:
@@ -47,7 +49,16 @@ class Ledger:
                 self.text_seconds.update(dict.fromkeys(call.requests, share))
             case Method.NEXT_TOKENS | Method.LOG_PROBS:
                 self.token_seconds.update(dict.fromkeys(call.requests, share))
+            case Method.PROBE | Method.SALIENCES | Method.MASKED:
+                self._note_first(call.requests, share * len(call.requests))
         return replies
+
+    def _note_first(self, queries: Sequence[Hashable], seconds: float) -> None:
+        """Divide the seconds of a call among the queries that were not asked before: the response
+        cache answers the others in next to no time.
+        """
+        fresh = set(queries) - self.query_seconds.keys()
+        self.query_seconds.update(dict.fromkeys(fresh, seconds / max(1, len(fresh))))
 
 
 class Account(Protocol):

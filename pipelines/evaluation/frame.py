@@ -209,7 +209,7 @@ def replay_frame(
         found.append(
             identity((DEFENDED, REPLAY, *key), event.observed_at)
             | scores(said, labels, before)
-            | decided(event.verdict, labels)
+            | decided(replace(event.verdict, documents=event.seen), labels)
             | {"status": event.status, "confidence": event.confidence}
             | planted
         )

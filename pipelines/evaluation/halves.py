@@ -3,14 +3,21 @@
 A question is in the development half if the last bit of its digest is 0, else in the test half.
 Defences are chosen on the development half; only the test half supports a claim about them. A
 question is in the same half in every data set, whatever case and spacing it has there.
+
+Studies of rerankers divide the questions once more, as ProGRank does: thresholds are fitted on a
+fifth of them, the tuning split, and measured on the rest. The digest modulo 5 decides, so that each
+half has questions of both splits.
 """
 
 from collections.abc import Iterable
 from enum import StrEnum
 from hashlib import sha256
+from typing import Final
 
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.wording import counted_noun
+
+TUNING_PARTS: Final = 5  # one part of so many is for tuning
 
 
 class Half(StrEnum):
@@ -32,6 +39,29 @@ class Half(StrEnum):
         """
         name = "both halves" if self is Half.ALL else f"{self} half"
         return f"{name}, {counted_noun(questions, 'question')}"
+
+
+class Split(StrEnum):
+    """Which questions of a study of rerankers are asked: those that thresholds are fitted on, the
+    others, or all.
+    """
+
+    TUNING = "tuning"
+    TEST = "test"
+    ALL = "all"
+
+    def holds(self, question: str) -> bool:
+        """Whether a question, by its text, is asked.
+
+        >>> Split.TUNING.holds("What is the capital of Peru?")
+        False
+        """
+        return self is Split.ALL or (self is Split.TUNING) == is_for_tuning(question)
+
+
+def is_for_tuning(question: str) -> bool:
+    """Whether a question is one of the fifth that thresholds are fitted on."""
+    return int(question_digest(question), 16) % TUNING_PARTS == 0
 
 
 def question_digest(question: str) -> str:

@@ -1,11 +1,13 @@
 """A verdict in words: why a document was kept or rejected, why there is no answer, what it cost."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from radarstream.pipelines.pages.times import format_time
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
@@ -20,7 +22,7 @@ from radarstream.schemas.verdict import (
 STRONG_CONFLICT = 0.5
 WEAK_AGREEMENT = 0.5  # share of the step's strongest edge below which two answers disagree
 ABSTENTIONS = {
-    Abstention.NO_DOCUMENTS: "the search returned no documents",
+    Abstention.NO_DOCUMENTS: "there is no document to answer from",
     Abstention.NO_EVIDENCE: "no document answers the question",
     Abstention.NO_CONSENSUS: "the documents contradict each other and none was kept",
     Abstention.MODEL_ABSTAINED: "the model would not answer from the kept documents",
@@ -99,7 +101,7 @@ def memory_in_words(event: AnswerEvent) -> str:
     return "stands" if event.abstention else str(decision)
 
 
-_REASONS: Final = {
+REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
     Reason.DISTRUSTED: "survived the cut, but only sources blamed before say so",
@@ -112,7 +114,24 @@ _REASONS: Final = {
     Reason.OUTVOTED: "too few other answers share any of its words",
     Reason.BLOCKED: "from a source that a person blocked",
     Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
+    Reason.OUTRANKED: "outranked: the reranker put enough others before it",
+    Reason.SUSPECT: "suspect: the reranker took it for planted",
 }
+
+
+def reranking_in_words(reranking: Reranking) -> str:
+    """What a reranker did, in one line.
+
+    >>> from radarstream.schemas.retrieval import JudgedCandidate
+    >>> dropped = JudgedCandidate(2, 1, False, 0.9, Reason.SUSPECT)
+    >>> reranking_in_words(Reranking("gmtp", (JudgedCandidate(1, 2, True, 0.8), dropped)))
+    'gmtp dropped 1 of 2 candidates (1 suspect)'
+    """
+    candidates, dropped = reranking.candidates, reranking.dropped
+    counts = Counter(str(one.reason) for one in dropped if one.reason is not None)
+    why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    told = f"{reranking.method} dropped {len(dropped)} of {len(candidates)} candidates"
+    return f"{told} ({why})" if why else told
 
 
 def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
@@ -122,7 +141,7 @@ def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
     if document.reason is Reason.SUPPORTED:
         friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
         return f"agrees with {friends}" if friends else "its support outweighs the conflict"
-    return _REASONS[document.reason]
+    return REASONS[document.reason]
 
 
 def _why_cut(document: DocumentVerdict, verdict: Verdict) -> str:

@@ -180,5 +180,10 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         },
         "embedder": EMBEDDINGS | {"model": "sentence-transformers/all-MiniLM-L6-v2"},
     },
-    "scripted": {"generator": SCRIPTED, "relations": SCRIPTED, "embedder": SCRIPTED},
+    "scripted": {
+        "generator": SCRIPTED,
+        "relations": SCRIPTED,
+        "embedder": SCRIPTED,
+        "retrieval": {"masked": SCRIPTED},
+    },
 }

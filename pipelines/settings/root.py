@@ -24,6 +24,7 @@ from radarstream.pipelines.settings.models import (
     TokenSettings,
 )
 from radarstream.pipelines.settings.reading import ReadingSettings
+from radarstream.pipelines.settings.retrieval import RetrievalSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import OnEmpty
@@ -109,6 +110,7 @@ class Settings(Section):
         description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name",
     )
     reading: ReadingSettings = ReadingSettings()
+    retrieval: RetrievalSettings = RetrievalSettings()
     defense: DefenseSettings = DefenseSettings()
     cache: CacheSettings = CacheSettings()
     limits: Limits = Limits()

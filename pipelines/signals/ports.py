@@ -129,11 +129,13 @@ class Models:
 
     @property
     def ids(self) -> dict[str, str]:
-        """The `model_id` of the generator, the relation scorer and the embedder.
+        """The `model_id` of generator, relation scorer, embedder and what a reranker asks.
 
         Embeddings may never be asked for, so weights that are missing are no error here.
         """
-        found = {name: getattr(self, name).model_id for name in ("generator", "relations")}
+        asked = ("generator", "relations", "gradients", "surrogate", "masked")
+        models = {name: getattr(self, name) for name in asked}
+        found = {name: model.model_id for name, model in models.items() if model is not None}
         try:
             return found | {"embedder": self.embedder.model_id}
         except ConfigurationError:

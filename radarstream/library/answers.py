@@ -15,8 +15,8 @@ from radarstream.schemas.verdict import Abstention, MemoryVerdict, Reason
 class JudgedDocument:
     """One document as it was given, and what the defence decided about it.
 
-    `rank` counts from 1 in the order of the documents. `answer` is what this document alone
-    answers, None where it says nothing or was not asked.
+    `rank` counts from 1 in the order of the documents, whatever a reranker made of it. `answer` is
+    what this document alone answers, None where it says nothing or was not asked.
     """
 
     document: Any
@@ -87,6 +87,10 @@ class Answer:
 
 def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
     """Join an event to the documents that it judges."""
+    judged_at = {
+        judged.rank if event.reranking is None else event.reranking.found_rank(judged.rank): judged
+        for judged in event.verdict.documents
+    }
     return Answer(
         question=event.question,
         text=event.answer,
@@ -94,13 +98,13 @@ def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
         changed=event.changed,
         documents=tuple(
             JudgedDocument(
-                given[judged.rank - 1],
-                judged.rank,
+                given[rank - 1],
+                rank,
                 judged.kept,
                 judged.reason,
                 judged.atomic_answer,
             )
-            for judged in event.verdict.documents
+            for rank, judged in sorted(judged_at.items())
         ),
         event=event,
     )

@@ -21,7 +21,7 @@ from radarstream.library.parameters import chosen, database_url, settings_with
 from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.beam.folding import row_after
-from radarstream.pipelines.beam.withholding import leave_out, with_withheld
+from radarstream.pipelines.beam.withholding import choose, with_withheld
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.settings import Settings
@@ -60,6 +60,9 @@ class Guard(Closing):
         Settings, or a TOML file of them. The other parameters win.
     certify
         Whether each answer says how many documents it would take to change it.
+    reranker, keep
+        Name of the reranker that chooses at most `keep` of the documents of a question before the
+        defence sees them: prog_rank, …; "" for none.
 
     Raises
     ------
@@ -85,6 +88,8 @@ class Guard(Closing):
         profile: str | None = None,
         settings: Settings | str | Path | None = None,
         certify: bool = False,
+        reranker: str | None = None,
+        keep: int | None = None,
     ) -> None:
         self._lock = RLock()
         self._closed = False
@@ -98,6 +103,8 @@ class Guard(Closing):
             flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
         if certify:
             flags["defense"] = flags.get("defense", {}) | {"certify": True}
+        retrieval = {"name": reranker, "keep": keep}
+        flags["retrieval"] = {name: v for name, v in retrieval.items() if v is not None}
         self.settings = settings_with(settings, flags)
         self._engine = open_engine(self.settings.database)
         self._guard = build_guard(self.settings, self._engine)
@@ -177,12 +184,20 @@ class Guard(Closing):
                 begun[place] = Observed(NO_RECORD, one.snapshot(row)), self._memory(row)
             except RadarstreamError as error:
                 outcomes[place] = error
-        seen = leave_out(self.settings, self._engine, [observed for observed, _ in begun.values()])
-        snapshots = [observed.snapshot for observed in seen]
-        memories = [memory for _, memory in begun.values()]
+        given = [observed for observed, _ in begun.values()]
+        seen: dict[int, Observed] = {}
+        for place, found in zip(
+            begun, choose(self.settings, self._engine, self._guard, given), strict=True
+        ):
+            if isinstance(found, Failure):
+                outcomes[place] = found
+            else:
+                seen[place] = found
+        snapshots = [observed.snapshot for observed in seen.values()]
+        memories = [begun[place][1] for place in seen]
         items = zip(snapshots, self._guard.gather(snapshots), memories, strict=True)
         decided = self._guard.decide(list(items))
-        for place, observed, decision in zip(begun, seen, decided, strict=True):
+        for (place, observed), decision in zip(seen.items(), decided, strict=True):
             if isinstance(decision, Failure):
                 outcomes[place] = decision
             else:
@@ -214,7 +229,7 @@ class Guard(Closing):
         event = with_withheld(event, observed)
         snapshot = observed.snapshot
         row = row_after(self._guard, memory, snapshot, LogPosition(LOG, 0, snapshot.observed_at_ms))
-        beside = [witness(event, snapshot) for witness in self._witnesses]
+        beside = [witness(event, observed) for witness in self._witnesses]
         try:
             commit_fold(self._engine, before, row, beside=beside)
         except StateConflictError as conflict:

@@ -16,11 +16,14 @@ from radarstream.defenses.protocol import (
     Embed,
     LogProbs,
     LogProbsAll,
+    MaskedTokenProbabilities,
     NextTokens,
     NextTokenStep,
     Norms,
+    ProbeGradients,
     Relate,
     Request,
+    TokenSaliences,
 )
 from radarstream.defenses.responses import ask
 from radarstream.schemas.errors import ModelError
@@ -145,6 +148,22 @@ def malformations(request: Request) -> dict[str, Spoil]:
             return {**ANYTHING, **tuples(requests, allowed)}
         case CompleteAll(requests=requests) | LogProbsAll(requests=requests):
             return {**ANYTHING, **tuples(requests, set())}
+        case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities():
+            return {**ANYTHING, **insights(request)}
+
+
+def insights(
+    request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities,
+) -> dict[str, Spoil]:
+    """Ways to spoil what a network says of its own workings."""
+    match request:
+        case ProbeGradients():
+            failed = "not a number"  # gradients may fail
+            return {how: spoil for how, spoil in (ARRAYS | GRAMS).items() if how != failed}
+        case TokenSaliences():
+            return parts_of(TOKENS)
+        case MaskedTokenProbabilities():
+            return parts_of({**ARRAYS, "a column": lambda p: p[:, None], **EACH_PROBABILITY})
 
 
 def one_value(value: float) -> Spoil:
@@ -185,13 +204,32 @@ ARRAYS: dict[str, Spoil] = {
     "a stack": lambda rows: rows[None],
 }
 ROWS: dict[str, Spoil] = {"flat": lambda rows: rows.ravel(), "no columns": lambda rows: rows[:, :0]}
-PROBABILITIES: dict[str, Spoil] = {
+EACH_PROBABILITY: dict[str, Spoil] = {
     "above one": one_value(1.1),
     "below zero": one_value(-0.1),
+}
+PROBABILITIES: dict[str, Spoil] = {
+    **EACH_PROBABILITY,
     "two columns": lambda rows: rows[:, :2],
     "four columns": lambda rows: np.hstack([rows, rows[:, :1]]),
 }
 LOGARITHMS: dict[str, Spoil] = {"above one": one_value(np.log(1.1)), "infinite": one_value(np.inf)}
+
+GRAMS: dict[str, Spoil] = {
+    "one row a passage": lambda grams: grams[:, 0],
+    "too few columns": lambda grams: grams[:, :, :-1],
+    "too few runs": lambda grams: grams[:, :-1, :-1],
+    "negative lengths": lambda grams: -grams - 1.0,
+}
+TOKENS: dict[str, Spoil] = {
+    **ANYTHING,
+    "a list": list,
+    "spans": lambda tokens: tuple((token.start, token.stop) for token in tokens),
+    "a negative length": lambda tokens: (*tokens[:-1], replace(tokens[-1], length=-1.0)),
+    "before the text": lambda tokens: (*tokens[:-1], replace(tokens[-1], start=-1)),
+    "behind the text": lambda tokens: (*tokens[:-1], replace(tokens[-1], stop=10**6)),
+    "backwards": lambda tokens: (*tokens[:-1], replace(tokens[-1], start=2, stop=1)),
+}
 
 
 def steps() -> dict[str, Spoil]:
@@ -216,16 +254,21 @@ def steps() -> dict[str, Spoil]:
 
 def tuples(requests: tuple[Request, ...], allowed: set[str]) -> dict[str, Spoil]:
     """Tuples of the wrong length, and tuples whose last part is malformed."""
+    ways = malformations(requests[-1])
+    return parts_of({how: spoil for how, spoil in ways.items() if how not in allowed})
+
+
+def parts_of(ways: dict[str, Spoil]) -> dict[str, Spoil]:
+    """Tuples of the wrong length, and tuples whose last part is spoiled in one of the ways."""
     spoiled: dict[str, Spoil] = {
         "too few parts": lambda parts: parts[:-1],
         "too many parts": lambda parts: (*parts, parts[0]),
         "no parts": lambda _: (),
         "the first part": lambda parts: parts[0],
     }
-    for how, spoil in malformations(requests[-1]).items():
-        if how not in allowed:
-            spoiled[f"last part: {how}"] = lambda parts, spoil=spoil: (
-                *parts[:-1],
-                spoil(parts[-1]),
-            )
+    for how, spoil in ways.items():
+        spoiled[f"last part: {how}"] = lambda parts, spoil=spoil: (
+            *parts[:-1],
+            spoil(parts[-1]),
+        )
     return spoiled

@@ -13,8 +13,10 @@ from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attribu
 from radarstream.defenses.attribution.thresholds import Norm, Perplexity
 from radarstream.defenses.protocol import Defense, Request
 from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.defenses.temporal import CumulativeSnapshot, LightweightHistory, Memoryless
 from radarstream.schemas.errors import EvidenceError
+from tests import pools
 from tests.builders import claims_evidence
 from tests.contracts import test_every_attributor as attributors
 from tests.contracts import test_every_defense as defences
@@ -32,6 +34,7 @@ ATTRIBUTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, attributors.OPTIONS.get(name, {})) for name in sorted(ATTRIBUTORS)),
     ("rag_origin", {"scope": "prose", "judge": "model"}),
 ]
+ASKS_NOBODY = ("majority@", "none", "grada")  # they count answers, similarities and words
 BENIGN = ["one text", "another text"]
 
 
@@ -69,6 +72,15 @@ def all_runs() -> list[Run]:
         built = build_attributor(name, options)
         shown = named(name, {} if name in attributors.OPTIONS else options)
         runs.append(Run(shown, lambda built=built: built.attribute(event), attributors.world))
+    for variant in pools.VARIANTS:
+        reranker = build_reranker(*variant)
+        runs.append(
+            Run(
+                pools.shown(variant),
+                lambda built=reranker: built.rerank(pools.POOLS[0]),
+                pools.world,
+            )
+        )
     for built in (Norm(), Perplexity()):
         runs.append(
             Run(
@@ -104,7 +116,7 @@ def test_malformed_responses_raise(requests: list[Asked], how: str):
 def test_well_formed_responses_do_not(run: Run):
     """A response passed on as it came raises nothing, so that the cases above mean something."""
     mine = [asked for asked in ASKED if asked.run is run]
-    assert mine or run.name.startswith("majority@")  # which counts answers and asks nobody
+    assert mine or run.name.startswith(ASKS_NOBODY)
     for asked in mine:
         try:
             asked.send(lambda response: response)
@@ -114,7 +126,7 @@ def test_well_formed_responses_do_not(run: Run):
 
 def test_every_registered_method_is_among_the_runs():
     ran = {run.name.partition("@")[0] for run in RUNS}
-    assert ran >= DEFENSES.keys() | ATTRIBUTORS.keys()
+    assert ran >= DEFENSES.keys() | ATTRIBUTORS.keys() | RERANKERS.keys()
 
 
 def test_every_kind_of_request_is_made():

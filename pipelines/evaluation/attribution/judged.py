@@ -8,10 +8,10 @@ from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.scope import ScopeOptions, checked
 from radarstream.defenses.protocol import Request
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus
-from radarstream.pipelines.evaluation.attribution.costs import Spending
 from radarstream.pipelines.evaluation.attribution.events import given_from, matched, retrieved
 from radarstream.pipelines.evaluation.attribution.rows import (
     After,
+    AttributionCost,
     AttributionRow,
     CaseState,
     EventRow,
@@ -19,6 +19,7 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
 from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.pipelines.evaluation.spending import Spending
 from radarstream.pipelines.evaluation.study.plugin import error_words
 from radarstream.pipelines.signals.fulfilment import attribute_all, drive
 from radarstream.pipelines.signals.ports import Models
@@ -76,7 +77,7 @@ def findings(
     rows = []
     for (event, scope), outcome, tally in zip(events, outcomes, tallies, strict=True):
         own = len(outcome.texts) if narrows and isinstance(outcome, Attribution) else 0
-        row = AttributionRow(name, *event.key, own or scope, cost=tally.cost())
+        row = AttributionRow(name, *event.key, own or scope, cost=AttributionCost(**tally.totals()))
         if isinstance(outcome, ModelError):
             rows.append(replace(row, error=error_words(outcome)))
         else:

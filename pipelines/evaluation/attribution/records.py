@@ -19,6 +19,7 @@ STAGING = (
         f"radarstream.pipelines.evaluation.attacks.{name}"
         for name in ("corpus", "protocol", "texts", "variations")
     ),
+    "radarstream.pipelines.evaluation.questions",
     "radarstream.pipelines.evaluation.scoring",
 )
 JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.fulfilment")

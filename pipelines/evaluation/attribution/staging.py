@@ -8,48 +8,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-from radarstream.pipelines.evaluation.attacks.corpus import Corpus, corpus_of, inject
-from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, UnattackableError, aim_of
+from radarstream.pipelines.evaluation.attacks.corpus import Corpus, inject
+from radarstream.pipelines.evaluation.attacks.protocol import Attack, UnattackableError
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attribution.rows import CaseState, EventRow, Role
 from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Scenario
-from radarstream.pipelines.evaluation.datasets import Dataset
-from radarstream.pipelines.evaluation.halves import Half
+from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """A data set's questions as they were last observed, and the corpus of their documents.
-
-    `asked` are those that events are made of, `everybody` those that attacks borrow from.
-    """
-
-    asked: tuple[SearchSnapshot, ...]
-    everybody: tuple[SearchSnapshot, ...]
-    corpus: Corpus
-
-    @staticmethod
-    def of(dataset: Dataset, limit: int | None = None, half: Half = Half.ALL) -> "Questions":
-        """Questions that ask for a long answer are left out, and their documents stay.
-
-        A limit is for the corpus, too: it holds the documents of so many questions, those asked
-        first, and others' in the place of those that bring none.
-        """
-        last = tuple(history[-1] for history in dataset.histories)
-        short = tuple(snapshot for snapshot in last if not snapshot.query.long_form)
-        asked = tuple(s for s in short if half.holds(s.query.text))[:limit]
-        holding = dict.fromkeys(s.query.id for s in (*asked, *last) if s.documents)
-        searched = set(tuple(holding)[:limit])
-        corpus = corpus_of(d for s in last if s.query.id in searched for d in s.documents)
-        return Questions(asked, short, corpus)
-
-    def aim(self, snapshot: SearchSnapshot) -> Aim:
-        """What an attacker knows, with the next question to borrow from."""
-        ids = [other.query.id for other in self.everybody]
-        other = self.everybody[(ids.index(snapshot.query.id) + 1) % len(ids)]
-        return aim_of(snapshot, elsewhere=aim_of(other) if other is not snapshot else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,9 +32,10 @@ from radarstream.pipelines.evaluation.attribution.rows import (
     RowKey,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
-from radarstream.pipelines.evaluation.attribution.staging import Questions, Staged, staged
+from radarstream.pipelines.evaluation.attribution.staging import Staged, staged
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.overlap import Fit
+from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
 from radarstream.pipelines.evaluation.study.plugin import ERROR_CHARACTERS, Batch, Request, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK

@@ -17,6 +17,7 @@ from typing import Any, get_type_hints
 
 from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.temporal import adapt
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
@@ -199,11 +200,13 @@ def servable(
     return kept, notes
 
 
-def code_digest(contender: Contender) -> str:
+def code_digest(contender: Contender, reranker: RetrievalDefense | None = None) -> str:
     """A digest of the code between models and verdict: the modules of the contender's defence, of
-    time, of signals and of requests, with all that they import (see `study.answering_code`).
+    the reranker, of time, of signals and of requests, with all that they import (see
+    `study.answering_code`).
 
     A defence that was added, and the wording of prompts that were not asked, change no other's.
     Raises ConfigurationError for a contender that cannot be built.
     """
-    return digest_of((type(built(contender)).__module__, *SHARED))
+    methods = [built(contender), *([] if reranker is None else [reranker])]
+    return digest_of((*(type(method).__module__ for method in methods), *SHARED))

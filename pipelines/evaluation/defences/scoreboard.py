@@ -12,9 +12,9 @@ from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.defences.documents import DocumentScores
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
 from radarstream.pipelines.evaluation.halves import Half
+from radarstream.pipelines.evaluation.paired import Difference
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.statistics import PairedTest
 
 COVERAGES: Final = (0.5, 0.8, 1.0)  # at which accuracy is told
 TOLERATED: Final = 0.02  # attack success up to which answers count as harmless
@@ -39,28 +39,6 @@ class Estimate:
         """The estimate of a rate."""
         effective = rate.trials if rate.effective is None else rate.effective
         return Estimate(rate.hits, rate.trials, rate.value, *rate.interval, effective)
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A contender's rate minus the reference's, over the answers that both could be scored on.
-
-    `pairs` are those answers; `excluded` answers are left out because one of the two failed or is
-    missing. `only_contender` and `only_reference` count the pairs in which that one alone hits.
-    The interval is Tango's over questions (see `intervals`); `p_holm` is corrected for all
-    differences of the same quantity on the scoreboard.
-    """
-
-    value: float | None
-    low: float | None
-    high: float | None
-    p_value: float | None
-    p_holm: float | None
-    test: PairedTest
-    pairs: int
-    excluded: int
-    only_contender: int
-    only_reference: int
 
 
 @dataclass(frozen=True, slots=True)

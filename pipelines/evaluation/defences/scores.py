@@ -17,7 +17,6 @@ from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.breaking_points import escalated
 from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
-from radarstream.pipelines.evaluation.defences.paired import differences
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,
@@ -26,12 +25,12 @@ from radarstream.pipelines.evaluation.defences.records import (
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     COSTS,
     ContextScores,
-    Difference,
     Estimate,
     Scoreboard,
     Summary,
 )
 from radarstream.pipelines.evaluation.defences.selective import selective_answering
+from radarstream.pipelines.evaluation.paired import Difference, differences
 from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.signals.judging import AnswerLabel

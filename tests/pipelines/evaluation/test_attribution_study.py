@@ -20,9 +20,9 @@ from radarstream.pipelines.evaluation.attribution.rows import (
     Role,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
-from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown
+from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study import answering_code, harness
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, ModelError

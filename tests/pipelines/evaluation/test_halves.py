@@ -9,11 +9,18 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.attribution.staging import Questions
 from radarstream.pipelines.evaluation.defences.comparison_tables import rates_table
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.halves import Half, half_of, in_half, question_digest
+from radarstream.pipelines.evaluation.halves import (
+    Half,
+    Split,
+    half_of,
+    in_half,
+    is_for_tuning,
+    question_digest,
+)
 from radarstream.pipelines.evaluation.overlap import Fit
+from radarstream.pipelines.evaluation.questions import Questions
 from tests.pipelines.evaluation.defence_studies import (
     Bench,
     make_dataset,
@@ -70,6 +77,22 @@ def test_a_data_set_that_overlaps_with_the_fit_is_marked(tmp_path, monkeypatch):
     assert "fitted on 1 of the 2 questions" in fit.overlap([" who  WON?", "Who lost?"])
     assert fit.overlap(["Who lost?"]) is None
     assert Fit().overlap(["Who won?"]) is None
+
+
+def test_a_fifth_of_the_questions_is_for_tuning_in_both_halves():
+    questions = [f"Who won cup {number}?" for number in range(2_000)]
+    tuning = [q for q in questions if Split.TUNING.holds(q)]
+    assert 0.17 < len(tuning) / len(questions) < 0.23
+    assert [q for q in questions if not Split.TEST.holds(q)] == tuning
+    assert all(Split.ALL.holds(q) for q in questions)
+    in_test_half = sum(half_of(q) is Half.TEST for q in tuning)
+    assert 0.4 < in_test_half / len(tuning) < 0.6
+
+
+def test_the_split_of_a_question_never_changes():
+    asked = ("Who won cup 0?", " who  WON cup 0? ", "Who won cup 1?", "Who is the mayor?")
+    assert [is_for_tuning(question) for question in asked] == [True, True, False, False]
+    assert int(sha256(b"who won cup 0?").hexdigest(), 16) % 5 == 0
 
 
 def test_the_histories_of_a_half_keep_their_order():

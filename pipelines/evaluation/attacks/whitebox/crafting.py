@@ -32,7 +32,7 @@ class Kept(Protocol):
         ...
 
     def put(
-        self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes | None] | None = None
+        self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes] | None = None
     ) -> None:
         """Store values, with whom they are about."""
         ...

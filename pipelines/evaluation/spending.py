@@ -1,4 +1,6 @@
-"""What one attribution asks of the models: counted as it is asked, also where a cache answers."""
+"""What a method asks of the models about one item: counted as it is asked, also where a cache
+answers.
+"""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
@@ -12,22 +14,29 @@ from radarstream.defenses.protocol import (
     Embed,
     LogProbs,
     LogProbsAll,
+    MaskedTokenProbabilities,
     Norms,
+    ProbeGradients,
     Relate,
     Request,
+    TokenSaliences,
 )
-from radarstream.pipelines.evaluation.attribution.rows import AttributionCost
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.tokens import ContinuationQuery
 
 
 @dataclass
 class Spending:
-    """One attribution's cost so far, at the prices of a batch's ledger.
+    """One item's cost so far, at the prices of a ledger. What was counted before is not counted
+    again.
 
-    What was counted before is not counted again.
+    `counts` are by kind: `calls` are distinct prompts that were completed, `forwards` distinct
+    prompts whose continuation was scored, `pairs` answers compared with each other, `embeddings`
+    texts embedded or measured, `passes` forward and backward passes of one passage through an
+    encoder, `masked` texts of which a masked model guesses a part.
     """
 
     ledger: Ledger
@@ -46,28 +55,34 @@ class Spending:
                     self.charge(single, None)
             case Complete():
                 self._charge_completion(request)
-            case LogProbs(rows=rows, continuation=continuation):
-                query = ContinuationQuery(prompts_of(rows), continuation)
-                fresh = {(prompt.digest(), continuation) for prompt in query.prompts} - self.seen
-                if fresh:
-                    self.seen |= fresh
-                    self.counts["forwards"] += len(fresh)
-                    self.counts["continuation_tokens"] += len(fresh) * response.shape[1]
-                    self.seconds += self.ledger.token_seconds.get(query, 0.0)
+            case LogProbs():
+                self._charge_scored(request, response)
             case Relate(question=question, premises=premises, hypotheses=hypotheses):
                 related = zip(premises, hypotheses, strict=True)
                 pairs = [AnswerPair(question, *pair) for pair in related]
                 self._charge_each("pairs", pairs, self.ledger.pair_seconds)
             case Embed(texts=texts) | Norms(texts=texts):
                 self._charge_each("embeddings", texts, self.ledger.text_seconds)
+            case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities():
+                self._charge_insight(request)
 
     def add_seconds(self, own: float) -> None:
-        """Count the attribution's own computation."""
+        """Count the method's own computation."""
         self.seconds += own
 
-    def cost(self) -> AttributionCost:
-        """The totals."""
-        return AttributionCost(**self.counts, seconds=self.seconds)
+    def totals(self) -> dict[str, Any]:
+        """The counts that are not zero, and the seconds."""
+        return {**self.counts, "seconds": self.seconds}
+
+    def _charge_scored(self, request: LogProbs, response: Any) -> None:
+        """Count the prompts whose continuation was scored."""
+        query = ContinuationQuery(prompts_of(request.rows), request.continuation)
+        fresh = {(prompt.digest(), query.continuation) for prompt in query.prompts} - self.seen
+        if fresh:
+            self.seen |= fresh
+            self.counts["forwards"] += len(fresh)
+            self.counts["continuation_tokens"] += len(fresh) * response.shape[1]
+            self.seconds += self.ledger.token_seconds.get(query, 0.0)
 
     def _charge_completion(self, request: Complete) -> None:
         """Count a prompt and its completion; one that failed was asked and took no time."""
@@ -80,6 +95,26 @@ class Spending:
             self.counts["prompt_tokens"] += completion.prompt_tokens or 0
             self.counts["completion_tokens"] += completion.completion_tokens or 0
             self.seconds += completion.seconds
+
+    def _charge_insight(
+        self, request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities
+    ) -> None:
+        """Count what a network is asked about its own workings."""
+        for query in request.queries:
+            match query:
+                case ProbeQuery(runs=runs):
+                    self._charge_query("passes", runs, query)
+                case SalienceQuery():
+                    self._charge_query("passes", 1, query)
+                case MaskedQuery(spans=spans):
+                    self._charge_query("masked", len(spans), query)
+
+    def _charge_query(self, kind: str, units: int, item: Hashable) -> None:
+        """Count one query of gradients or hidden tokens."""
+        if item not in self.seen:
+            self.seen.add(item)
+            self.counts[kind] += units
+            self.seconds += self.ledger.query_seconds.get(item, 0.0)
 
     def _charge_each(
         self, kind: str, items: Iterable[Hashable], seconds: Mapping[Any, float]

@@ -1,11 +1,10 @@
 """Paired differences of two contenders, which know which answers share a question."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.defences.scoreboard import Difference
 from radarstream.pipelines.evaluation.intervals import Interval
 from radarstream.pipelines.evaluation.paired_intervals import difference_interval
 from radarstream.pipelines.evaluation.rates import QUESTION
@@ -18,6 +17,28 @@ from radarstream.pipelines.evaluation.statistics import (
 from radarstream.schemas.evidence import FloatArray
 
 ANSWER = ("condition", "query_id", "step")  # what tells the answers of one contender apart
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A contender's rate minus the reference's, over the answers that both could be scored on.
+
+    `pairs` are those answers; `excluded` answers are left out because one of the two failed or is
+    missing. `only_contender` and `only_reference` count the pairs in which that one alone hits.
+    The interval is Tango's over questions (see `intervals`); `p_holm` is corrected for all
+    differences of the same quantity.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    p_value: float | None
+    p_holm: float | None
+    test: PairedTest
+    pairs: int
+    excluded: int
+    only_contender: int
+    only_reference: int
 
 
 def values_of(frame: pl.DataFrame, column: str) -> pl.DataFrame:

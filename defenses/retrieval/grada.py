@@ -1,0 +1,92 @@
+"""GRADA: candidates that are like many others, beyond what all owe to the question, come first."""
+
+import re
+from typing import Annotated, Final, Literal
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from radarstream.defenses.kernels.bm25 import bm25
+from radarstream.defenses.kernels.pagerank import beyond_affinity, pagerank
+from radarstream.defenses.protocol import Embed, Signal
+from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.retrieval.pools import checked_pool, reranked
+from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.retrieval import CandidatePool
+from radarstream.schemas.snapshot import STRICT
+
+SAME_DECIMALS: Final = 12  # ranks that are equal up to here are ordered by similarity
+_WORD: Final = re.compile(r"\w+")
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class Grada:
+    """Ranks candidates by their PageRank in a graph of their likeness.
+
+    "GRADA: Graph-based Reranking against Adversarial Documents Attack", with its weights HRSIM:
+    the likeness of two passages less `alpha` times what each has in common with the question.
+    Planted passages are tied to the question, others to each other. A graph without edges leaves
+    the order as it is.
+
+    Its published code scores BM25 in an index of a single text, where every word is equally rare;
+    here the statistics are those of the candidates.
+
+    Parameters
+    ----------
+    likeness
+        "bm25" of the words, which asks no model, or "dense": cosines of the embeddings, with the
+        retriever's similarities as affinity to the question.
+    alpha
+        How much the affinity to the question counts.
+    damping
+        Of PageRank.
+    normalised
+        Whether likenesses and affinities are first divided by the largest of their kind in the
+        pool. Passages share more words with each other than with a short question, so that
+        otherwise the scale of BM25 decides what `alpha` means; the published code does not divide.
+    """
+
+    likeness: Literal["bm25", "dense"] = "bm25"
+    alpha: Annotated[float, Field(ge=0.0)] = 0.4
+    damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.85
+    normalised: bool = True
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """Nothing beyond embeddings."""
+        return frozenset()
+
+    def rerank(self, pool: CandidatePool) -> Reordering:
+        """Order by PageRank. Raises EvidenceError on malformed input or responses."""
+        pool = checked_pool(pool)
+        count = len(pool.documents)
+        if count < 2:
+            return reranked("grada", pool, range(count))
+        likeness, affinity = yield from self.compared(pool)
+        if self.normalised:
+            likeness, affinity = by_largest(likeness), by_largest(affinity)
+        scores = pagerank(beyond_affinity(likeness, affinity, self.alpha), self.damping)
+        placed = -np.round(scores, SAME_DECIMALS)
+        order = np.argsort(placed, kind="stable").tolist()
+        return reranked("grada", pool, order, scores=scores)
+
+    def compared(self, pool: CandidatePool) -> Asking[tuple[FloatArray, FloatArray]]:
+        """(n, n) likenesses with 0 on the diagonal, and (n,) affinities to the question."""
+        passages = tuple(document.passage for document in pool.documents)
+        if self.likeness == "dense":
+            rows = yield from ask(Embed(passages))
+            likeness, affinity = rows @ rows.T, np.array(pool.similarities)
+        else:
+            words = [_WORD.findall(text.casefold()) for text in (*passages, pool.query.text)]
+            scores = bm25(words, words[:-1])
+            likeness, affinity = scores[:-1], scores[-1]
+        np.fill_diagonal(likeness, 0.0)
+        return likeness, affinity
+
+
+def by_largest(values: FloatArray) -> FloatArray:
+    """Numbers in units of the largest; as they are where none is positive."""
+    most = values.max()
+    return np.asarray(values / most if most > 0.0 else values)

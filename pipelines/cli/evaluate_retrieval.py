@@ -1,0 +1,189 @@
+"""`radarstream evaluate-retrieval`: who keeps planted texts from a reader."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from typer import Option
+
+from radarstream.connectors.models.response_cache import ResponseCache
+from radarstream.defenses.protocol import Signal
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.build import build_models, build_open_encoder, shared_engine
+from radarstream.pipelines.cli import studies
+from radarstream.pipelines.cli.evaluation_tables import print_tables
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Model,
+    TableFile,
+    model_settings,
+)
+from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
+from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
+from radarstream.pipelines.evaluation.datasets import load_dataset
+from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.halves import Half, Split
+from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions, white_box_of
+from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
+from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
+from radarstream.pipelines.evaluation.retrieval.results import Results
+from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, PoolRow, RerankingRow
+from radarstream.pipelines.evaluation.retrieval.scoring import score_table
+from radarstream.pipelines.evaluation.retrieval.study import (
+    RetrievalPlugin,
+    RetrievalRequest,
+    as_stored,
+    write_results,
+)
+from radarstream.pipelines.evaluation.retrieval.tables import tables_of
+from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages.retrieval.page import write_retrieval_page
+from radarstream.schemas.errors import ConfigurationError
+
+NO_ANSWERS = "none"
+LONG = ("conditions", "order", "carrying_over")  # tables of the report alone
+
+
+def evaluate_retrieval(
+    dataset: Annotated[
+        list[Path], Option(help="Questions with labels; their documents are the corpus.")
+    ],
+    attacks: Annotated[
+        str,
+        Option(help="Attacks on a corpus: black-box, white-box, all, or e.g. poisonedrag,hotflip."),
+    ] = "black-box",
+    attack_steps: Annotated[
+        int | None, Option(min=0, help="Steps of white-box attacks; default: of each attack.")
+    ] = None,
+    attack_candidates: Annotated[
+        int | None,
+        Option(min=1, help="Texts that white-box attacks read a step; default: of each attack."),
+    ] = None,
+    rerankers: Annotated[
+        str, Option(help="Rerankers: all, or e.g. gmtp,prog_rank:gate_temperature=0.1.")
+    ] = "all",
+    answers: Annotated[
+        str, Option(help="Defences that answer from what is kept, or none.")
+    ] = "vanilla,radar",
+    pool: Annotated[int, Option(min=1, help="Clean passages in the pool of a question.")] = 50,
+    keep: Annotated[int, Option(min=1, help="Candidates that a reranker keeps of a pool.")] = 5,
+    split: Annotated[
+        Split,
+        Option(
+            metavar="<str>",
+            help="Questions to ask: test, or tuning, a fifth, on which thresholds are fitted; all.",
+        ),
+    ] = Split.TEST,
+    half: studies.AskedHalf = Half.ALL,
+    limit: studies.Limit = None,
+    out: studies.Out = Path("build/evaluate-retrieval"),
+    seed: studies.Seed = 0,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    dry_run: DryRun = False,
+    resume: studies.Resume = True,
+    table: TableFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare rerankers on pools into which attackers planted texts: what they keep out, what they
+    cost, and what is answered from the rest.
+
+    OUT receives report.html, tables.md, results.json, pools.jsonl and passages.jsonl (the
+    candidates), rows.jsonl (one reranked pool a line), answers.jsonl, study.json (provenance) and
+    state.sqlite (answers of the models). The same command continues where it was interrupted; more
+    rerankers, attacks or defences may be added later.
+    """
+    if table is not None:
+        check_table(table)
+    settings = studies.kept_in(
+        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
+    )
+    data = load_dataset(dataset, settings.limits)
+    asked = {"steps": attack_steps, "candidates": attack_candidates}
+    budget = {name: value for name, value in asked.items() if value is not None}
+    conditions, specs = parse_conditions(attacks, budget), parse_rerankers(rerankers)
+    defences = parse_defences(answers)
+    make_directory(out)
+    engine = shared_engine(settings)
+    served, models, notes = servable(
+        specs, lambda needs: build_models(settings, engine, needs), insisted=rerankers
+    )
+    request = RetrievalRequest(
+        dataset=data,
+        conditions=conditions,
+        rerankers=served,
+        defences=defences,
+        pool=pool,
+        k=keep,
+        split=split,
+        half=half,
+        limit=limit,
+        seed=seed,
+        command=studies.command_line(),
+        notes=notes,
+    )
+
+    def tools() -> Tools:
+        probing = build_models(settings, engine, {Signal.SIMILARITY_GRADIENTS})
+        return Tools(build_open_encoder(settings.embedder), gradients=probing.gradients)
+
+    if any(map(white_box_of, conditions)):
+        tools()  # tells at once what is missing
+    texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
+    plugin = RetrievalPlugin(request, settings, models, tools, texts)
+    with studies.opened(plugin, models, out, resume=resume) as study:
+        rows = study.store.of(RerankingRow)
+        guarded = study.store.of(GuardedRow)
+
+        def kept() -> str:
+            counts = counted_noun(len(rows), "reranked pool"), counted_noun(len(guarded), "answer")
+            return " and ".join(counts)
+
+        with studies.conducted(study, kept):
+            results, page = write_report(out, study.record, study.store)
+            if table is not None:
+                pools = study.store.of(PoolRow)
+                write_table(score_table(pools, rows.values(), guarded.values(), keep), table)
+    if as_json:
+        print_json({"record": study.record, "results": as_stored(study.record, results)})
+    else:
+        print_tables(brief(shown) for shown in tables_of(results) if shown.key not in LONG)
+        print_path("tables", out / TABLES)
+        print_path("report", page)
+    if failed := study.failed(spec.name for spec in request.rerankers):
+        names = ", ".join(failed)
+        raise studies.ContenderFailedError(f"no pool was reranked without an error by {names}")
+
+
+def brief(table: Table) -> Table:
+    """The table as a terminal shows it: of each cell the rate and its interval."""
+    rows = (
+        replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
+
+
+def write_report(out: Path, record: RetrievalRecord, store: RowStore) -> tuple[Results, Path]:
+    """Write the results, the tables and the report of what a directory holds."""
+    results = write_results(out, record, store)
+    return results, write_retrieval_page(out, record, store, results)
+
+
+def parse_defences(text: str) -> tuple[str, ...]:
+    """Read a list of defences, or `none`. Raises ConfigurationError for an unknown name."""
+    names = [] if text.strip() == NO_ANSWERS else studies.words(text)
+    if unknown := [name for name in names if name not in DEFENSES]:
+        raise ConfigurationError(
+            f"no defence {unknown[0]!r}; there are {', '.join(DEFENSES)}, and none for no answers"
+        )
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,75 @@
+"""Rerankers on pools, and defences on what rerankers keep: the stages that production runs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from radarstream.defenses.registry import build_defense
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.pipelines import stages
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
+from radarstream.pipelines.evaluation.retrieval.rows import (
+    GuardedRow,
+    RerankingCost,
+    RerankingRow,
+)
+from radarstream.pipelines.evaluation.spending import Spending
+from radarstream.pipelines.evaluation.study.plugin import error_words
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.snapshot import SearchSnapshot
+
+
+@dataclass(frozen=True)
+class Reranker:
+    """A reranker under its name, which keeps so many candidates; `ledger` notes what queries cost.
+
+    Rerankers that ask the same models share a ledger, since the cache answers them together.
+    """
+
+    name: str
+    method: RetrievalDefense
+    keep: int
+    ledger: Ledger
+
+    def rerank(
+        self, condition: str, snapshots: Sequence[SearchSnapshot], models: Models
+    ) -> list[RerankingRow]:
+        """One row per snapshot, whose documents are a pool; in one model batch."""
+        tallies = [Spending(self.ledger) for _ in snapshots]
+        costs = ItemCosts(self.ledger, tallies)
+        outcomes = stages.rerank(self.method, self.keep, snapshots, models, costs)
+        rows = []
+        for snapshot, outcome, tally in zip(snapshots, outcomes, tallies, strict=True):
+            key = (self.name, condition, snapshot.query.id)
+            if isinstance(outcome, stages.Failure):
+                rows.append(RerankingRow(*key, error=error_words(outcome)))
+                continue
+            assert outcome.reranking is not None
+            cost = RerankingCost(**tally.totals())
+            rows.append(RerankingRow(*key, outcome.reranking.candidates, cost))
+        return rows
+
+
+def answered(
+    name: str,
+    before: str,
+    condition: str,
+    snapshots: Sequence[SearchSnapshot],
+    reading: ReadingSettings,
+    models: Models,
+) -> list[GuardedRow]:
+    """What the defence `before` which the reranker `name` stands answers from what was kept."""
+    guard = Guard(before, build_defense(before), models, reading=reading)
+    evidences = guard.gather(snapshots)
+    memory = guard.initial_memory()
+    outcomes = guard.decide([(s, e, memory) for s, e in zip(snapshots, evidences, strict=True)])
+    rows = []
+    for snapshot, outcome in zip(snapshots, outcomes, strict=True):
+        key = (name, condition, snapshot.query.id, before)
+        if isinstance(outcome, stages.Failure):
+            rows.append(GuardedRow(*key, error=error_words(outcome)))
+        else:
+            event, _ = outcome
+            rows.append(GuardedRow(*key, answer=None if event.abstention else event.answer))
+    return rows

@@ -1,0 +1,129 @@
+"""What a directory of a study of rerankers holds: its record and the code of its rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
+
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.evaluation.halves import Split
+from radarstream.pipelines.evaluation.retrieval.conditions import white_box_of
+from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
+from radarstream.pipelines.evaluation.retrieval.rows import pools_of
+from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
+from radarstream.pipelines.evaluation.study.record import WAYS_OUT, StudyRecord, differing
+from radarstream.schemas.errors import ConfigurationError
+
+# What pools depend on, beside what the signals of a pipeline do.
+STAGING = (
+    "radarstream.pipelines.evaluation.retrieval.pools",
+    *(
+        f"radarstream.pipelines.evaluation.attacks.{name}"
+        for name in ("corpus", "protocol", "texts", "variations")
+    ),
+    "radarstream.pipelines.evaluation.questions",
+    "radarstream.pipelines.evaluation.scoring",
+)
+CRAFTING = (
+    *(
+        f"radarstream.pipelines.evaluation.attacks.whitebox.{name}"
+        for name in ("crafting", "encoder", "flipping", "protocol")
+    ),
+)
+APPLYING = (
+    *SHARED,
+    "radarstream.pipelines.evaluation.retrieval.applying",
+    "radarstream.pipelines.evaluation.retrieval.calibrating",
+    "radarstream.pipelines.signals.fulfilment",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalRecord(StudyRecord):
+    """Provenance of a study of rerankers; `k` is how many candidates are kept of a pool.
+
+    `pool` is how many clean passages are in a pool, `texts` how many the clean corpus has,
+    `tuning` how many questions thresholds are fitted on. `thresholds` are those that rerankers were
+    given by these. `probed` are the models that only rerankers ask.
+    """
+
+    KIND: ClassVar[str] = "retrieval"
+    SAME: ClassVar[Mapping[str, str]] = {
+        **StudyRecord.SAME,
+        "pool": "clean passages in a pool",
+        "texts": "texts of the corpus",
+        "half": "half of the questions",
+        "split": "split of the questions",
+        "questions": "questions",
+    }
+    MEMBERS: ClassVar[tuple[str, ...]] = ("conditions", "rerankers", "defences")
+
+    pool: int
+    texts: int
+    split: Split
+    tuning: int
+    conditions: tuple[str, ...]
+    rerankers: tuple[RerankerSpec, ...]
+    defences: tuple[str, ...]
+    probed: dict[str, str] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def questions(self) -> int:
+        """How many questions are asked."""
+        return len(self.asked)
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the rerankers."""
+        return [spec.name for spec in self.rerankers]
+
+    @property
+    def asked_in_words(self) -> str:
+        """Which questions were asked."""
+        split = "all questions" if self.split is Split.ALL else f"{self.split} split"
+        return f"{super().asked_in_words.rstrip('.')}; {split}."
+
+    def continuing(self, earlier: Self) -> Self:
+        """The record of both runs, with the thresholds that are known.
+
+        Raises ConfigurationError also where a model that rerankers ask differs.
+        """
+        both = earlier.probed.keys() & self.probed.keys()
+        before, now = ({n: found[n] for n in both} for found in (earlier.probed, self.probed))
+        if found := differing(before, now):
+            raise ConfigurationError(
+                f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
+            )
+        return replace(
+            super().continuing(earlier),
+            thresholds=earlier.thresholds,
+            probed=earlier.probed | self.probed,
+        )
+
+
+def code_of(
+    conditions: Sequence[str], rerankers: Sequence[RerankerSpec], defences: Sequence[str]
+) -> dict[str, str | None]:
+    """Digests of the code that the pools of each condition depend on, the rows of each reranker,
+    and the answers of each defence behind it; None for what can no longer be built.
+    """
+    found: dict[str, str | None] = {}
+    for condition in conditions:
+        try:
+            box = white_box_of(condition)
+        except ConfigurationError:
+            found[pools_of(condition)] = None
+            continue
+        more = () if box is None else (*CRAFTING, type(box).__module__)
+        found[pools_of(condition)] = digest_of((*STAGING, *SHARED, *more))
+    for spec in rerankers:
+        try:
+            module = type(spec.build()).__module__
+        except ConfigurationError:
+            found[spec.name] = None
+            continue
+        found[spec.name] = digest_of((module, *APPLYING))
+        for before in defences:
+            own = type(build_defense(before)).__module__
+            found[f"{before} behind {spec.name}"] = digest_of((own, module, *APPLYING))
+    return found

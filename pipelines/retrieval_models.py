@@ -1,0 +1,77 @@
+"""The models that only retrieval defences ask: made where one asks for them, and only then.
+
+Making them tells at once what is missing; torch and weights load on first use.
+"""
+
+from collections.abc import Set
+from dataclasses import replace
+from typing import assert_never
+
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.scripted import NoLog
+from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
+from radarstream.defenses.protocol import Signal
+from radarstream.pipelines import settings as s
+from radarstream.pipelines.signals.ports import GradientEncoder, MaskedModel, Models
+
+
+def with_retrieval_models(
+    models: Models, settings: s.Settings, needs: Set[Signal], cache: ResponseCache
+) -> Models:
+    """The models and those of these settings that `needs` asks for, behind the response cache.
+
+    Raises ConfigurationError where weights or libraries are missing; a model that no setting
+    names stays None.
+    """
+    gradients = surrogate = masked = None
+    if needs & {Signal.SIMILARITY_GRADIENTS, Signal.TOKEN_SALIENCES}:
+        gradients = build_gradients(settings.embedder)
+    if Signal.SURROGATE_GRADIENTS in needs and settings.retrieval.surrogate is not None:
+        surrogate = build_gradients(settings.retrieval.surrogate)
+    if Signal.MASKED_TOKENS in needs:
+        masked = build_masked(settings.retrieval.masked)
+    chunk = settings.cache.chunk
+    return replace(
+        models,
+        gradients=None if gradients is None else Cached(gradients, cache, chunk=chunk),
+        surrogate=None if surrogate is None else Cached(surrogate, cache, chunk=chunk),
+        masked=None if masked is None else Cached(masked, cache, chunk=chunk),
+    )
+
+
+def build_gradients(settings: s.EmbedderSettings) -> GradientEncoder:
+    """Create what tells the gradients of an encoder. Raises ConfigurationError."""
+    match settings:
+        case s.SentenceEmbedder():
+            from radarstream.connectors.models.gradient_encoder import GradientEncoder as Encoder
+
+            encoder = Encoder(settings.model)
+            encoder.check()
+            return encoder
+        case s.ScriptedEmbedder():
+            return ScriptedGradients(log=NoLog())
+    assert_never(settings)
+
+
+def build_masked(settings: s.MaskedSettings) -> MaskedModel | None:
+    """Create what tells how probable hidden words are; None if nothing does."""
+    match settings:
+        case s.MaskedLanguageModel():
+            from radarstream.connectors.models.masked_language_model import (
+                MaskedLanguageModel as Backend,
+            )
+
+            model = Backend(settings.model)
+            model.check()
+            return model
+        case s.CausalSubstitute():
+            from radarstream.connectors.models.causal_substitute import (
+                CausalSubstitute as Substitute,
+            )
+
+            return Substitute(settings.model_path, settings.threads)
+        case s.ScriptedMasked():
+            return ScriptedMasked(log=NoLog())
+        case s.NoMasked():
+            return None
+    assert_never(settings)

@@ -1,0 +1,66 @@
+"""Which of many search results a defence sees, and the models that are asked to choose them."""
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from radarstream.pipelines.settings.models import EmbedderSettings, ModelName
+from radarstream.schemas.section import Section
+
+
+class MaskedLanguageModel(Section):
+    """A masked language model of transformers. `model` as in `CrossEncoder`."""
+
+    kind: Literal["transformers"] = "transformers"
+    model: ModelName
+
+
+class CausalSubstitute(Section):
+    """A substitute where no masked language model is at hand: llama.cpp reads a text from left to
+    right and tells how probable each word is after those before it, never what follows it.
+    """
+
+    kind: Literal["causal"] = "causal"
+    model_path: Path | None = Field(
+        default=None, description="GGUF file; none = the weights of the extra"
+    )
+    threads: int | None = Field(
+        default=None, ge=1, description="number of threads; none = one per physical core"
+    )
+
+
+class ScriptedMasked(Section):
+    """Probabilities drawn from a hash of the word; words without a vowel are improbable."""
+
+    kind: Literal["scripted"] = "scripted"
+
+
+class NoMasked(Section):
+    """No model tells how probable hidden words are."""
+
+    kind: Literal["none"] = "none"
+
+
+MaskedSettings = Annotated[
+    MaskedLanguageModel | CausalSubstitute | ScriptedMasked | NoMasked,
+    Field(discriminator="kind"),
+]
+
+
+class RetrievalSettings(Section):
+    """Which reranker chooses what the defence sees; the name "" means that it sees everything."""
+
+    name: str = Field(default="", description="which reranker chooses documents; empty = none")
+    options: dict[str, Any] = Field(default={}, description="options of the reranker, by name")
+    keep: int = Field(
+        default=10, ge=1, description="most documents of a snapshot that the defence sees"
+    )
+    surrogate: EmbedderSettings | None = Field(
+        default=None,
+        description="an encoder besides the embedder, for rerankers that ask one for gradients",
+    )
+    masked: MaskedSettings = Field(
+        default=CausalSubstitute(),
+        description="which model tells how probable hidden words are, for rerankers that ask",
+    )

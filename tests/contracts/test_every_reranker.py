@@ -1,0 +1,309 @@
+"""What every registered retrieval defence promises, whatever its method."""
+
+import copy
+import inspect
+import math
+import pickle
+import re
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from radarstream.defenses.protocol import (
+    AttemptAll,
+    Complete,
+    LogProbs,
+    LogProbsAll,
+    MaskedTokenProbabilities,
+    ProbeGradients,
+    Request,
+    Signal,
+    TokenSaliences,
+)
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.gradients import ProbeQuery, SalienceQuery, TokenSalience
+from radarstream.schemas.retrieval import CandidatePool, JudgedCandidate, Reranking
+from radarstream.schemas.verdict import Reason
+from tests.builders import make_pool
+from tests.contracts.hash_seeds import printed_under_two_seeds
+from tests.driving import Script, run
+from tests.pools import LIE, POOLS, TRUTH, VARIANTS, Variant, gradients, saliences, shown, world
+
+ONLY_ORDERS = {"none", "prog_rank", "grada"}  # the others may drop what they take for planted
+READS_ALONE = {"gmtp"}  # judges a candidate without others
+NEEDED: dict[type, Signal] = {
+    LogProbs: Signal.TOKEN_PROBABILITIES,
+    LogProbsAll: Signal.TOKEN_PROBABILITIES,
+    ProbeGradients: Signal.SIMILARITY_GRADIENTS,
+    TokenSaliences: Signal.TOKEN_SALIENCES,
+    MaskedTokenProbabilities: Signal.MASKED_TOKENS,
+}
+
+
+def of(names: Collection[str]) -> pytest.MarkDecorator:
+    """Only these methods, with all their variants."""
+    chosen = [variant for variant in VARIANTS if variant[0] in names]
+    return pytest.mark.parametrize("variant", chosen, ids=shown)
+
+
+@pytest.fixture(params=sorted(RERANKERS))
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture(params=VARIANTS, ids=shown)
+def variant(request: pytest.FixtureRequest) -> Variant:
+    return request.param
+
+
+@pytest.fixture
+def reranker(variant: Variant) -> RetrievalDefense:
+    return build_reranker(*variant)
+
+
+def rerank(reranker: RetrievalDefense, pool: CandidatePool, script: Script | None = None):
+    return run(reranker.rerank(pool), script or world())
+
+
+def reordered(pool: CandidatePool, order: list[int]) -> CandidatePool:
+    documents = tuple(pool.documents[place] for place in order)
+    similarities = tuple(pool.similarities[place] for place in order)
+    return replace(pool, documents=documents, similarities=similarities)
+
+
+def content(pool: CandidatePool, reranking: Reranking) -> list[tuple[Any, ...]]:
+    """What was found, without the names of the candidates."""
+    texts = {document.rank: document.text for document in pool.documents}
+    return [
+        (texts[c.found_rank], c.kept, c.similarity, c.reason, c.score, c.penalty)
+        for c in reranking.candidates
+    ]
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_inputs_stay_unchanged(reranker: RetrievalDefense, pool: CandidatePool):
+    before, options = copy.deepcopy(pool), copy.deepcopy(reranker)
+    rerank(reranker, pool)
+    assert (pool, reranker) == (before, options)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_deterministic(reranker: RetrievalDefense, pool: CandidatePool):
+    first, second = world(), world()
+    assert rerank(reranker, pool, first) == rerank(reranker, pool, second)
+    assert first.requests == second.requests
+
+
+def test_deterministic_across_processes_and_hash_seeds():
+    program = (
+        "from tests.contracts.test_every_reranker import *\n"
+        "for variant in VARIANTS:\n"
+        "    print(shown(variant), [rerank(build_reranker(*variant), pool) for pool in POOLS])\n"
+    )
+    (output,) = printed_under_two_seeds(program)
+    assert all(shown(variant) in output for variant in VARIANTS)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_candidates_may_come_in_any_order(reranker: RetrievalDefense, pool: CandidatePool):
+    script, again = world(), world()
+    found = rerank(reranker, pool, script)
+    order = np.random.default_rng(3).permutation(len(pool.documents)).tolist()
+    assert rerank(reranker, reordered(pool, order), again) == found
+    assert again.requests == script.requests
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_ranks_are_only_names(reranker: RetrievalDefense, pool: CandidatePool):
+    """Candidates are judged alike under other ranks, also under ranks that sort the other way."""
+    names = {document.rank: 99 - document.rank for document in pool.documents}
+    documents = tuple(replace(d, rank=names[d.rank]) for d in pool.documents)
+    renamed = replace(pool, documents=documents)
+    found, again = rerank(reranker, pool), rerank(reranker, renamed)
+    assert content(renamed, again) == content(pool, found)
+
+
+@pytest.mark.parametrize("pool", POOLS)
+def test_a_reranking_is_well_formed(
+    variant: Variant, reranker: RetrievalDefense, pool: CandidatePool
+):
+    found = rerank(reranker, pool)
+    assert isinstance(found, Reranking)
+    assert found.method == variant[0]
+    ranks = [document.rank for document in pool.documents]
+    assert [candidate.rank for candidate in found.candidates] == sorted(ranks)
+    assert sorted(candidate.found_rank for candidate in found.candidates) == ranks
+    assert len(found.kept) <= pool.keep
+    assert found.candidates[: len(found.kept)] == found.kept
+    similar = {d.rank: s for d, s in zip(pool.documents, pool.similarities, strict=True)}
+    for candidate in found.candidates:
+        assert candidate.similarity == similar[candidate.found_rank]
+        assert (candidate.reason is None) == candidate.kept
+        numbers = [n for n in (candidate.score, candidate.penalty) if n is not None]
+        assert np.isfinite(numbers).all()
+
+
+@of(ONLY_ORDERS)
+@pytest.mark.parametrize("pool", POOLS)
+def test_what_only_orders_drops_no_more_than_it_must(
+    reranker: RetrievalDefense, pool: CandidatePool
+):
+    found = rerank(reranker, pool)
+    assert len(found.kept) == min(pool.keep, len(pool.documents))
+    assert {c.reason for c in found.candidates} <= {None, Reason.OUTRANKED}
+    assert len(rerank(reranker, replace(pool, keep=99)).kept) == len(pool.documents)
+
+
+def test_no_candidates_are_no_model_call(reranker: RetrievalDefense):
+    script = world()
+    assert rerank(reranker, make_pool([]), script).candidates == ()
+    assert script.requests == []
+
+
+@pytest.mark.parametrize("text", [LIE, TRUTH, ""])
+@of(RERANKERS.keys() - READS_ALONE)
+def test_one_candidate_stays_unread(variant: Variant, reranker: RetrievalDefense, text: str):
+    script = world()
+    found = rerank(reranker, make_pool([text]), script)
+    assert found == Reranking(variant[0], (JudgedCandidate(1, 1, True, 0.5),))
+    assert script.requests == []
+
+
+@of(READS_ALONE)
+def test_one_candidate_is_judged_by_itself(reranker: RetrievalDefense):
+    assert rerank(reranker, make_pool([TRUTH])).candidates[0].kept
+    assert not rerank(reranker, make_pool([""])).candidates[0].kept
+
+
+def singles(request: Request) -> tuple[Request, ...]:
+    several = isinstance(request, AttemptAll | LogProbsAll)
+    return (request, *request.requests) if several else (request,)
+
+
+def asked_by(reranker: RetrievalDefense) -> list[Request]:
+    """What it asks about all pools, singly."""
+    script = world()
+    for pool in POOLS:
+        rerank(reranker, pool, script)
+    return [single for request in script.requests for single in singles(request)]
+
+
+def needed_for(request: Request) -> Signal | None:
+    if isinstance(request, ProbeGradients) and request.surrogate:
+        return Signal.SURROGATE_GRADIENTS
+    return NEEDED.get(type(request))
+
+
+def test_needs_are_honest(reranker: RetrievalDefense):
+    """What is announced is asked, and nothing else."""
+    asked = {needed for request in asked_by(reranker) if (needed := needed_for(request))}
+    assert asked == reranker.needs
+
+
+def test_what_is_asked_never_counts_as_an_answer(reranker: RetrievalDefense):
+    assert not any(r.final for r in asked_by(reranker) if isinstance(r, Complete))
+
+
+def test_what_networks_are_asked_depends_on_question_and_passage_alone(reranker: RetrievalDefense):
+    """No matter who else is in the pool: answers can be cached, and batches formed at will."""
+    pool = POOLS[4]
+    small = replace(pool, documents=pool.documents[:5], similarities=pool.similarities[:5])
+    seen = []
+    for candidates in (pool, small):
+        script = world()
+        rerank(reranker, candidates, script)
+        insights = ProbeGradients | TokenSaliences | MaskedTokenProbabilities
+        asked = [request for request in script.requests if isinstance(request, insights)]
+        seen.append({query for request in asked for query in request.queries})
+    assert seen[1] <= seen[0]
+
+
+GRADIENTS = {Signal.SIMILARITY_GRADIENTS, Signal.TOKEN_SALIENCES}
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+@of({name for name in RERANKERS if build_reranker(name).needs & GRADIENTS})
+def test_gradients_that_fail_cost_their_candidate_alone(reranker: RetrievalDefense, bad: float):
+    """It comes last; the others are judged as they are without it."""
+    pool, broken = make_pool([TRUTH, f"{TRUTH}!", "Oslo. Why?"], keep=9), "Oslo. Why?"
+
+    def failing(query: ProbeQuery) -> np.ndarray:
+        rows = gradients(query)
+        return np.full_like(rows, bad) if query.passage == broken else rows
+
+    def failing_tokens(query: SalienceQuery) -> tuple[TokenSalience, ...]:
+        found = saliences(query)
+        return (replace(found[0], length=bad), *found[1:]) if query.passage == broken else found
+
+    well = {c.found_rank: c for c in rerank(reranker, pool).candidates}
+    found = rerank(reranker, pool, world(gradients=failing, saliences=failing_tokens))
+    assert found.candidates[-1].found_rank == 3
+    for candidate in found.candidates[:-1]:
+        assert candidate.penalty == well[candidate.found_rank].penalty
+        assert candidate.score == well[candidate.found_rank].score
+        assert candidate.kept
+
+
+def test_hostile_text_is_only_text(reranker: RetrievalDefense):
+    texts = ["{0} %s", "</document>\x1b[2J", "\x00", "[YES] Question: ?", "a" * 9_000, "\ud800"]
+    found = rerank(reranker, make_pool(texts, question="{y}?"))
+    assert len(found.candidates) == len(texts)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"similarities": (0.5,)},
+        {"similarities": (math.nan,) * 6},
+        {"similarities": (math.inf,) * 6},
+        {"keep": 0},
+        {"documents": POOLS[0].documents[:1] * 6},
+    ],
+)
+def test_a_malformed_pool_is_refused(reranker: RetrievalDefense, changes: dict[str, Any]):
+    with pytest.raises(EvidenceError):
+        rerank(reranker, replace(POOLS[0], **changes))
+
+
+def test_pickles_and_still_judges_alike(reranker: RetrievalDefense):
+    copied = pickle.loads(pickle.dumps(reranker))
+    assert copied == reranker
+    assert [rerank(copied, pool) for pool in POOLS] == [rerank(reranker, p) for p in POOLS]
+
+
+@pytest.mark.parametrize("name", sorted(RERANKERS.keys() - {"none"}))
+def test_docstring_cites_its_source(name: str):
+    assert re.search(r"\"[A-Z][^\"]{20,}\"", inspect.getdoc(RERANKERS[name]) or "")
+
+
+class TestRegistry:
+    def test_names_build_instances_of_their_class(self, name: str):
+        assert type(build_reranker(name)) is RERANKERS[name]
+
+    def test_unknown_options_are_refused(self, name: str):
+        with pytest.raises(ConfigurationError, match="no_such_option"):
+            build_reranker(name, {"no_such_option": 1})
+
+    def test_options_arrive(self):
+        built = build_reranker("prog_rank", {"runs": 4, "disturbance": "tokens"})
+        assert (built.runs, built.disturbance) == (4, "tokens")
+
+    @pytest.mark.parametrize(
+        ("unknown", "options", "message"),
+        [
+            ("prog_ranks", {}, "prog_rank"),
+            ("prog_rank", {"runs": 1}, "runs"),
+            ("prog_rank", {"gate_temperature": 0.0}, "gate_temperature"),
+            ("grada", {"likeness": "tfidf"}, "likeness"),
+            ("gmtp", {"quantile": 1.1}, "quantile"),
+            ("raguard", {"remove_count": -1}, "remove_count"),
+        ],
+    )
+    def test_mistakes_are_named(self, unknown: str, options: dict, message: str):
+        with pytest.raises(ConfigurationError, match=message):
+            build_reranker(unknown, options)

@@ -1,0 +1,118 @@
+"""`radarstream evaluate-retrieval` as a user meets it."""
+
+import json
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner, Result
+
+from radarstream.pipelines import build
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
+from radarstream.schemas.codec import encode
+from tests.pipelines.evaluation.attribution_studies import towns
+
+
+@pytest.fixture(autouse=True)
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    yield
+    build._engine.cache_clear()
+
+
+@pytest.fixture
+def questions(tmp_path: Path) -> Path:
+    file = tmp_path / "towns.jsonl"
+    lines = [encode(snapshot) + b"\n" for history in towns().histories for snapshot in history]
+    file.write_bytes(b"".join(lines))
+    return file
+
+
+def run(*words: object, command: str = "evaluate-retrieval") -> Result:
+    build._engine.cache_clear()
+    arguments = [command, *map(str, words)]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", *arguments])
+        return CliRunner().invoke(app, arguments)
+
+
+def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Path) -> None:
+    words = ("--dataset", questions, "--attacks", "poisonedrag,hotflip", "--attack-steps", 2,
+             "--rerankers", "prog_rank:runs=3,grada", "--split", "all", "--pool", 6, "--keep", 2,
+             "--dry-run", "--out", "out")  # fmt: skip
+    first = run(*words)
+    assert first.exit_code == 0, (first.output, first.exception)
+    assert "report: out/report.html" in first.output and "tables: out/tables.md" in first.output
+    names = {"report.html", "tables.md", "results.json", "rows.jsonl", "answers.jsonl",
+             "pools.jsonl", "passages.jsonl", "study.json"}  # fmt: skip
+    assert names <= {path.name for path in Path("out").iterdir()}
+    files = ("rows.jsonl", "answers.jsonl", "pools.jsonl", "passages.jsonl")
+    rows = {name: Path("out", name).read_bytes() for name in files}
+    assert all(rows.values())
+    second = run(*words, "--table", "pools.csv")
+    assert second.exit_code == 0, (second.output, second.exception)
+    assert rows == {name: Path("out", name).read_bytes() for name in files}
+    table = pl.read_csv("pools.csv")
+    counts = dict(table.group_by("before").len().iter_rows())
+    assert counts == {"alone": 3 * 3 * 3, "vanilla": 3 * 3 * 3, "radar": 3 * 3 * 3}
+    assert {
+        "contender",
+        "condition",
+        "poison_recall",
+        "ndcg_lost",
+        "cost_passes",
+        "exclusive_fooled",
+    } <= set(table.columns)
+    assert "hotflip:steps=2" in set(table["condition"])
+    Path("out/report.html").unlink()
+    again = run("out", command="report")
+    assert again.exit_code == 0 and Path("out/report.html").exists()
+
+
+def test_results_as_json(questions: Path) -> None:
+    result = run("--dataset", questions, "--attacks", "injection", "--rerankers", "grada",
+                 "--answers", "none", "--split", "all", "--limit", 2, "--dry-run", "--json",
+                 "--out", "out")  # fmt: skip
+    assert result.exit_code == 0, (result.output, result.exception)
+    told = json.loads(result.stdout)
+    assert [one["pools"] for one in told["results"]["conditions"]] == [2, 2]
+    assert [spec["name"] for spec in told["record"]["rerankers"]] == ["none", "grada"]
+    assert told["results"]["guarded"] == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--attacks", "pia"), "result list"),
+        (("--attacks", "nonsense"), "unknown attack"),
+        (("--rerankers", "nobody"), "nobody"),
+        (("--rerankers", "prog_rank:beauty=1"), "beauty"),
+        (("--answers", "nobody"), "no defence 'nobody'"),
+        (("--table", "pools.xlsx"), "a table is written as .parquet or .csv"),
+    ],
+)
+def test_wrong_usage_is_told(questions: Path, words: tuple[str, ...], message: str) -> None:
+    result = run("--dataset", questions, "--dry-run", "--out", "out", *words)
+    assert message in str(result.exception)
+
+
+def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
+    questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def cut(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    words = ("--dataset", questions, "--attacks", "injection", "--rerankers", "grada",
+             "--split", "all", "--dry-run", "--out", "out")  # fmt: skip
+    monkeypatch.setattr(RetrievalPlugin, "answer", cut)
+    result = run(*words)
+    assert result.exit_code == 130
+    command = " ".join(["radarstream evaluate-retrieval", *map(str, words)])
+    assert result.stderr.splitlines()[-3:] == [
+        "interrupted: 6 reranked pools and 0 answers are kept in out",
+        f"to go on: {command}",
+        "what there is: radarstream report out",
+    ]

@@ -1,0 +1,373 @@
+"""A reranker chooses what the defence sees: 50 results in, 10 judged, 40 dropped and named."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import settings as hypothesis_settings
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+
+from radarstream.connectors.models.scripted_gradients import ScriptedGradients
+from radarstream.connectors.state_table.corpus.listing import newest
+from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
+from radarstream.connectors.state_table.incidents.quarantine import put, switch
+from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.defenses.certificates.recheck import Outcome, rechecked
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.retrieval.by_similarity import BySimilarity
+from radarstream.defenses.vanilla import Vanilla
+from radarstream.pipelines import build, retrieval_models, stages
+from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.metering import Costs
+from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS
+from radarstream.schemas.codec import decode_answer, decode_rejected, encode
+from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.gradients import ProbeQuery
+from radarstream.schemas.incidents import text_key
+from radarstream.schemas.memory import Memory
+from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.verdict import UNSEEN, Abstention, Reason
+from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.reranking import PLANTED, WARY, Wary, crowd
+from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
+from tests.scripted_models import last_words, scripted_models
+
+pytestmark = pytest.mark.usefixtures("wary")
+
+
+@dataclass
+class Gradients(ScriptedGradients):
+    """Fails while `down`, and on passages that say UNREADABLE."""
+
+    down: bool = False
+
+    def probe(self, queries: Sequence[ProbeQuery]) -> Any:
+        if self.down:
+            raise ModelOutageError("the encoder is down")
+        if any("UNREADABLE" in query.passage for query in queries):
+            raise ModelError("the encoder failed")
+        return super().probe(queries)
+
+
+@pytest.fixture
+def gradients(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gradients]:
+    """The models of a process, made anew for each test."""
+    encoder = Gradients()
+    monkeypatch.setattr(retrieval_models, "build_gradients", lambda _: encoder)
+    monkeypatch.setattr(
+        build, "build_generator", lambda _: scripted_models(script=last_words).generator
+    )
+    yield encoder
+    build._guard.cache_clear()
+    build._engine.cache_clear()
+    build._corpus.cache_clear()
+
+
+def settings_in(directory: Path, **options: Any) -> Settings:
+    directory.mkdir(exist_ok=True)
+    given = {"retrieval": WARY, "defense": GIVE_ALL} | options
+    return load_settings(
+        profile="scripted", database=f"sqlite:///{directory / 'state.db'}", **given
+    )
+
+
+def record_of(snapshot: SearchSnapshot, offset: int = 0) -> RawRecord:
+    return RawRecord("e/t/0", offset, encode(snapshot), log=LogPosition("e", 0, offset))
+
+
+def led_to(settings: Settings, *snapshots: SearchSnapshot) -> list[AnswerEvent | DeadLetter]:
+    return list(MicroBatch(settings)([record_of(s, n) for n, s in enumerate(snapshots)]))
+
+
+def answered(settings: Settings, *snapshots: SearchSnapshot) -> AnswerEvent:
+    (event,) = led_to(settings, *snapshots)
+    assert isinstance(event, AnswerEvent)
+    return event
+
+
+def asked_for(settings: Settings) -> set[str]:
+    """The passages that the generator read, in one line each."""
+    log: Any = shared_guard(settings).models.generator._model.log  # type: ignore[attr-defined]
+    passages = {p for batch in log for prompt in batch for p in prompt.passages}
+    return {" ".join(passage.split()) for passage in passages}
+
+
+def hold(engine: Engine, document: Document) -> None:
+    row = {
+        "incident": "m",
+        "text_key": text_key(document),
+        "query_id": "cup",
+        "content_id": document.content_id,
+        "url": document.url,
+        "title": document.title,
+        "excerpt": "",
+        "updated_ms": 0,
+    }
+    with engine.begin() as connection:
+        put(connection, [row])
+        switch(connection, "m", active=True, everywhere=False, now_ms=1)
+
+
+@pytest.mark.usefixtures("gradients")
+def test_fifty_results_become_the_ten_that_radar_judges(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    snapshot = crowd(50, planted=(1, 2))
+    event = answered(settings, snapshot)
+    assert [d.rank for d in event.verdict.documents] == list(range(1, 51))
+    assert [d.rank for d in event.seen] == list(range(1, 11))
+    why = {d.rank: d.reason for d in event.verdict.documents}
+    assert [why[rank] for rank in range(11, 51)] == [Reason.OUTRANKED] * 38 + [Reason.SUSPECT] * 2
+    assert event.reranking is not None
+    assert {event.reranking.found_rank(rank) for rank in (49, 50)} == {1, 2}
+    found = {document.rank: document for document in snapshot.documents}
+    for source in event.sources:
+        assert source.url == found[event.reranking.found_rank(source.rank)].url
+    kept = {" ".join(found[c.found_rank].passage.split()) for c in event.reranking.kept}
+    assert len(kept) == 10
+    assert {passage for passage in asked_for(settings) if passage.startswith("Title")} == kept
+    assert event.undefended_answer is not None  # made of the same ten
+
+
+@pytest.mark.usefixtures("gradients")
+def test_each_dropped_document_has_an_event_with_its_reason(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    snapshot = crowd(14, planted=(3,))
+    event = answered(settings, snapshot)
+    queued = [record for _, record in pending(shared_engine(settings))]
+    assert decode_answer(queued[0].data) == event
+    told = {e.rank: e for e in (decode_rejected(record.data) for record in queued[1:])}
+    assert {rank: told[rank].reason for rank in range(11, 15)} == {
+        11: "outranked",
+        12: "outranked",
+        13: "outranked",
+        14: "suspect",
+    }
+    assert told[14].url == snapshot.documents[2].url
+    assert told[14].atomic_answer is None
+
+
+@pytest.mark.usefixtures("gradients")
+def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path, retrieval={})
+    event = answered(settings, crowd(12))
+    assert event.reranking is None
+    assert b'"reranking"' not in encode(event)
+    assert len(event.seen) == 12
+    assert shared_guard(settings).models.gradients is None
+    assert "reranking" not in shared_guard(settings).meter.stages
+
+
+@pytest.mark.usefixtures("gradients")
+def test_the_reranker_comes_after_quarantine_and_before_reading(tmp_path: Path) -> None:
+    reading = {"windows": 1, "window_characters": 60, "whole_characters": 80}
+    settings = settings_in(
+        tmp_path,
+        attribution={"enabled": True, "self_detect": False},
+        corpus={"archive": True},
+        reading=reading,
+    )
+    filler = "".join(f" On day {day} the weather stayed as it was.\n" for day in range(30))
+    snapshot = crowd(13)
+    pages = tuple(replace(d, text=f"{filler} Page {d.rank}: Rome.") for d in snapshot.documents)
+    snapshot = replace(snapshot, documents=pages)
+    engine = shared_engine(settings)
+    hold(engine, pages[4])
+    event = answered(settings, snapshot)
+    why = {d.rank: d.reason for d in event.verdict.documents}
+    assert why[5] is Reason.QUARANTINED  # at the rank where it was found
+    assert [rank for rank in why if why[rank] is Reason.OUTRANKED] == [12, 13]
+    assert event.reranking is not None
+    assert 5 not in {c.rank for c in event.reranking.candidates}
+    assert len(event.reranking.candidates) == 12
+    stages_run = list(shared_guard(settings).meter.stages)
+    assert stages_run.index("reranking") < stages_run.index("reading")
+    assert shared_guard(settings).meter.stages["reading"].records == 1
+    (case,) = kept_answers(engine, "cup")  # what the answer was made of
+    assert {d.rank for d in case.snapshot.documents} == set(why) - {5, 12, 13}
+    archived = {text.id for text in newest(engine, 100)}  # dropped ones too, what is held not
+    assert archived == {d.content_id for d in pages if d.rank != 5}
+
+
+def test_a_reranker_whose_model_is_down_parks_the_snapshot(
+    tmp_path: Path, gradients: Gradients
+) -> None:
+    settings = settings_in(tmp_path / "faulty")
+    snapshots = [replace(crowd(12), observed_at=OBSERVED_AT + timedelta(days=d)) for d in (0, 1)]
+    gradients.down = True
+    letters = led_to(settings, *snapshots)
+    assert [getattr(letter, "reason", None) for letter in letters] == [
+        ReasonClass.MODEL_UNAVAILABLE
+    ] * 2
+    assert all("the encoder is down" in getattr(letter, "detail", "") for letter in letters)
+    gradients.down = False
+    replayed = MicroBatch(settings)([record_of(s, n) for n, s in enumerate(snapshots, start=2)])
+    whole = settings_in(tmp_path / "whole")
+    assert list(replayed) == led_to(whole, *snapshots)
+
+
+@pytest.mark.usefixtures("gradients")
+def test_a_page_that_the_reranker_cannot_read_costs_no_other_snapshot(tmp_path: Path) -> None:
+    bad = make_snapshot(["UNREADABLE: Rome.", "Page: Rome."], query_id="bad")
+    letter, event = sorted(
+        led_to(settings_in(tmp_path), bad, crowd(3)), key=lambda o: isinstance(o, AnswerEvent)
+    )
+    assert isinstance(letter, DeadLetter) and letter.reason is ReasonClass.MODEL_UNAVAILABLE
+    assert isinstance(event, AnswerEvent) and event.query_id == "cup"
+
+
+@pytest.mark.usefixtures("gradients")
+def test_a_restart_gives_the_same_reranking(tmp_path: Path) -> None:
+    """A batch that was lost before it was folded, and two halves in place of one batch."""
+    days = [replace(crowd(20), observed_at=OBSERVED_AT + timedelta(days=d)) for d in range(4)]
+    whole = led_to(settings_in(tmp_path / "whole"), *days)
+    settings = settings_in(tmp_path / "torn", cache={"max_entries": 1})
+    records = [record_of(s, n) for n, s in enumerate(days)]
+    guard = shared_guard(settings)
+    guard.rerank(days)  # lost in the crash
+    first = list(MicroBatch(settings)(records[:2]))
+    build._guard.cache_clear()
+    again = list(MicroBatch(settings)(records))  # what was folded is not answered again
+    assert [*first, *again] == whole
+    assert all(isinstance(event, AnswerEvent) and event.reranking for event in whole)
+
+
+@pytest.mark.usefixtures("gradients")
+def test_without_a_document_left_there_is_no_answer(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    days = [OBSERVED_AT + timedelta(days=d) for d in range(3)]
+    bad = crowd(6, planted=range(1, 7))
+    first, _, last = events = led_to(
+        settings,
+        replace(bad, observed_at=days[0]),
+        replace(crowd(6), observed_at=days[1]),
+        replace(bad, observed_at=days[2]),
+    )
+    assert isinstance(first, AnswerEvent) and isinstance(last, AnswerEvent)
+    assert (first.abstention, first.status) == (Abstention.NO_DOCUMENTS, AnswerStatus.ABSTAINED)
+    assert {d.reason for d in first.verdict.documents} == {Reason.SUSPECT}
+    assert first.undefended_answer in (None, "", "I don't know")
+    assert last.status is AnswerStatus.REMEMBERED  # as without search results
+    assert len(events) == 3
+
+
+@pytest.mark.usefixtures("gradients")
+def test_hostile_documents_are_ranked_like_any(tmp_path: Path) -> None:
+    texts = ["", " ", "x" * 1_000_000, "Page: Rome.", "Page: Rome.", "\u202e", "🙃" * 9]
+    snapshot = make_snapshot(texts)
+    settings = settings_in(tmp_path, retrieval=WARY | {"keep": 3})
+    event = answered(settings, snapshot)
+    assert event.reranking is not None
+    assert sorted(c.found_rank for c in event.reranking.candidates) == list(range(1, 8))
+    assert len(event.reranking.kept) == 3
+
+
+@pytest.mark.usefixtures("gradients")
+def test_two_documents_at_one_rank_never_reach_the_reranker(tmp_path: Path) -> None:
+    snapshot = make_snapshot(["Page: Rome.", "Page: Oslo."])
+    twins = tuple(replace(d, rank=1) for d in snapshot.documents)
+    (letter,) = led_to(settings_in(tmp_path), replace(snapshot, documents=twins))
+    assert isinstance(letter, DeadLetter) and letter.reason is ReasonClass.DUPLICATE_RANK
+
+
+@pytest.mark.usefixtures("gradients")
+def test_fewer_candidates_than_wanted_all_stay(tmp_path: Path) -> None:
+    event = answered(settings_in(tmp_path), crowd(4))
+    assert event.reranking is not None
+    assert not event.reranking.dropped
+    assert len(event.seen) == 4
+
+
+class Reading(ScriptedGradients):
+    """Notes the longest passage it is given."""
+
+    longest: int = 0
+
+    def probe(self, queries: Sequence[ProbeQuery]) -> Any:
+        self.longest = max([self.longest, *(len(query.passage) for query in queries)])
+        return super().probe(queries)
+
+
+def test_rerankers_read_the_beginning_of_a_long_page() -> None:
+    encoder = Reading()
+    models = replace(scripted_models(), gradients=encoder)
+    page = "y" * 1_000_000
+    snapshot = make_snapshot([page])
+    (found,) = stages.rerank(Wary(), 1, [snapshot], models, Costs())
+    assert isinstance(found, stages.Reranked)
+    assert found.snapshot.documents[0].text == page
+    assert encoder.longest == CANDIDATE_CHARACTERS
+
+
+@given(
+    st.lists(st.sampled_from(["Page: Rome.", "Page: Oslo.", PLANTED, ""]), max_size=9),
+    st.integers(1, 6),
+    st.integers(0, 3),
+)
+@hypothesis_settings(max_examples=30, deadline=None)
+def test_kept_and_dropped_are_what_was_found(texts: list[str], keep: int, gap: int) -> None:
+    snapshot = make_snapshot(texts)
+    spread = tuple(replace(d, rank=d.rank * (gap + 1)) for d in snapshot.documents)
+    poisoned = tuple(d.rank for d in spread if d.text == PLANTED)
+    snapshot = replace(snapshot, documents=spread, labels=Labels(poisoned_ranks=poisoned))
+    models = replace(scripted_models(), gradients=ScriptedGradients())
+    (found,) = stages.rerank(Wary(), keep, [snapshot], models, Costs())
+    assert isinstance(found, stages.Reranked)
+    everything = (*found.snapshot.documents, *found.dropped)
+    assert sorted(d.content_id for d in everything) == sorted(d.content_id for d in spread)
+    assert sorted(d.rank for d in everything) == sorted(d.rank for d in spread)
+    assert len(found.snapshot.documents) == min(keep, len(texts) - texts.count(PLANTED))
+    last = max([d.rank for d in found.snapshot.documents], default=0)
+    assert all(d.rank > last for d in found.dropped)
+    labels = found.snapshot.labels
+    assert labels is not None  # they follow the documents that they are about
+    assert set(labels.poisoned_ranks) == {d.rank for d in everything if d.text == PLANTED}
+
+
+def judged(snapshot: SearchSnapshot, reranker: Any = None) -> AnswerEvent:
+    models = replace(scripted_models(), gradients=ScriptedGradients())
+    guard = Guard(
+        "radar", Radar(), models, baseline=Vanilla(), certify=True, reranker=reranker, keep=7
+    )
+    event, memory = guard.answer(snapshot, guard.initial_memory())
+    assert isinstance(memory, Memory)
+    return event
+
+
+@pytest.mark.parametrize("reranker", [Wary(), BySimilarity()])
+def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any) -> None:
+    """Support, certificate and checks are those of the documents that were kept, alone."""
+    found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))
+    event = judged(found, reranker)
+    assert event.reranking is not None
+    kept = event.reranking.without_dropped(event.reranking.renumbered(found))
+    assert len(kept.documents) == 7
+    alone = judged(kept)
+    assert event.certificate == alone.certificate
+    assert event.support == alone.support and event.support is not None
+    counted = event.support.documents_for + event.support.documents_against
+    assert counted <= 7
+    assert event.seen == alone.verdict.documents
+    assert len(event.verdict.documents) == 20
+    assert event.undefended_answer == alone.undefended_answer
+    assert {check.outcome for check in rechecked(event)} == {Outcome.RIGHT}
+    assert {check.outcome for check in rechecked(decode_answer(encode(event)))} == {Outcome.RIGHT}
+
+
+def test_reasons_of_documents_that_no_defence_saw() -> None:
+    assert {
+        Reason.BLOCKED,
+        Reason.QUARANTINED,
+        Reason.OUTRANKED,
+        Reason.SUSPECT,
+    } == UNSEEN

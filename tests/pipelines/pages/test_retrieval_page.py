@@ -1,0 +1,93 @@
+"""The page of a study of rerankers: its figures, its pools, hostile texts inert."""
+
+from dataclasses import replace
+from itertools import cycle
+from pathlib import Path
+
+import pytest
+
+from radarstream.defenses.retrieval import registry
+from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
+from radarstream.pipelines.evaluation.retrieval.rows import RerankingRow
+from radarstream.pipelines.evaluation.retrieval.study import RetrievalStudy, scored
+from radarstream.pipelines.pages.retrieval.page import write_retrieval_page
+from radarstream.schemas.snapshot import Labels
+from tests.pipelines.evaluation.attribution_studies import towns
+from tests.pipelines.evaluation.retrieval_studies import METHODS, Bench
+from tests.pipelines.pages.attribution_pages import HOSTILE
+from tests.pipelines.pages.report_run import HOSTILE_URLS, IMAGE
+from tests.pipelines.pages.test_attribution_report import check_inert
+from tests.pipelines.pages.test_report import Page
+
+
+@pytest.fixture(scope="module", autouse=True)
+def methods():
+    with pytest.MonkeyPatch.context() as patch:
+        for name, method in METHODS.items():
+            patch.setitem(registry.RERANKERS, name, method)
+        yield
+
+
+def written(study: RetrievalStudy) -> str:
+    results = scored(study.record, study.store)
+    return write_retrieval_page(study.out, study.record, study.store, results).read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> RetrievalStudy:
+    bench = Bench(tmp_path_factory.mktemp("study") / "out")
+    return bench.run("poisonedrag,hijack", "drop,grada", defences=("vanilla", "radar"))
+
+
+def test_the_page_opens_with_what_rerankers_let_in(study):
+    shown = Page(written(study)).text
+    assert "Under all attacks together 100% of the questions have a planted text" in shown
+    assert "Questions with a planted text among the first 3: undefended ○, reranked ●" in shown
+    for words in ("What it costs", "before vanilla", "before radar", "clean recall",
+                  "Cost of one pool", "What carries over to larger encoders"):  # fmt: skip
+        assert words in shown
+
+
+def test_every_pool_shows_its_candidates_in_both_orders(study):
+    text = written(study)
+    page = Page(text)
+    assert len([1 for tag, attrs in page.tags if tag == "details" and attrs.get("id")]) == 3 * 3
+    row = next(r for r in study.store.of(RerankingRow).values()
+               if r.condition == "poisonedrag" and r.contender == "grada")  # fmt: skip
+    scores = [f"score {one.score:.3g}" for one in row.candidates if one.score is not None]
+    assert scores and any(score in page.text for score in scores)
+    for words in ("planted", "suspect", "outranked", "attacker's aim", "Ben South", "Ada North"):
+        assert words in page.text
+
+
+def test_without_an_attack_nothing_was_planted(tmp_path):
+    text = written(Bench(tmp_path / "out").run("", "drop"))
+    assert "No text was planted." in Page(text).text
+
+
+def test_a_failed_reranking_is_told(tmp_path):
+    bench = Bench(tmp_path / "out")
+    bench.generator = replace(bench.generator, fail_on_text="Belbrook")
+    shown = Page(written(bench.run("injection", "drop:asks=true", defences=("vanilla",)))).text
+    assert "1 failed" in shown and "failed: ModelError" in shown
+
+
+def test_hostile_texts_are_inert(tmp_path):
+    texts, urls = cycle((*HOSTILE, IMAGE)), cycle(HOSTILE_URLS)
+    histories = []
+    for (snapshot,) in towns().histories:
+        documents = tuple(
+            replace(d, text=f"{d.text} {next(texts)}", title=next(texts), url=next(urls))
+            for d in snapshot.documents
+        )
+        labels = Labels((f"{IMAGE} Ada",), target=f"Ben {next(texts)}"[:900],
+                        false_passages=tuple(next(texts) for _ in range(5)))  # fmt: skip
+        query = replace(snapshot.query, text=f"{snapshot.query.text} {IMAGE}")
+        histories.append((replace(snapshot, query=query, documents=documents, labels=labels),))
+    data = Dataset(IMAGE, tuple(histories), digest_of(histories))
+    study = Bench(tmp_path / "out").run(
+        "poisonedrag", "drop", dataset=data, command=IMAGE, defences=("vanilla",), notes=(IMAGE,)
+    )
+    text = written(study)
+    check_inert(text)
+    assert Path(study.out / "report.html").exists()

@@ -1,0 +1,65 @@
+"""A reranker for tests of the pipeline, and snapshots for it to choose from."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from radarstream.defenses.protocol import ProbeGradients, Signal
+from radarstream.defenses.responses import ask
+from radarstream.defenses.retrieval.pools import checked_pool, reranked
+from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.schemas.gradients import ProbeQuery
+from radarstream.schemas.retrieval import CandidatePool
+from radarstream.schemas.snapshot import STRICT, SearchSnapshot
+from tests.builders import make_snapshot
+
+PLANTED = "planted page"
+WARY = {"name": "wary", "keep": 10}
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class Wary:
+    """Takes off the similarity how gradients vary, and suspects pages that say `PLANTED`."""
+
+    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.SIMILARITY_GRADIENTS})
+    weight: float = 0.1
+
+    def rerank(self, pool: CandidatePool) -> Reordering:
+        pool = checked_pool(pool)
+        passages = [document.passage for document in pool.documents]
+        queries = tuple(ProbeQuery(pool.query.text, passage, runs=2) for passage in passages)
+        grams = yield from ask(ProbeGradients(queries))
+        penalties = self.weight * np.array([gram[0, 0] - gram[0, 1] for gram in grams])
+        scores = np.array(pool.similarities) - penalties
+        return reranked(
+            "wary",
+            pool,
+            np.argsort(-scores, kind="stable").tolist(),
+            suspects=frozenset(i for i, text in enumerate(passages) if PLANTED in text),
+            scores=scores,
+            penalties=penalties,
+        )
+
+
+@pytest.fixture
+def wary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reranker is one of the registry, for settings to name it."""
+    monkeypatch.setitem(RERANKERS, "wary", Wary)
+
+
+def crowd(
+    count: int, *, claims: Sequence[str] = ("Rome", "Rome", "Oslo"), planted: Sequence[int] = ()
+) -> SearchSnapshot:
+    """`count` pages of sites of their own; the `planted` ranks are suspect."""
+    texts = [
+        f"{PLANTED if rank in planted else 'Page'} {rank}: {claims[rank % len(claims)]}."
+        for rank in range(1, count + 1)
+    ]
+    snapshot = make_snapshot(texts)
+    sites = (replace(d, url=f"https://site-{d.rank}.example/") for d in snapshot.documents)
+    return replace(snapshot, documents=tuple(sites))
