@@ -3,7 +3,7 @@ the retriever's weights can compute.
 
 Attacks read tens of thousands of texts, so the embeddings come from torch, too: for many texts of
 one length it needs two thirds of the time of the numpy network. Both agree to 1e-6 a component.
-Only encoders with a WordPiece vocabulary, such as the BERT family, are read.
+Only encoders with a vocabulary of words and their pieces, such as the BERT family, are read.
 """
 
 from collections.abc import Iterator, Sequence
@@ -138,9 +138,10 @@ class TokenGradients:
         from tokenizers import Tokenizer, models
 
         whole = self._network.tokenizer.backend_tokenizer
-        if not isinstance(whole.model, models.WordPiece):
+        if not isinstance(whole.model, (models.WordPiece, models.WordLevel)):
             raise ConfigurationError(
-                f"white-box attacks read WordPiece vocabularies; {self.model_id} has another"
+                f"white-box attacks need a vocabulary of words and pieces of words, as BERT has "
+                f"it; {self.model_id} has another"
             )
         tokenizer = Tokenizer.from_str(whole.to_str())
         tokenizer.no_truncation()
