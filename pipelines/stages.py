@@ -29,12 +29,10 @@ from radarstream.pipelines.signals.reranking import rerank as rerank
 from radarstream.pipelines.signals.responses import isolating
 from radarstream.pipelines.signals.support import (
     Known,
-    lacks_support,
     learn,
     means_the_same,
     overhearing,
     pairs_in,
-    status_of,
     support_of,
     unknown_relations,
 )
@@ -43,7 +41,7 @@ from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import Memory, StandingAnswer, StateT
 from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.support import AnswerStatus, Support, lacks_support, status_of
 from radarstream.schemas.times import time_at
 from radarstream.schemas.verdict import Verdict
 

@@ -11,23 +11,23 @@ from typing import Any, TypeVar
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 from rich.table import Table
-from rich.text import Text
 
 from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.connectors.models.tiers import model_card
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.build import shared_guard
+from radarstream.pipelines.cli.answers_table import print_answers
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import SCORED, Rate, Scores, scores_by
 from radarstream.pipelines.evaluation.run_record import RunRecord
-from radarstream.pipelines.evaluation.scoring import Definition, Outcome
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.replay.page import render_report
-from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words, reranking_in_words
+from radarstream.pipelines.pages.verdict_words import STATUSES, reranking_in_words
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import decode_answer, decode_record
@@ -35,25 +35,13 @@ from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import UNLIMITED, RawRecord
 from radarstream.schemas.retrieval import Reranking
-from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.snapshot import SearchSnapshot
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
 STATE = "state.sqlite"
 SIDES = (DEFENDED, UNDEFENDED)
 T = TypeVar("T")
-MEMORY_STYLES = {"retained": "green", "falsified": "yellow"}
-OUTCOME_STYLES = {
-    Outcome.CORRECT: "green",
-    Outcome.FOOLED: "bold red",
-    Outcome.BOTH: "bold red",
-    Outcome.OTHER: "yellow",
-    Outcome.STALE: "yellow",
-    Outcome.ABSTAINED: "dim",
-    Outcome.UNLABELLED: "",
-}
-WIDE = 150  # columns of a terminal that has room for the answers of baselines
-UNBROKEN = {"as of", "cut", "memory"}  # short: a narrow terminal folds the others
 
 
 @dataclass(frozen=True)
@@ -223,7 +211,7 @@ def read_again(directory: Path, results: Results) -> dict[str, SearchSnapshot]:
 def print_results(results: Results) -> None:
     """Print everything a person wants to see first."""
     run = results.run
-    stdout.print(_answers_table(results))
+    print_answers(results.answers, results.snapshots, results.frame, results.sides[len(SIDES) :])
     print_table(
         ("stage", "requests", "model calls", "cache hits", "seconds"),
         (
@@ -249,53 +237,6 @@ def print_results(results: Results) -> None:
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
         say(f"dead letters by reason: {reasons}")
-
-
-def _answers_table(results: Results) -> Table:
-    table = Table(title="answers", header_style="bold")
-    beside = results.sides[len(SIDES) :] if stdout.width >= WIDE else ()
-    heads = ("question", "as of", "attack", "truth", "undefended", *beside, "defended", "cut")
-    for name in (*heads, "memory"):
-        table.add_column(cell(name), overflow="fold", no_wrap=name in UNBROKEN)
-    scored = {
-        (row["contender"], row["query_id"], row["step"]): row
-        for row in results.frame.rows(named=True)
-    }
-    previous = None
-    for answer in results.answers:
-        labels = results.snapshots[answer.snapshot_id].labels or Labels()
-        key = (answer.query_id, answer.step)
-        first = answer.query_id != previous
-        if first and previous is not None:
-            table.add_section()
-        previous = answer.query_id
-        ranks = "+".join(str(found_rank(answer, rank)) for rank in labels.poisoned_ranks)
-        seen = answer.seen
-        rejected = sum(not document.kept for document in seen)
-        table.add_row(
-            cell(answer.question if first else ""),
-            f"{answer.observed_at:%Y-%m-%d}",
-            cell(f"{labels.attack}@{ranks}" if labels.attack is not None else "", "red"),
-            cell(", ".join(labels.answers[:3])),
-            _judged(scored.get((UNDEFENDED, *key))),
-            *(_judged(scored.get((name, *key))) for name in beside),
-            _judged(scored.get((DEFENDED, *key))),
-            f"{rejected}/{len(seen)}",
-            cell(word := memory_in_words(answer), MEMORY_STYLES.get(word, "dim")),
-        )
-    return table
-
-
-def found_rank(answer: AnswerEvent, rank: int) -> int:
-    """The rank in the search results of a document of an answer, before any reranker."""
-    return rank if answer.reranking is None else answer.reranking.found_rank(rank)
-
-
-def _judged(row: Mapping[str, Any] | None) -> Text:
-    """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
-    if row is None or not row["answer"]:
-        return cell("(no answer)", "dim")
-    return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
 
 
 def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:

@@ -14,12 +14,15 @@ from radarstream.pipelines.cli.options import (
     ChosenProfile,
     Config,
     Keep,
+    MinSupport,
     Model,
     Once,
     Reranker,
     StartOver,
+    WhenEmpty,
     model_settings,
     with_reranker,
+    with_rule,
 )
 from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.pipelines.settings.problems import reason
@@ -32,6 +35,8 @@ def run(
     base_url: BaseUrl = None,
     reranker: Reranker = None,
     keep: Keep = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     partitions: Annotated[
         str,
         Option(
@@ -57,7 +62,8 @@ def run(
     hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
     be reached at the start, the job waits for it, but not with --once.
     """
-    settings = with_reranker(model_settings(config, profile, model, base_url), reranker, keep)
+    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
+    settings = with_reranker(settings, reranker, keep)
     settings = job_settings(settings, partitions, group)
     check_settings(settings)
     check_security(settings.kafka)

@@ -17,12 +17,15 @@ from radarstream.pipelines.cli.options import (
     ChosenProfile,
     Config,
     Keep,
+    MinSupport,
     Model,
     Once,
     Reranker,
     StartOver,
+    WhenEmpty,
     model_settings,
     with_reranker,
+    with_rule,
 )
 from radarstream.pipelines.cli.terminal import note, print_json, print_table, say
 from radarstream.pipelines.settings import Settings
@@ -39,6 +42,8 @@ def submit(
     base_url: BaseUrl = None,
     reranker: Reranker = None,
     keep: Keep = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     runner: Annotated[
         Literal["flink", "portable"],
         Option(help="flink: start a job server here; portable: use a running one."),
@@ -86,7 +91,8 @@ def submit(
     The stages and the state table are those of `radarstream run`. The runner puts the records into
     event-time order. Secrets and model weights are not sent: they must be where the workers run.
     """
-    settings = with_reranker(model_settings(config, profile, model, base_url), reranker, keep)
+    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
+    settings = with_reranker(settings, reranker, keep)
     build_methods(settings)
     build_reranker_of(settings)
     try:

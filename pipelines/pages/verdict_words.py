@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.times import format_time
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
@@ -20,6 +21,7 @@ from radarstream.schemas.verdict import (
 )
 
 STRONG_CONFLICT = 0.5
+RIVAL = 80  # characters of a rival answer beside the answer
 WEAK_AGREEMENT = 0.5  # share of the step's strongest edge below which two answers disagree
 ABSTENTIONS = {
     Abstention.NO_DOCUMENTS: "there is no document to answer from",
@@ -62,8 +64,8 @@ class EnergyParts(NamedTuple):
 def support_in_words(support: Support) -> str:
     """What is behind an answer and against it, for a reader.
 
-    >>> support_in_words(Support(5, 1, 4, 1, memory=1.0))
-    '5 documents on 4 sites say so, 1 says otherwise; the memory agrees'
+    >>> support_in_words(Support(5, 1, 4, 1, memory=1.0, rival_answer="Rome"))
+    '5 documents on 4 sites say so, 1 says otherwise; the memory agrees; rival: Rome'
     >>> support_in_words(Support(memory=-0.9))
     'no document says so, none says otherwise; the memory disagrees'
     """
@@ -73,10 +75,11 @@ def support_in_words(support: Support) -> str:
         place = "one site" if sites == 1 else f"{sites} sites"
         said = "1 document says so" if many == 1 else f"{many} documents on {place} say so"
     other = {0: "none says", 1: "1 says"}.get(against, f"{against} say")
+    rival = f"; rival: {shorten(support.rival_answer, RIVAL)}" if support.rival_answer else ""
     memory = "" if abs(support.memory) < STRONG_CONFLICT else "; the memory agrees"
     if support.memory <= -STRONG_CONFLICT:
         memory = "; the memory disagrees"
-    return f"{said}, {other} otherwise{memory}"
+    return f"{said}, {other} otherwise{memory}{rival}"
 
 
 def standing_in_words(standing: StandingAnswer) -> str:

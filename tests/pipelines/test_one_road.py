@@ -25,6 +25,7 @@ from radarstream.pipelines import build
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_guard, shared_engine
 from radarstream.pipelines.evaluation.attribution.events import answered
+from radarstream.pipelines.evaluation.defences.contenders import PRODUCTION, parse_contenders
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.evaluation.sources import playing
 from radarstream.pipelines.job.answering.running import hold_back
@@ -259,15 +260,22 @@ def bench_in(directory: Path) -> Bench:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("contender", "defense"),
-    [("radar", GIVE_ALL), ("radar:min_support=2,on_empty=abstain", {})],
-    ids=["published", "production"],
+    [
+        ("radar", GIVE_ALL),
+        ("radar:min_support=2,on_empty=abstain", {}),
+        (PRODUCTION, {}),
+        (PRODUCTION, {"min_support": 3, "on_empty": "best_document", "first_answer": "answers"}),
+    ],
+    ids=["published", "production by its options", "production", "production, set"],
 )
 def test_a_study_scores_the_verdicts_of_a_notebook(
     tmp_path: Path, seed: int, contender: str, defense: dict[str, Any]
 ) -> None:
     histories = histories_of(seed, faults=True)
-    expected = by_hand(histories, settings_in(tmp_path / "hand", defense=defense))
-    study = bench_in(tmp_path / "study").run(make_dataset(*histories), contender, ["benign"])
+    settings = settings_in(tmp_path / "hand", defense=defense)
+    expected = by_hand(histories, settings)
+    listed = parse_contenders(contender, settings.defense)
+    study = bench_in(tmp_path / "study").run(make_dataset(*histories), listed, ["benign"])
     rows = {(r.query_id, r.step): r for r in cell_rows(study, contender, "benign")}
     assert rows.keys() == expected.keys()
     for key, outcome in expected.items():

@@ -12,7 +12,11 @@ from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
-from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
+from radarstream.pipelines.evaluation.defences.contenders import (
+    code_digest,
+    needs_of,
+    notes_on_production,
+)
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     JUDGED_BY,
@@ -69,6 +73,7 @@ class Defences:
             searched=len(request.searched) if searches else 0,
             reranker=choice_of(self.settings),
             notes=(
+                *notes_on_production(request.contenders),
                 *request.notes,
                 *notes_on_cost(request.contenders),
                 *notes_on_reranking(self.settings),

@@ -45,7 +45,8 @@ class Contender:
     """One defence as it is compared. `name` is its heading in every table, unique in a run.
 
     `relations` names another relation scorer than the run's, or a perturbation of it; empty for
-    the run's own. `pool` is how many documents a cumulative snapshot shows; None for all.
+    the run's own. `pool` is how many documents a cumulative snapshot shows; None for all. `alias`
+    is the short name of defence and options, where there is one.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Contender:
     adaptation: Adaptation = Adaptation.OWN
     relations: str = ""
     pool: int | None = None
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ GLOSSARY = {
     "Posterior": "The prior after Bayes' rule with this snapshot's documents. Staying and being "
     "wrong are updated separately and need not add up to 1.",
     "Support": "How many documents, on how many independent sites, say the answer, and how many "
-    "contradict it. Sites with nearly the same words are one.",
+    "contradict it. Pages of one site, or with nearly the same words, are one voice.",
     "Status": "What an answer rests on: corroborated, a single source, disputed, or remembered "
     "from earlier snapshots.",
     "Standing": "The last answer that was confirmed, where this snapshot confirms none.",
