@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from sqlalchemy import Engine
 from typer import Option
 
 from radarstream.pipelines.build import build_models, shared_engine
@@ -51,8 +50,7 @@ from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.simulation.plain import plain_pages
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
-from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
@@ -138,9 +136,7 @@ def evaluate(
     base_url: BaseUrl = None,
     dry_run: DryRun = False,
     resume: studies.Resume = True,
-    judge: Annotated[
-        str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
-    ] = "",
+    judge: studies.Judge = "",
     score: Annotated[
         Definition, Option(help="How answers are scored; both scores are shown.")
     ] = Definition.WHOLE_WORDS,
@@ -187,7 +183,7 @@ def evaluate(
         command=studies.command_line(),
     )
     plugin = plugin_of(request, settings, out, insisted=defenses)
-    judging = _judge_model(judge, plugin.models, plugin.engine)
+    judging = studies.judge_model(judge, plugin.models, plugin.engine)
     with (
         studies.opened(plugin, plugin.models, out, resume=resume) as study,
         studies.conducted(study, told=breaking_point),
@@ -281,10 +277,3 @@ def _without_documents(asked: Iterable[History]) -> str | None:
     if not bare:
         return None
     return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
-
-
-def _judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
-    """The generator that judges, behind the run's cache; None if none is wanted."""
-    if judge in ("", "own"):
-        return models.generator if judge else None
-    return build_models(load_settings(Path(judge)), engine).generator
