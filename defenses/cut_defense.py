@@ -1,7 +1,8 @@
 """The steps that RADAR and RADAR+ share, from evidence and the last answer to a verdict."""
 
 from abc import ABC, abstractmethod
-from typing import Annotated, Literal
+from dataclasses import replace
+from typing import Annotated, Literal, TypeVar
 
 import numpy as np
 from pydantic import Field
@@ -22,8 +23,10 @@ from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.snapshot import STRICT, OnEmpty
+from radarstream.schemas.snapshot import STRICT, OnEmpty, Query
 from radarstream.schemas.verdict import Abstention, Verdict
+
+DefenseT = TypeVar("DefenseT")
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -73,7 +76,7 @@ class CutDefense(ABC):
 
         liars = cut_graph.known_liars(graph, evidence, self.source_prior)
         selection = yield from cut_graph.select(
-            graph, liars, evidence.query.on_empty or self.on_empty, self.similarity_threshold
+            graph, liars, as_asked(self, evidence.query).on_empty, self.similarity_threshold
         )
 
         def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
@@ -150,3 +153,10 @@ class CutDefense(ABC):
         conflict: FloatArray,
     ) -> Asking[Belief]:
         """What is remembered of a new answer, given how each document's answer relates to it."""
+
+
+def as_asked(defense: DefenseT, query: Query) -> DefenseT:
+    """A defence with what a query says of `on_empty`, if it cuts a graph."""
+    if query.on_empty is None or not isinstance(defense, CutDefense):
+        return defense
+    return replace(defense, on_empty=query.on_empty)

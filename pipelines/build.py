@@ -80,13 +80,19 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
 def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | None]:
     """Create the defence and its baseline. Raises ConfigurationError for names and options."""
     baseline, name = settings.defense.compare_with, settings.defense.name
-    options = dict(settings.defense.options)
-    if issubclass(DEFENSES.get(name, object), CutDefense):
-        options.setdefault("first_answer", settings.defense.first_answer)
-        options.setdefault("on_empty", settings.defense.on_empty)
-        if settings.defense.unlike_answers == "keep":
+    defense = build_defense(name, defense_options(settings.defense))
+    return defense, build_defense(baseline) if baseline else None
+
+
+def defense_options(settings: s.DefenseSettings) -> dict[str, Any]:
+    """The options of the configured defence, with those that settings of their own stand for."""
+    options = dict(settings.options)
+    if issubclass(DEFENSES.get(settings.name, object), CutDefense):
+        options.setdefault("first_answer", settings.first_answer)
+        options.setdefault("on_empty", settings.on_empty)
+        if settings.unlike_answers == "keep":
             options.setdefault("similarity_threshold", -1.0)
-    return build_defense(name, options), build_defense(baseline) if baseline else None
+    return options
 
 
 def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:

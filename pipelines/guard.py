@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
+from radarstream.defenses.cut_defense import as_asked
 from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
@@ -146,7 +147,8 @@ class Guard(Generic[StateT]):
         if self.certify:  # imported here, since no answer depends on it
             from radarstream.defenses.certificates.registry import certified
 
-            event = replace(event, certificate=certified(self.name, self.defense, event))
+            defense = as_asked(self.defense, snapshot.query)
+            event = replace(event, certificate=certified(self.name, defense, event, least))
         return event, after
 
     def min_support_of(self, query: Query) -> int:

@@ -27,7 +27,7 @@ class Assumption(StrEnum):
     NOT_ISOLATED = (
         "not_isolated"  # the similarity check drops none of those that support the answer
     )
-    SILENCE = "silence"  # giving no answer is not counted as a change
+    SILENCE = "silence"  # giving no answer is not counted as another answer
 
 
 class Attack(StrEnum):
@@ -50,7 +50,9 @@ class Needed(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Enough(Strict):
-    """So many documents on so many sites did change the answer in a search over attacks."""
+    """So many documents on so many sites did change what the defence answers, in a search over
+    attacks. Where sites are counted the new answer may lack support: then nothing is answered.
+    """
 
     documents: Annotated[int, Field(ge=1)]
     sites: Annotated[int, Field(ge=1)]
@@ -59,7 +61,7 @@ class Enough(Strict):
 
 @dataclass(frozen=True, slots=True)
 class FlipBound(Strict):
-    """Both sides of the number of documents that change an answer.
+    """Both sides of the number of documents with which the defence gives another answer.
 
     `remembering` tells whether the previous answer takes part, as it did, or is left out. `needed`
     is None where nothing can be proved, `enough` where no attack was found.
@@ -72,13 +74,28 @@ class FlipBound(Strict):
 
 
 @dataclass(frozen=True, slots=True)
+class SilenceBound(Strict):
+    """Both sides of the number of documents that leave an answer without enough support.
+
+    With fewer than `needed` documents the answer is given if it is still that of the defence. So
+    many as are `enough` take it away: nothing is answered, or something else; None where the
+    snapshot has not so many.
+    """
+
+    change: Change
+    needed: Annotated[int, Field(ge=1)]
+    enough: Annotated[int, Field(ge=1)] | None
+
+
+@dataclass(frozen=True, slots=True)
 class Certificate(Strict):
-    """What it takes to change one answer.
+    """What it takes to change one answer: `bounds` to another one, `silence` to none.
 
     `options` are those of the defence, as JSON, so that anybody can compute the bounds again.
     `reason` says why nothing can be proved; empty if something is. `deceived` is the smallest
     attack that was found outside of the assumption `opposed`, by documents that the relation
-    scorer wrongly sees in agreement with what they contradict.
+    scorer wrongly sees in agreement with what they contradict. `min_support` is how many
+    independent sites an answer had to have; `silence` has bounds if that is not 0.
     """
 
     options: str
@@ -86,3 +103,5 @@ class Certificate(Strict):
     assumptions: tuple[Assumption, ...] = ()
     reason: str = ""
     deceived: Enough | None = None
+    min_support: Annotated[int, Field(ge=0, le=100)] = 0
+    silence: tuple[SilenceBound, ...] = ()

@@ -11,7 +11,13 @@ from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import ABSENT_UNSET, Provenance, Strict
 from radarstream.schemas.support import AnswerStatus, Support
-from radarstream.schemas.verdict import Abstention, MemoryDecision, Verdict
+from radarstream.schemas.verdict import (
+    UNSEEN,
+    Abstention,
+    DocumentVerdict,
+    MemoryDecision,
+    Verdict,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,11 @@ class AnswerEvent(Strict):
     tags: tuple[str, ...] = ()
     certificate: Certificate | None = None
     reranking: Reranking | None = field(default=None, metadata={ABSENT_UNSET: True})
+
+    @property
+    def seen(self) -> tuple[DocumentVerdict, ...]:
+        """The documents that the defence was shown; not what was ruled out or dropped before."""
+        return tuple(d for d in self.verdict.documents if d.reason not in UNSEEN)
 
     @property
     def confidence(self) -> float | None:

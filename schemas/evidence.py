@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,8 @@ from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.snapshot import Document, Query
 
 FloatArray = NDArray[np.float64]
+
+AGREEMENT: Final = 0.5  # with at least this probability one answer entails, or contradicts, another
 
 
 @dataclass(frozen=True, slots=True)

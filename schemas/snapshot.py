@@ -13,6 +13,7 @@ from radarstream.schemas.times import milliseconds
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 # What a defence by minimum cut does when it keeps no document.
 OnEmpty = Literal["best_document", "all_informative", "abstain"]
+MOST_SUPPORT: Final = 100  # sites that a setting or a query can ask for
 # Marks a field that is not on the wire while it is None, so that older readers accept the rest.
 ABSENT_UNSET: Final = "absent_unset"
 LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
@@ -45,7 +46,7 @@ class Query(Strict):
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
-    min_support: Annotated[int, Field(ge=0, le=100)] | None = field(
+    min_support: Annotated[int, Field(ge=0, le=MOST_SUPPORT)] | None = field(
         default=None, metadata={ABSENT_UNSET: True}
     )
     on_empty: OnEmpty | None = field(default=None, metadata={ABSENT_UNSET: True})

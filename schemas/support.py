@@ -1,13 +1,20 @@
 """How far an answer can be trusted: what is behind it, what is against it, and its status."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Final, NamedTuple
 
 from pydantic import Field
 
+from radarstream.schemas.evidence import AGREEMENT
 from radarstream.schemas.memory import Probability
-from radarstream.schemas.snapshot import Strict
+from radarstream.schemas.snapshot import ABSENT_UNSET, Strict
+from radarstream.schemas.verdict import Abstention
+
+CORROBORATING_SITES: Final = 2  # independent sites that corroborate an answer
+# Both were chosen on the development half of RealTimeQA.
+DISPUTED_SHARE: Final = 0.5  # of the weight for an answer: a rival with so much disputes it
+UNSEEN: Final = 8.0  # voices that might yet speak against an answer
 
 Count = Annotated[int, Field(ge=0)]
 Weight = Annotated[float, Field(ge=0.0)]
@@ -28,12 +35,13 @@ class Support(Strict):
     """What is behind an answer, and against it.
 
     A document is for the answer if its atomic answer means the same, and against it if that
-    contradicts it. Sites are counted if they are independent: two of them with a document of nearly
-    the same words are one. Weights are sums of probabilities over sites. `rival` is the weight of
-    the strongest other answer: of documents against it that agree with each other. `memory` is what
-    the previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without one.
-    `margin` is the weight for the answer, with the memory, less that of the rival. `confidence`
-    orders answers from unsure to sure; it is no probability.
+    contradicts it. `sites_for` and `sites_against` count independent sites: the most documents no
+    two of which are of one site or have nearly the same words. Weights are sums of probabilities
+    over sites. `rival` is the weight of the strongest other answer: of documents against it that
+    agree with each other; `rival_answer` is its text, None without documents against. `memory` is
+    what the previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without
+    one. `margin` is the weight for the answer, with the memory, less that of the rival.
+    `confidence` orders answers from unsure to sure; it is no probability.
     """
 
     documents_for: Count = 0
@@ -46,3 +54,64 @@ class Support(Strict):
     memory: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.0
     margin: float = 0.0
     confidence: Probability = 0.0
+    rival_answer: str | None = field(default=None, metadata={ABSENT_UNSET: True})
+
+    @property
+    def balance(self) -> "Balance":
+        """What is for the answer and against it, the memory on its side."""
+        return Balance.of(self.weight_for, self.rival, self.memory)
+
+
+class Balance(NamedTuple):
+    """What is for an answer and against it, each with a memory that is on its side."""
+
+    in_favour: float
+    opposed: float
+
+    @classmethod
+    def of(cls, weight_for: float, rival: float, memory: float) -> "Balance":
+        """The balance of documents, of the strongest other answer, and of the memory."""
+        return cls(weight_for + max(0.0, memory), rival + max(0.0, -memory))
+
+    @property
+    def margin(self) -> float:
+        """By how much the answer outweighs what is against it."""
+        return self.in_favour - self.opposed
+
+    @property
+    def confidence(self) -> float:
+        """A number that orders answers, in [0, 1)."""
+        return self.in_favour / (self.in_favour + self.opposed + UNSEEN)
+
+
+def status_of(support: Support | None) -> AnswerStatus:
+    """What an answer rests on; None for an abstention. The first rule that fits counts.
+
+    remembered: no document is for it, and the memory agrees. disputed: another answer, or a memory
+    that contradicts it, has at least half of its weight. single_source: fewer than two independent
+    sites are for it.
+    """
+    if support is None:
+        return AnswerStatus.ABSTAINED
+    if support.documents_for == 0 and support.memory >= AGREEMENT:
+        return AnswerStatus.REMEMBERED
+    in_favour = support.weight_for + max(0.0, support.memory)
+    opposed = in_favour - support.margin
+    if opposed > 0.0 and opposed >= DISPUTED_SHARE * in_favour:
+        return AnswerStatus.DISPUTED
+    if support.sites_for < CORROBORATING_SITES:
+        return AnswerStatus.SINGLE_SOURCE
+    return AnswerStatus.CORROBORATED
+
+
+def lacks_support(support: Support, min_support: int) -> Abstention | None:
+    """Why an answer with this support is not given; None if it is. 0 gives every answer.
+
+    It takes `min_support` independent sites, or a memory that agrees; and more weight than any
+    other answer has.
+    """
+    if min_support == 0:
+        return None
+    if support.sites_for < min_support and support.memory < AGREEMENT:
+        return Abstention.THIN_EVIDENCE
+    return Abstention.OUTWEIGHED if support.margin <= 0.0 else None

@@ -130,11 +130,6 @@ class Verdict(Strict):
         return self.abstention is not None
 
     @property
-    def seen(self) -> tuple[DocumentVerdict, ...]:
-        """The documents that the defence was shown."""
-        return tuple(d for d in self.documents if d.reason not in UNSEEN)
-
-    @property
     def kept_ranks(self) -> tuple[int, ...]:
         """Ranks of the kept documents, ascending."""
         return tuple(d.rank for d in self.documents if d.kept)

@@ -15,18 +15,25 @@ class CircuitBreaker:
     While open, calls are refused at once. `cool_down_s` after it opened a single call is let
     through: its success closes the circuit, its outage opens it for another `cool_down_s`. Only
     ModelOutageError counts as an outage, and only if the service was asked: one that refuses one
-    request works. Usable from several threads; `clock` gives seconds that never go back.
+    request works. Usable from several threads; `service` is its name in errors, `clock` gives
+    seconds that never go back.
 
     `opened` counts how often it opened, `refused` the calls that were not let through.
     """
 
     def __init__(
-        self, *, failures: int, cool_down_s: float, clock: Callable[[], float] = monotonic
+        self,
+        *,
+        failures: int,
+        cool_down_s: float,
+        service: str = "the model's service",
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         if failures < 1:
             raise ValueError(f"failures must be positive, got {failures}")
         self._failures = failures
         self._cool_down_s = cool_down_s
+        self._service = service
         self._clock = clock
         self._lock = RLock()
         self._in_a_row = 0
@@ -50,7 +57,7 @@ class CircuitBreaker:
             state = self.state
             if state == "open" or (state == "half_open" and self._probing):
                 self.refused += 1
-                raise ModelOutageError("circuit open: the model's service has been failing")
+                raise ModelOutageError(f"circuit open: {self._service} has been failing")
             probing = self._probing = state == "half_open"
         works: bool | None = None  # nothing is known until the call ends
         try:

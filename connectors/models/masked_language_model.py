@@ -147,7 +147,9 @@ class MaskedLanguageModel:
         forbid_hub_access()
         import torch
         from transformers import AutoModelForMaskedLM, AutoTokenizer
+        from transformers.utils import logging
 
+        logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
         device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)

@@ -19,10 +19,19 @@ _SYLLABLES: Final = [first + last for first in "bdfgklmnprstvz" for last in "aei
 
 @dataclass
 class ScriptedWords(Scripted):
-    """A bag of words: each word a vector drawn from a hash, a text the mean of its words."""
+    """A bag of words: each word a vector drawn from a hash, a text the mean of its words.
 
-    _known: list[str] = field(default_factory=lambda: _invented())
-    _places: dict[str, int] = field(default_factory=dict)
+    What attacks may write are invented words and `words`, in lower case.
+    """
+
+    words: tuple[str, ...] = ()
+    _known: list[str] = field(default_factory=list, init=False)
+    _places: dict[str, int] = field(default_factory=dict, init=False)
+    _vectors: dict[str, FloatArray] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        self._known += [*_invented(), *self.words]
+        self._places |= {word: place for place, word in enumerate(self._known)}
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, d) rows of unit length."""
@@ -32,8 +41,6 @@ class ScriptedWords(Scripted):
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The words and marks of each text, in lower case."""
-        if not self._places:
-            self._places.update((word, place) for place, word in enumerate(self._known))
         found = []
         for text in texts:
             pieces = _PIECE.findall(text.lower())
@@ -50,13 +57,13 @@ class ScriptedWords(Scripted):
 
     @cached_property
     def substitutes(self) -> NDArray[np.intp]:
-        """(s,) invented words."""
-        return np.arange(SUBSTITUTES)
+        """(s,) what attacks may write."""
+        return np.arange(SUBSTITUTES + len(self.words))
 
     @cached_property
     def substitute_rows(self) -> FloatArray:
         """(s, d) their vectors."""
-        return self._vectors.embed(self._known[:SUBSTITUTES])
+        return np.array([self._vector(self._known[token]) for token in self.substitutes])
 
     def gradients(self, texts: Sequence[str], directions: FloatArray) -> list[FloatArray]:
         """Per text (tokens, d)."""
@@ -70,13 +77,14 @@ class ScriptedWords(Scripted):
             found.append(np.tile(row, (len(tokens), 1)))
         return found
 
-    @cached_property
-    def _vectors(self) -> ScriptedEmbedder:
-        return ScriptedEmbedder()
-
     def _mean(self, text: str) -> FloatArray:
         words = _PIECE.findall(text.lower()) or [""]
-        return np.asarray(self._vectors.embed(words).mean(axis=0))
+        return np.asarray(np.mean([self._vector(word) for word in words], axis=0))
+
+    def _vector(self, word: str) -> FloatArray:
+        if word not in self._vectors:
+            (self._vectors[word],) = ScriptedEmbedder().embed([word])
+        return self._vectors[word]
 
 
 def _invented() -> list[str]:

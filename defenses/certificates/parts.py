@@ -12,7 +12,7 @@ from radarstream.schemas.verdict import DocumentVerdict
 
 def seen_documents(event: AnswerEvent) -> tuple[DocumentVerdict, ...]:
     """The verdicts of the documents that the defence was shown, in rank order."""
-    return tuple(sorted(event.verdict.seen, key=lambda document: document.rank))
+    return tuple(sorted(event.seen, key=lambda document: document.rank))
 
 
 def options_of(defense: Any) -> str:
@@ -26,11 +26,7 @@ def proved(
     assumptions: Sequence[Assumption],
     deceived: Enough | None = None,
 ) -> Certificate:
-    """A certificate with bounds.
-
-    `min_support` may silence an answer that the defence itself still gives, so silence is never
-    counted as a change.
-    """
+    """A certificate with bounds on another answer of the defence."""
     assumed = (*assumptions, Assumption.SILENCE)
     return Certificate(options_of(defense), tuple(bounds), assumed, deceived=deceived)
 

@@ -1,48 +1,22 @@
-"""Checks an answer event against itself: energy, verdict and certificate, without any model."""
+"""Checks an answer event against itself: energy, verdict, certificate, support and status."""
 
 import json
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
+from radarstream.defenses.certificates.checks import TORN, Check, Outcome
+from radarstream.defenses.certificates.recheck_support import status_check, support_check
 from radarstream.defenses.certificates.registry import CERTIFIERS, certified
 from radarstream.defenses.kernels.min_cut import energy, flip_margins, min_cut
 from radarstream.defenses.registry import build_defense
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.verdict import MEMORY_NODE, SOURCE_SIDE, MemoryDecision, Reason, Verdict
 
 FloatArray = NDArray[np.float64]
 
 TOLERANCE = 1e-6
-# What building a defence and computing from values that no defence wrote may raise.
-_TORN = (
-    ConfigurationError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    RecursionError,
-)
-
-
-class Outcome(StrEnum):
-    """What a check found."""
-
-    RIGHT = "right"
-    WRONG = "wrong"
-    ABSENT = "absent"  # the event does not hold what the check needs
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One check: what it is about, what it found, and the details."""
-
-    about: str
-    outcome: Outcome
-    detail: str = ""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,7 +40,8 @@ def rechecked(event: AnswerEvent) -> tuple[Check, ...]:
     verdict, (energy_check, verdict_check) = event.verdict, _graph_checks(event.verdict)
     if (event.answer, event.abstention) != (verdict.answer, verdict.abstention):
         verdict_check = Check("verdict", Outcome.WRONG, "the answer is not the verdict's")
-    return energy_check, verdict_check, _certificate_check(event)
+    certificate = _certificate_check(event)
+    return energy_check, verdict_check, certificate, support_check(event), status_check(event)
 
 
 def recorded_graph(verdict: Verdict) -> RecordedGraph | None:
@@ -156,8 +131,8 @@ def _certificate_check(event: AnswerEvent) -> Check:
         return Check("certificate", Outcome.ABSENT, f"no defence named {event.defense!r}")
     try:
         defense = build_defense(event.defense, json.loads(recorded.options))
-        found = certified(event.defense, defense, event)
-    except _TORN as error:
+        found = certified(event.defense, defense, event, recorded.min_support)
+    except TORN as error:
         return Check("certificate", Outcome.WRONG, f"it cannot be computed again: {error}")
     if found != recorded:
         return Check("certificate", Outcome.WRONG, "another one follows from the event")

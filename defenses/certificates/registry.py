@@ -1,6 +1,7 @@
 """What certifies the answers of each defence, by its name."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -8,6 +9,7 @@ from radarstream.defenses.certificates.cut import certify_radar
 from radarstream.defenses.certificates.independent_sets import certify_independent_set
 from radarstream.defenses.certificates.keywords import certify_keywords
 from radarstream.defenses.certificates.parts import unproved
+from radarstream.defenses.certificates.silence import silence_bounds
 from radarstream.defenses.certificates.votes import certify_majority
 from radarstream.defenses.certificates.voting_cut import certify_radar_plus
 from radarstream.schemas.certificate import Certificate
@@ -42,6 +44,11 @@ CERTIFIERS: dict[str, Certifier] = {
 }
 
 
-def certified(name: str, defense: Any, event: AnswerEvent) -> Certificate:
-    """What it takes to change an answer of the defence of this name, from its event alone."""
-    return CERTIFIERS[name](defense, event)
+def certified(name: str, defense: Any, event: AnswerEvent, min_support: int = 0) -> Certificate:
+    """What it takes to change an answer of the defence of this name, from its event alone.
+
+    `min_support` is how many independent sites had to say the answer.
+    """
+    certificate = CERTIFIERS[name](defense, event)
+    silence = silence_bounds(event, min_support) if certificate.bounds else ()
+    return replace(certificate, min_support=min_support, silence=silence)

@@ -4,51 +4,131 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations, islice
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from radarstream.defenses.kernels.reliability import independent_set
 
-# Above one half: no page is nearly the same as two that share no words. Two that share about half
-# of theirs can be joined by a third.
+FloatArray = NDArray[np.float64]
+BoolArray = NDArray[np.bool_]
+IntArray = NDArray[np.int_]
+
+# Above one half: no page is nearly the same as two that share no words.
 NEARLY_THE_SAME: Final = 0.6
 SPAN: Final = 3  # words that are compared together
 MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
+MOST_STEPS: Final = 10_000  # of the search for independent documents
 _WORD: Final = re.compile(r"\w+")
 
 
-def independent_groups(sites: Sequence[str], texts: Sequence[str]) -> NDArray[np.int_]:
-    """The group of each document, (n,); documents of different groups are independent.
+class Voices(NamedTuple):
+    """Whose voices n documents are.
 
-    Two documents are in one group if they are of one site, or if their texts are nearly the same
-    (Jaccard index of spans of three words, at least 0.6), or if a chain of such documents joins
-    them. An empty site is nobody's: it joins nothing. A group has the number of its first document.
-
-    >>> independent_groups(["a", "b", "a", ""], ["one", "two", "three", "four"]).tolist()
-    [0, 1, 0, 3]
+    Two documents are alike if they are of one site, or if their texts are nearly the same.
+    `groups` (n,) divides the documents into groups in which all are alike; a group has the number
+    of its first document. `independent` is the size of the largest set of documents no two of which
+    are alike: another document never makes it smaller.
     """
-    group = list(range(len(sites)))
 
-    def first_of(document: int) -> int:
-        while group[document] != document:
-            document = group[document]
-        return document
+    groups: IntArray
+    independent: int
 
-    def join(one: int, other: int) -> None:
-        low, high = sorted((first_of(one), first_of(other)))
-        group[high] = low
 
-    seen: dict[str, int] = {}
+def voices_of(sites: Sequence[str], texts: Sequence[str]) -> Voices:
+    """Whose voices documents are, by their sites and texts.
+
+    Texts are nearly the same if the Jaccard index of their spans of three words is at least 0.6. An
+    empty site is nobody's: it makes no two documents alike. Two documents that are like a third
+    need not be alike. Neither the order of documents nor the names of sites matter.
+
+    >>> voices_of(["a", "b", "a", ""], ["one", "two", "three", "four"])
+    Voices(groups=array([0, 1, 0, 3]), independent=3)
+    """
+    order = _by_content(sites, texts)
+    alike = _alike([sites[d] for d in order], [spans_of(texts[d]) for d in order])
+    cliques: list[list[int]] = []
+    for place in range(len(order)):
+        fitting = (clique for clique in cliques if alike[place, clique].all())
+        clique = next(fitting, None)
+        if clique is None:
+            cliques.append([place])
+        else:
+            clique.append(place)
+    groups = np.empty(len(order), dtype=np.intp)
+    for clique in cliques:
+        members = [order[place] for place in clique]
+        groups[members] = min(members)
+    return Voices(groups, most_independent(alike))
+
+
+def _by_content(sites: Sequence[str], texts: Sequence[str]) -> list[int]:
+    """The documents in an order to which neither their ranks nor the names of sites matter.
+
+    Site by site, each with its texts sorted; sites with the same texts can be exchanged.
+    """
+    of_site: dict[str | int, list[int]] = defaultdict(list)
     for document, site in enumerate(sites):
-        if site:
-            join(seen.setdefault(site, document), document)
-    spans = [spans_of(text) for text in texts]
-    for one, other in combinations(range(len(texts)), 2):
-        if nearly_the_same(spans[one], spans[other]):
-            join(one, other)
-    return np.array([first_of(document) for document in range(len(sites))], dtype=np.intp)
+        of_site[site or document].append(document)
+    held = [sorted(documents, key=lambda d: texts[d]) for documents in of_site.values()]
+    held.sort(key=lambda documents: [texts[d] for d in documents])
+    return [document for documents in held for document in documents]
+
+
+def _alike(sites: Sequence[str], spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
+    """(n, n), true on the diagonal."""
+    alike = np.eye(len(sites), dtype=np.bool_)
+    for one, other in combinations(range(len(sites)), 2):
+        same_site = bool(sites[one]) and sites[one] == sites[other]
+        alike[one, other] = same_site or nearly_the_same(spans[one], spans[other])
+    return alike | alike.T
+
+
+def most_independent(alike: BoolArray) -> int:
+    """The size of the largest set of vertices no two of which are `alike`, (n, n) and symmetric.
+
+    A vertex that is like all that another is like, and more, is never needed. What remains is
+    searched part by part. Should that take more than `MOST_STEPS`, the largest set found counts: at
+    least two vertices if two are not alike.
+    """
+    needed = _undominated(alike | np.eye(len(alike), dtype=np.bool_))
+    count = 0
+    for part in _parts(alike, needed):
+        edges = alike[np.ix_(part, part)]
+        by_degree = np.argsort(edges.sum(axis=1), kind="stable")  # few rivals first
+        steps = MOST_STEPS * len(part) // len(needed)
+        chosen = independent_set(edges[np.ix_(by_degree, by_degree)], most_steps=steps)
+        count += int(chosen.sum())
+    return count
+
+
+def _undominated(closed: BoolArray) -> IntArray:
+    """The vertices without those that another makes superfluous; `closed` has a true diagonal."""
+    left = np.arange(len(closed))
+    while True:
+        near = closed[np.ix_(left, left)].astype(np.float64)
+        within = near @ (1.0 - near) == 0.0  # [u, v]: all that u is like, v is like
+        superfluous = (within & (~within.T | np.triu(np.ones_like(within), 1))).any(axis=0)
+        if not superfluous.any():
+            return left
+        left = left[~superfluous]
+
+
+def _parts(alike: BoolArray, vertices: IntArray) -> list[IntArray]:
+    """The connected components among some vertices, each ascending."""
+    parts: list[IntArray] = []
+    left = np.zeros(len(alike), dtype=np.bool_)
+    left[vertices] = True
+    for start in vertices:
+        if not left[start]:
+            continue
+        part = np.arange(len(alike)) == start
+        while (grown := part | (left & alike[part].any(axis=0))).sum() > part.sum():
+            part = grown
+        left &= ~part
+        parts.append(np.flatnonzero(part))
+    return parts
 
 
 def spans_of(text: str) -> frozenset[tuple[str, ...]]:
@@ -72,8 +152,8 @@ def voices(values: FloatArray, groups: NDArray[np.int_]) -> float:
     """The weight of documents by group: the best of each counts in full, its second half, its third
     a third. `values` (n,) are >= 0.
 
-    More pages of one site add ever less. Another page never takes weight away, unless it joins two
-    groups.
+    More pages of one group add ever less. If those of each group are alike, the total is at least
+    the values of any documents no two of which are alike, since no two of these share a group.
 
     >>> voices(np.array([1.0, 1.0, 0.8]), np.array([0, 0, 2]))
     2.3

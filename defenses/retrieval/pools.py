@@ -45,7 +45,7 @@ def reranked(
     """Write down an order of the candidates of a checked pool: the first `keep` stay.
 
     `order` names every candidate once by its place in the pool. `suspects` are dropped whatever
-    their place, and stand last. `scores` and `penalties` are (n,), NaN where there is none.
+    their place, and stand last. `scores` and `penalties` are (n,), not finite where there is none.
     """
     if sorted(order) != list(range(len(pool.documents))):
         raise EvidenceError("an order must name every candidate once")
@@ -73,4 +73,4 @@ def reranked(
 
 
 def _number(values: FloatArray | None, place: int) -> float | None:
-    return None if values is None or np.isnan(values[place]) else float(values[place])
+    return None if values is None or not np.isfinite(values[place]) else float(values[place])

@@ -16,7 +16,8 @@ from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.build import build_source_reader
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.stages import Failure, Reranked, with_left_out
+from radarstream.pipelines.signals.reranking import with_left_out
+from radarstream.pipelines.stages import Failure, Reranked
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document

@@ -1,5 +1,6 @@
 """`radarstream corpus`: fill, search, list and prune the documents that were kept."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -13,8 +14,14 @@ from typer import Argument, Option
 from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
 from radarstream.connectors.state_table.corpus.listing import ids_beginning, newest, statistics
 from radarstream.connectors.state_table.corpus.vectors import pending_ids
-from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
-from radarstream.pipelines.cli.options import AsJson, Config, Yes, moment
+from radarstream.pipelines.build import (
+    build_embedder,
+    build_models,
+    build_reranker_of,
+    existing_engine,
+    shared_corpus,
+)
+from radarstream.pipelines.cli.options import AsJson, Config, Reranker, Yes, moment, with_reranker
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
@@ -26,13 +33,19 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.fulfilment import Failure
+from radarstream.pipelines.signals.metering import Costs
+from radarstream.pipelines.signals.reranking import rerank
+from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
-from radarstream.schemas.snapshot import Document
+from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from radarstream.schemas.times import milliseconds, stored_time
 
 LINES_AT_ONCE: Final = 500  # added in one transaction
 BAD_LINES_SHOWN: Final = 20
+POOL: Final = 50
+FIGURES: Final = ("found_rank", "similarity", "penalty", "score", "reason")
 
 
 app = typer.Typer(help="Store documents and search them.", no_args_is_help=True)
@@ -105,30 +118,34 @@ def search(
     question: Annotated[str, Argument(help="The texts nearest to it are found.")],
     config: Config = None,
     k: Annotated[int, Option("--k", "-k", min=1, max=10_000, help="How many texts.")] = 5,
+    reranker: Reranker = None,
+    pool: Annotated[
+        int, Option(min=1, max=10_000, help="How many of the nearest texts a reranker judges.")
+    ] = POOL,
     as_json: AsJson = False,
 ) -> None:
-    """Show the texts nearest to a question."""
+    """Show the texts nearest to a question, or those that a reranker keeps of them.
+
+    With a reranker all texts that it judged are shown in its order: the K it keeps, then the others
+    with the reason.
+    """
     if not question.strip():
         raise ConfigurationError("the question is empty")
-    settings = load_settings(config)
+    settings = with_reranker(load_settings(config), reranker, None)
     engine = existing_engine(settings)
-    corpus, embedder = shared_corpus(settings), build_embedder(settings.embedder)
     if waiting := len(pending_ids(engine)):
         note(f"embedding {counted_noun(waiting, 'text')} first")
-    found = [
-        {"rank": text.document.rank, "similarity": text.similarity, "id": text.id}
-        | _words(text.document)
-        for text in corpus.search(question, k, embedder)
-    ]
+    found = searched(settings, engine, question, k, pool)
     if as_json:
         print_json({"question": question, "texts": found})
         return
+    figures = [name for name in FIGURES if any(text.get(name) is not None for text in found)]
     print_table(
-        ("rank", "similarity", "id", "text", "url"),
+        ("rank", *(name.replace("_", " ") for name in figures), "id", "text", "url"),
         (
             (
                 text["rank"],
-                "" if text["similarity"] is None else f"{text['similarity']:.3f}",
+                *(_figure(text[name]) for name in figures),
                 text["id"],
                 cell(f"{text['title']} {text['text']}", limit=120),
                 cell(text["url"]),
@@ -136,6 +153,42 @@ def search(
             for text in found
         ),
     )
+
+
+def searched(
+    settings: Settings, engine: Engine, question: str, k: int, pool: int
+) -> list[dict[str, Any]]:
+    """What a search finds, best first. Raises ModelError, ConfigurationError.
+
+    Where the settings name a reranker, it keeps k of the `pool` nearest texts, by the same stage
+    as in the job.
+    """
+    corpus, method = shared_corpus(settings), build_reranker_of(settings)
+    if method is None:
+        nearest = corpus.search(question, k, build_embedder(settings.embedder))
+        return [
+            {"rank": text.document.rank, "similarity": text.similarity, "id": text.id}
+            | _words(text.document)
+            for text in nearest
+        ]
+    models = build_models(settings, engine)
+    check_needs(method, models)
+    nearest = corpus.search(question, max(k, pool), models.embedder)
+    documents = tuple(text.document for text in nearest)
+    snapshot = SearchSnapshot(Query.from_text(question), datetime.now(UTC), documents)
+    (outcome,) = rerank(method, k, [snapshot], models, Costs())
+    if isinstance(outcome, Failure):
+        raise outcome
+    by_rank = {text.document.rank: text for text in nearest}
+    judged = outcome.reranking.candidates if outcome.reranking else ()
+    return [
+        asdict(one) | {"id": by_rank[one.found_rank].id} | _words(by_rank[one.found_rank].document)
+        for one in judged
+    ]
+
+
+def _figure(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)
 
 
 @app.command("list")

@@ -135,7 +135,11 @@ def _service(settings: Settings) -> str:
     """Say what a remote model's service offers. Raises ModelError if it cannot be reached."""
     found = build.probe_service(settings)
     if found is None or not found.reachable:
-        raise ModelError("cannot be reached").mended_by("start the service, or set `base_url`")
+        at = (
+            f"{where.base_url} " if isinstance(where := settings.generator, OpenAiGenerator) else ""
+        )
+        remedy = "start the service, or set `base_url`"
+        raise ModelError(f"{at}cannot be reached").mended_by(remedy)
     return str(found)
 
 

@@ -7,16 +7,13 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from radarstream.connectors.models.openai_http.probe import models_at
+from radarstream.connectors.models.openai_http.listing import models_at, named, writers
 from radarstream.pipelines.cli.doctor_checks import Check
 from radarstream.pipelines.settings import LlamaCpp, OpenAiGenerator, Settings
 from radarstream.schemas.errors import ModelError
 
 PORTS: Final = {"Ollama": 11434, "vLLM": 8000, "llama.cpp server": 8080}
 PATIENCE_S: Final = 0.5
-LISTED: Final = 5  # models of a server that are shown
-NAME_CHARACTERS: Final = 100  # a longer name is left out
-NO_ANSWERS: Final = ("embed", "rerank", "bge-")  # in names of models that write no text
 LIMITED: Final = "the embedded model has 270 million parameters, which limits the answers"
 
 
@@ -41,17 +38,12 @@ def local_servers(settings: Settings) -> Iterator[Check]:
 
 def _offer(settings: Settings, address: str, models: tuple[str, ...]) -> str:
     """What a server has, and what to type unless these settings ask it already."""
-    writers = [
-        name
-        for name in models
-        if not any(part in name.lower() for part in NO_ANSWERS) and 0 < len(name) <= NAME_CHARACTERS
-    ]
-    if not writers:
+    writing = writers(models)
+    if not writing:
         return f"{address} answers and has no model that writes text"
-    shown = [name if len(name) <= NAME_CHARACTERS // 4 else f"{name[:24]}…" for name in writers]
-    listed = ", ".join(shown[:LISTED]) + (", …" if len(writers) > LISTED else "")
+    listed = named(writing)
     generator = settings.generator
-    if isinstance(generator, OpenAiGenerator) and generator.model in writers:
+    if isinstance(generator, OpenAiGenerator) and generator.model in writing:
         return f"{address} has {listed}"
-    typed = f"--model {shlex.quote(writers[0])} --base-url {address}"
+    typed = f"--model {shlex.quote(writing[0])} --base-url {address}"
     return f"{address} has {listed}. To use it, add to a command: {typed}"

@@ -1,19 +1,22 @@
 """`radarstream evaluate`: defences against attacks on one data set, at equal evidence."""
 
-from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
-from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.breaking_point import (
     BREAKING_POINTS,
     breaking_conditions,
     print_breaking_points,
     with_and_without_memory,
+)
+from radarstream.pipelines.cli.evaluation_request import (
+    conditions_of,
+    contenders_of,
+    other_relations,
+    plugin_of,
 )
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
 from radarstream.pipelines.cli.options import (
@@ -22,35 +25,34 @@ from radarstream.pipelines.cli.options import (
     ChosenProfile,
     Config,
     DryRun,
+    Keep,
     Model,
+    Reranker,
     TableFile,
     model_settings,
+    with_reranker,
 )
 from radarstream.pipelines.cli.studies import words
-from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
-from radarstream.pipelines.evaluation.attacks import conditions as attack_conditions
-from radarstream.pipelines.evaluation.attacks.protocol import TOP, Condition
-from radarstream.pipelines.evaluation.datasets import Dataset, History, load_dataset
-from radarstream.pipelines.evaluation.defences import contenders as contending
+from radarstream.pipelines.cli.terminal import print_json, print_path
+from radarstream.pipelines.evaluation.attacks.protocol import TOP
+from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.defences import (
     Defences,
+    DefenceStudy,
     as_stored,
     evidence_of,
     rows_of,
 )
-from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
-from radarstream.pipelines.evaluation.defences.scorers import (
-    NOISE,
-    perturbation_of,
-    scorer_settings,
-)
+from radarstream.pipelines.evaluation.defences.records import DefencesRequest
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.simulation.plain import plain_pages
+from radarstream.pipelines.pages.defences.headline import Headline
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
-from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Generator
 from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
@@ -63,11 +65,15 @@ def evaluate(
         list[Path] | None,
         Option(
             help="Questions with documents and labels. For --breaking-point by default pages that "
-            "say nothing but the answer."
+            "say the answer plainly."
         ),
     ] = None,
     defenses: Annotated[
-        str, Option(help="Defences: all, or e.g. radar,radar:pair_scale=0.3,vanilla.")
+        str,
+        Option(
+            help="Defences: all, or e.g. radar,radar:pair_scale=0.3,vanilla; production is what "
+            "the settings say."
+        ),
     ] = "all",
     attacks: Annotated[
         str | None,
@@ -135,6 +141,8 @@ def evaluate(
     model: Model = None,
     base_url: BaseUrl = None,
     dry_run: DryRun = False,
+    reranker: Reranker = None,
+    keep: Keep = None,
     resume: studies.Resume = True,
     judge: studies.Judge = "",
     score: Annotated[
@@ -152,16 +160,14 @@ def evaluate(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(
-        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
-    )
+    settings = model_settings(config, profile, model, base_url, dry_run=dry_run)
+    settings = studies.kept_in(out, with_reranker(settings, reranker, keep))
     if not dataset and not breaking_point:
         raise ConfigurationError("say which --dataset to evaluate on")
     data = load_dataset(dataset, settings.limits) if dataset else plain_pages(k)
     ways = words(ADAPTATIONS[breaking_point] if adaptations is None else adaptations)
-    contenders = contenders_of(
-        data, defenses, sweep or [], words(nli_noise), words(relation_scorers), ways
-    )
+    varied = other_relations(words(relation_scorers), words(nli_noise))
+    contenders = contenders_of(data, settings.defense, defenses, ways, sweep or [], varied)
     named = words(ATTACKS[breaking_point] if attacks is None else attacks)
     if breaking_point:
         contenders = with_and_without_memory(contenders, data)
@@ -188,92 +194,36 @@ def evaluate(
         studies.opened(plugin, plugin.models, out, resume=resume) as study,
         studies.conducted(study, told=breaking_point),
     ):
-        board, frame = plugin.scored(study, judging)
-        if table is not None:
-            write_table(frame, table)
-        rows, evidence = rows_of(study), evidence_of(study)
-        headline = write_defences_page(out, study.record, rows, evidence, board, frame)
-    if as_json:
-        results = as_stored(study.record, board)
-        print_json({"record": study.record, "results": results, "headline": headline})
-    else:
-        keys: tuple[str, ...] = SHOWN
-        if breaking_point:
-            keys = tuple(t.key for t in tables_of(board) if t.key.startswith(BREAKING_POINTS))
-        print_tables(brief(shown) for shown in tables_of(board) if shown.key in keys)
-        if breaking_point:
-            print_breaking_points(board)
-        print_headline(headline)
-        print_path("report", out / REPORT)
+        board, found = _written(plugin, study, judging, table)
+    _print(study, board, found, breaking_point=breaking_point, as_json=as_json)
     if failed := study.failed(contender.name for contender in plugin.request.contenders):
         raise studies.ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 
 
-def plugin_of(
-    request: DefencesRequest, settings: Settings, out: Path, *, insisted: str = "all"
-) -> Defences:
-    """The plug-in of a request with its models, in a directory that is made for it.
-
-    Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
-    Raises ConfigurationError where none is left.
-    """
-    if not request.histories:
-        raise ConfigurationError(f"the data set has no question in the {request.half} half")
-    make_directory(out)
-    engine = shared_engine(settings)
-    models = build_models(settings, engine)
-    served, left_out = contending.servable(request.contenders, models, insisted=insisted)
-    if not served:
-        raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
-    found = (request.dataset.complaint, _without_documents(request.histories), *left_out)
-    notes = (*request.notes, *filter(None, found))
-    return Defences(
-        replace(request, contenders=tuple(served), notes=notes), settings, engine, models
-    )
+def _written(
+    plugin: Defences, study: DefenceStudy, judging: Generator | None, table: Path | None
+) -> tuple[Scoreboard, Headline]:
+    """The results of a study that has run, after its page and its table were written."""
+    board, frame = plugin.scored(study, judging)
+    if table is not None:
+        write_table(frame, table)
+    rows, evidence = rows_of(study), evidence_of(study)
+    return board, write_defences_page(study.out, study.record, rows, evidence, board, frame)
 
 
-def contenders_of(
-    data: Dataset,
-    defenses: str,
-    sweeps: list[str],
-    noise: list[str],
-    scorers: list[str],
-    adaptations: list[str],
-) -> tuple[Contender, ...]:
-    """Everyone who competes, each once."""
-    contenders = contending.parse_contenders(defenses)
-    for scorer in scorers:
-        scorer_settings(scorer)
-    for rate in noise:
-        perturbation_of(NOISE + rate, seed=0)
-    varied = [*scorers, *(NOISE + rate for rate in noise if float(rate) > 0.0)]
-    contenders += contending.with_relations(contenders, varied)
-    for sweep in sweeps:
-        contenders += contending.swept(sweep)
-    # Called for a data set without histories, too: it refuses unknown adaptations.
-    spread = contending.spread_over_time(contenders, adaptations)
-    return tuple(dict.fromkeys(contenders if data.static else spread))
-
-
-def conditions_of(
-    attacks: list[str], positions: list[str], conditions: list[str], schedule: str, k: int
-) -> tuple[Condition, ...]:
-    """The clean condition and the attacked ones, all on one surface and within the first k."""
-    found = attack_conditions.product(attacks, positions, schedule)
-    if conditions and schedule:
-        raise ConfigurationError("--condition says when by itself, as in pia@1:late-3")
-    if conditions:
-        found = attack_conditions.one_surface(
-            dict.fromkeys([Condition(), *map(attack_conditions.parse_condition, conditions)])
-        )
-    for condition in found:
-        condition.check_depth(k)
-    return found
-
-
-def _without_documents(asked: Iterable[History]) -> str | None:
-    """How many of the asked questions bring no documents, if any."""
-    bare = sum(not any(s.documents for s in history) for history in asked)
-    if not bare:
-        return None
-    return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
+def _print(
+    study: DefenceStudy, board: Scoreboard, found: Headline, *, breaking_point: bool, as_json: bool
+) -> None:
+    """Print the results: tables, what they say, and where the page is."""
+    if as_json:
+        results = as_stored(study.record, board)
+        print_json({"record": study.record, "results": results, "headline": found})
+        return
+    keys: tuple[str, ...] = SHOWN
+    if breaking_point:
+        keys = tuple(t.key for t in tables_of(board) if t.key.startswith(BREAKING_POINTS))
+    print_tables(brief(shown) for shown in tables_of(board) if shown.key in keys)
+    if breaking_point:
+        print_breaking_points(board)
+    print_headline(found)
+    print_path("report", study.out / REPORT)

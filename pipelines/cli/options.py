@@ -8,9 +8,12 @@ from typing import Annotated, Any, get_args
 
 from typer import Argument, BadParameter, Option
 
+from radarstream.pipelines.cli.terminal import note
 from radarstream.pipelines.settings import Profile, Settings, load_settings
-from radarstream.pipelines.settings.choosing import chosen_model
+from radarstream.pipelines.settings.choosing import chosen_model, with_served_model
+from radarstream.pipelines.settings.loading import read_environment, read_toml
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty
 
 PROFILES = f"Models to run on, one of: {', '.join(get_args(Profile))}."
 SPAN = re.compile(r"([0-9]{1,6})([smhd])")
@@ -24,7 +27,46 @@ Model = Annotated[
 ]
 BaseUrl = Annotated[
     str | None,
-    Option(metavar="URL", help="Address of that service, such as http://127.0.0.1:11434/v1."),
+    Option(
+        metavar="URL",
+        help="Address of that service, such as http://127.0.0.1:11434/v1. Without --model it must "
+        "have exactly one model.",
+    ),
+]
+MinSupport = Annotated[
+    int | None,
+    Option(
+        metavar="N",
+        min=0,
+        max=MOST_SUPPORT,
+        help="Independent sites that must say an answer, or the memory agree; 0 gives every "
+        "answer. Default: defense.min_support.",
+    ),
+]
+WhenEmpty = Annotated[
+    OnEmpty | None,
+    Option(
+        "--on-empty",
+        metavar="WHAT",
+        help=f"What RADAR and RADAR+ do when they keep no document: {', '.join(get_args(OnEmpty))}."
+        " Default: defense.on_empty.",
+    ),
+]
+Reranker = Annotated[
+    str | None,
+    Option(
+        metavar="NAME",
+        help="Reranker that chooses which documents a defence sees, such as prog_rank; '' for none."
+        " Default: retrieval.name.",
+    ),
+]
+Keep = Annotated[
+    int | None,
+    Option(
+        metavar="K",
+        min=1,
+        help="Most documents of a snapshot that the reranker keeps. Default: retrieval.keep.",
+    ),
 ]
 DryRun = Annotated[bool, Option(show_default=False, help="Use rules in place of models.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
@@ -58,14 +100,61 @@ def model_settings(
 ) -> Settings:
     """Read the settings of a command that asks models; `flags` are further settings.
 
-    With `dry_run` rules answer, and no model may be named. Raises ConfigurationError.
+    With `dry_run` rules answer, and no model may be named. A service without a named model is
+    asked for its only one, which is said. Raises ConfigurationError.
     """
     named = chosen_model(model, base_url, profile)
     if dry_run:
         if "generator" in named:
             raise BadParameter("--dry-run asks no model: leave out --model and --base-url")
         named = {"profile": "scripted"}
+    elif base_url is not None and model is None:
+        layers = (read_toml(config) if config else {}, read_environment())
+        found = with_served_model(named, *layers)
+        if found is not named:
+            note(f"note: {base_url} has one model, {found['generator']['model']}: it answers")
+        named = found
     return load_settings(config, **(named | flags))
+
+
+def with_reranker(settings: Settings, name: str | None, keep: int | None) -> Settings:
+    """The settings with what --reranker and --keep say, if they were given. A reranker that the
+    settings do not name gets none of the options there.
+
+    Raises ConfigurationError for --keep where nobody chooses.
+    """
+    changed: dict[str, Any] = {}
+    if name is not None and name != settings.retrieval.name:
+        changed = {"name": name, "options": {}}
+    if keep is not None:
+        if not changed.get("name", settings.retrieval.name):
+            raise ConfigurationError("--keep says nothing without a --reranker")
+        changed["keep"] = keep
+    if not changed:
+        return settings
+    retrieval = settings.retrieval.model_copy(update=changed)
+    return settings.model_copy(update={"retrieval": retrieval})
+
+
+def with_rule(settings: Settings, min_support: int | None, on_empty: OnEmpty | None) -> Settings:
+    """The settings with what --min-support and --on-empty say of the defence, if they were given.
+
+    Raises ConfigurationError for --on-empty where the defence knows no such rule.
+    """
+    # Most commands that take options need no defence.
+    from radarstream.defenses.cut_defense import CutDefense
+    from radarstream.defenses.registry import DEFENSES
+
+    changed: dict[str, Any] = {} if min_support is None else {"min_support": min_support}
+    if on_empty is not None:
+        if not issubclass(DEFENSES.get(settings.defense.name, CutDefense), CutDefense):
+            raise ConfigurationError(
+                f"--on-empty is for radar and radar_plus: {settings.defense.name} has no such rule"
+            )
+        changed["on_empty"] = on_empty
+        if "on_empty" in settings.defense.options:  # which would win
+            changed["options"] = settings.defense.options | {"on_empty": on_empty}
+    return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
 
 
 def moment(text: str, option: str, now: datetime, also: Sequence[str] = ()) -> datetime:

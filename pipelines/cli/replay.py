@@ -25,9 +25,15 @@ from radarstream.pipelines.cli.options import (
     Config,
     DryRun,
     Histories,
+    Keep,
+    MinSupport,
     Model,
+    Reranker,
     TableFile,
+    WhenEmpty,
     model_settings,
+    with_reranker,
+    with_rule,
 )
 from radarstream.pipelines.cli.progress import counting, shown
 from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, STATE, Results, print_results
@@ -43,7 +49,7 @@ from radarstream.pipelines.evaluation.defences.records import Contender
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
-from radarstream.pipelines.evaluation.study.row_files import encode_line
+from radarstream.pipelines.evaluation.study.row_files import encode_line, write_whole
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
@@ -64,6 +70,10 @@ def replay(
     base_url: BaseUrl = None,
     dry_run: DryRun = False,
     defense: Annotated[str | None, Option(help="Defence to use.")] = None,
+    reranker: Reranker = None,
+    keep: Keep = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     attack: Attack = "",
     baselines: Annotated[
         str, Option(help="Also answer with these, e.g. majority,vanilla_claims; '' for none.")
@@ -88,8 +98,9 @@ def replay(
     settings = model_settings(
         config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
     )
-    contenders = parse_contenders(baselines)
-    settings = _with_defense(settings, defense, certify=certify)
+    settings = with_rule(_with_defense(settings, defense, certify=certify), min_support, on_empty)
+    settings = with_reranker(settings, reranker, keep)
+    contenders = parse_contenders(baselines, settings.defense)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there
         if contenders:  # those that cannot take part are refused before the first answer
@@ -150,7 +161,7 @@ def with_baselines(
     generator = shared_guard(settings).models.generator
     histories: defaultdict[str, list[Answered]] = defaultdict(list)
     for event in results.answers:
-        histories[event.query_id].append((results.snapshots[event.snapshot_id], event.step))
+        histories[event.query_id].append((results.seen(event), event.step))
 
     def calls() -> tuple[int, int]:
         counts = generator if isinstance(generator, CallCounts) else None
@@ -165,7 +176,7 @@ def with_baselines(
         batch=settings.batch.snapshots,
     )
     seconds, (asked, found) = perf_counter() - started, calls()
-    (out / BASELINES).write_bytes(b"".join(map(encode_line, rows)))
+    write_whole(out / BASELINES, b"".join(map(encode_line, rows)))
     asked, found = asked - made, found - hit
     stage = StageCost("baselines", asked + found, asked, found, seconds)
     run = replace(results.run, stages=(*results.run.stages, stage))

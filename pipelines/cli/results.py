@@ -11,59 +11,56 @@ from typing import Any, TypeVar
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
 from rich.table import Table
-from rich.text import Text
 
 from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.connectors.models.tiers import model_card
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.build import shared_guard
+from radarstream.pipelines.cli.answers_table import print_answers
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import SCORED, Rate, Scores, scores_by
 from radarstream.pipelines.evaluation.run_record import RunRecord
-from radarstream.pipelines.evaluation.scoring import Definition, Outcome
+from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.replay.page import render_report
-from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words
+from radarstream.pipelines.pages.verdict_words import STATUSES, reranking_in_words
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import UNLIMITED, RawRecord
-from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.retrieval import Reranking
+from radarstream.schemas.snapshot import SearchSnapshot
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
 SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
 STATE = "state.sqlite"
 SIDES = (DEFENDED, UNDEFENDED)
 T = TypeVar("T")
-MEMORY_STYLES = {"retained": "green", "falsified": "yellow"}
-OUTCOME_STYLES = {
-    Outcome.CORRECT: "green",
-    Outcome.FOOLED: "bold red",
-    Outcome.BOTH: "bold red",
-    Outcome.OTHER: "yellow",
-    Outcome.STALE: "yellow",
-    Outcome.ABSTAINED: "dim",
-    Outcome.UNLABELLED: "",
-}
-WIDE = 150  # columns of a terminal that has room for the answers of baselines
-UNBROKEN = {"as of", "cut", "memory"}  # short: a narrow terminal folds the others
 
 
 @dataclass(frozen=True)
 class Results:
-    """What a run answered, from what, and at which cost; answers by question, then time."""
+    """What a run answered, from what, and at which cost; answers by question, then time.
+
+    Documents of the `snapshots` have the ranks of the answers, also where a reranker gave them.
+    """
 
     run: RunRecord
     answers: list[AnswerEvent]
     snapshots: dict[str, SearchSnapshot]
     dead_reasons: dict[str, int]
     baselines: tuple[Row, ...] = ()
+
+    def seen(self, answer: AnswerEvent) -> SearchSnapshot:
+        """The snapshot of an answer without the documents that a reranker dropped."""
+        snapshot, reranking = self.snapshots[answer.snapshot_id], answer.reranking
+        return snapshot if reranking is None else reranking.without_dropped(snapshot)
 
     @cached_property
     def frame(self) -> pl.DataFrame:
@@ -121,6 +118,10 @@ def read_results(directory: Path) -> Results:
     order = {query_id: place for place, query_id in enumerate(queries)}  # as the input names them
     found = _decoded(directory / ANSWERS, lambda record: decode_answer(record.payload))
     answers = [answer for answer in found if answer.snapshot_id in snapshots]
+    for answer in answers:
+        if answer.reranking is not None:
+            found_there = snapshots[answer.snapshot_id]
+            snapshots[answer.snapshot_id] = answer.reranking.renumbered(found_there)
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
     baselines = tuple(read_lines(directory / BASELINES, Row))
     return Results(run, answers, snapshots, _dead_reasons(directory), baselines)
@@ -192,7 +193,7 @@ def write_report(directory: Path, results: Results) -> Path:
 
 
 def read_again(directory: Path, results: Results) -> dict[str, SearchSnapshot]:
-    """The snapshots as the models of a run read them, by id.
+    """The answered snapshots as the models of a run read them, by id.
 
     What is read follows from the snapshot and the settings. Where an embedder had a part in it, it
     is asked again, through the run's own response cache.
@@ -203,14 +204,14 @@ def read_again(directory: Path, results: Results) -> dict[str, SearchSnapshot]:
     if reading.candidates:
         settings = Settings.model_validate(told | {"database": sqlite_url(directory / STATE)})
         embedder = shared_guard(settings).models.embedder
-    found = as_read(list(results.snapshots.values()), reading, embedder)
-    return dict(zip(results.snapshots, found, strict=True))
+    seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}
+    return dict(zip(seen, as_read(list(seen.values()), reading, embedder), strict=True))
 
 
 def print_results(results: Results) -> None:
     """Print everything a person wants to see first."""
     run = results.run
-    stdout.print(_answers_table(results))
+    print_answers(results.answers, results.snapshots, results.frame, results.sides[len(SIDES) :])
     print_table(
         ("stage", "requests", "model calls", "cache hits", "seconds"),
         (
@@ -229,50 +230,13 @@ def print_results(results: Results) -> None:
     if statuses:
         told = ", ".join(f"{STATUSES[status]} {count}" for status, count in statuses.most_common())
         say(f"answers by what they rest on: {told}")
+    if found := [answer.reranking for answer in results.answers if answer.reranking is not None]:
+        everything = (one for reranking in found for one in reranking.candidates)
+        told = reranking_in_words(Reranking(found[0].method, tuple(everything)))
+        say(told)
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
         say(f"dead letters by reason: {reasons}")
-
-
-def _answers_table(results: Results) -> Table:
-    table = Table(title="answers", header_style="bold")
-    beside = results.sides[len(SIDES) :] if stdout.width >= WIDE else ()
-    heads = ("question", "as of", "attack", "truth", "undefended", *beside, "defended", "cut")
-    for name in (*heads, "memory"):
-        table.add_column(cell(name), overflow="fold", no_wrap=name in UNBROKEN)
-    scored = {
-        (row["contender"], row["query_id"], row["step"]): row
-        for row in results.frame.rows(named=True)
-    }
-    previous = None
-    for answer in results.answers:
-        labels = results.snapshots[answer.snapshot_id].labels or Labels()
-        key = (answer.query_id, answer.step)
-        first = answer.query_id != previous
-        if first and previous is not None:
-            table.add_section()
-        previous = answer.query_id
-        ranks = "+".join(map(str, labels.poisoned_ranks))
-        rejected = sum(not document.kept for document in answer.verdict.documents)
-        table.add_row(
-            cell(answer.question if first else ""),
-            f"{answer.observed_at:%Y-%m-%d}",
-            cell(f"{labels.attack}@{ranks}" if labels.attack is not None else "", "red"),
-            cell(", ".join(labels.answers[:3])),
-            _judged(scored.get((UNDEFENDED, *key))),
-            *(_judged(scored.get((name, *key))) for name in beside),
-            _judged(scored.get((DEFENDED, *key))),
-            f"{rejected}/{len(answer.verdict.documents)}",
-            cell(word := memory_in_words(answer), MEMORY_STYLES.get(word, "dim")),
-        )
-    return table
-
-
-def _judged(row: Mapping[str, Any] | None) -> Text:
-    """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
-    if row is None or not row["answer"]:
-        return cell("(no answer)", "dim")
-    return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
 
 
 def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:

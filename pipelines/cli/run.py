@@ -13,10 +13,16 @@ from radarstream.pipelines.cli.options import (
     BaseUrl,
     ChosenProfile,
     Config,
+    Keep,
+    MinSupport,
     Model,
     Once,
+    Reranker,
     StartOver,
+    WhenEmpty,
     model_settings,
+    with_reranker,
+    with_rule,
 )
 from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.pipelines.settings.problems import reason
@@ -27,6 +33,10 @@ def run(
     profile: ChosenProfile = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    reranker: Reranker = None,
+    keep: Keep = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     partitions: Annotated[
         str,
         Option(
@@ -52,7 +62,9 @@ def run(
     hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
     be reached at the start, the job waits for it, but not with --once.
     """
-    settings = job_settings(model_settings(config, profile, model, base_url), partitions, group)
+    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
+    settings = with_reranker(settings, reranker, keep)
+    settings = job_settings(settings, partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
     from radarstream.pipelines.job.answering.running import run_job  # takes seconds

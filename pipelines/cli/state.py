@@ -35,6 +35,9 @@ from radarstream.schemas.codec.state import decode_stored
 from radarstream.schemas.errors import ConfigurationError, InputError, NotFoundError
 from radarstream.schemas.times import stored_time, wire_time
 
+# Names of a belief's fields that mean something else elsewhere.
+SHOWN = {"support": "entailment", "conflict": "contradiction"}
+
 app = typer.Typer(
     help="Show, export and import the state database; forget a query.", no_args_is_help=True
 )
@@ -145,17 +148,21 @@ def migrate(
 
 
 def _described(row: memory.MemoryRow) -> dict[str, Any]:
-    """A row with its state decoded, as JSON values."""
+    """A row with its state decoded, as JSON values.
+
+    `answer` is what the defence remembers, `entailment` and `contradiction` how far the documents
+    of its step said the same and the opposite; `standing` is the answer that stands.
+    """
     values: dict[str, Any] = {
         "query_id": row.query_id,
         "defense": row.defense,
         "step": row.step,
         "as_of": stored_time(row.as_of_ms),
-        "answer": None,
-        "support": None,
-        "conflict": None,
         "standing": None,
         "standing_confirmed_at": None,
+        "answer": None,
+        "entailment": None,
+        "contradiction": None,
         "log_epoch": row.log_epoch,
         "log_partition": row.log_partition,
         "log_offset": row.log_offset,
@@ -163,34 +170,38 @@ def _described(row: memory.MemoryRow) -> dict[str, Any]:
         "bytes": memory.row_bytes(row),
     }
     try:
-        belief, standing = decode_stored(row.state)
+        state, standing = decode_stored(row.state)
     except InputError as error:
         return values | {"damaged": str(error)}
     if standing is not None:
         at = standing.confirmed_at
         values["standing"] = standing.answer
         values["standing_confirmed_at"] = None if at is None else wire_time(at)
-    return values | (asdict(belief, dict_factory=_with_wire_times) if belief else {})
+    return values | (asdict(state, dict_factory=_shown) if state else {})
 
 
-def _with_wire_times(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    return {name: wire_time(v) if isinstance(v, datetime) else v for name, v in items}
+def _shown(items: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The fields of a state under the names that they are shown by."""
+    return {
+        SHOWN.get(name, name): wire_time(v) if isinstance(v, datetime) else v for name, v in items
+    }
 
 
 def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
-    numbers = ("support", "conflict", "snapshots")
+    day = len("2025-06-01")
     print_table(
         (
             Column("query", no_wrap=True),
-            Column("answer", min_width=5, overflow="fold"),
-            *(Column(name, no_wrap=True, justify="right") for name in numbers),
-            Column("as of", min_width=len("2025-06-01"), overflow="fold"),
+            Column("standing answer", min_width=5, overflow="fold"),
+            Column("confirmed", min_width=day, overflow="fold"),
+            Column("snapshots", no_wrap=True, justify="right"),
+            Column("as of", min_width=day, overflow="fold"),
         ),
         (
             (
                 row["query_id"],
-                cell(row["answer"] if "damaged" not in row else f"({row['damaged']})"),
-                *("" if n is None else f"{n:.3f}" for n in (row["support"], row["conflict"])),
+                cell(row["standing"] if "damaged" not in row else f"({row['damaged']})"),
+                _confirmed(row),
                 row["step"],
                 row["as_of"].replace("T", " "),  # may need two lines
             )
@@ -199,3 +210,13 @@ def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
     )
     if total > len(rows):
         say(f"{len(rows)} of {total} queries; --limit shows more")
+
+
+def _confirmed(row: dict[str, Any]) -> str:
+    """Whether the last snapshot confirmed the answer that stands, or since when none did."""
+    if row["standing"] is None:
+        return ""
+    at = row["standing_confirmed_at"]
+    if at is None:
+        return "not known"
+    return "yes" if at == row["as_of"] else f"not since {at[:10]}"

@@ -10,16 +10,22 @@ from sqlalchemy import make_url
 from typer import Option
 
 from radarstream.pipelines.beam.cluster.submission import Submission
-from radarstream.pipelines.build import build_methods
+from radarstream.pipelines.build import build_methods, build_reranker_of
 from radarstream.pipelines.cli.options import (
     AsJson,
     BaseUrl,
     ChosenProfile,
     Config,
+    Keep,
+    MinSupport,
     Model,
     Once,
+    Reranker,
     StartOver,
+    WhenEmpty,
     model_settings,
+    with_reranker,
+    with_rule,
 )
 from radarstream.pipelines.cli.terminal import note, print_json, print_table, say
 from radarstream.pipelines.settings import Settings
@@ -34,6 +40,10 @@ def submit(
     profile: ChosenProfile = None,
     model: Model = None,
     base_url: BaseUrl = None,
+    reranker: Reranker = None,
+    keep: Keep = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
     runner: Annotated[
         Literal["flink", "portable"],
         Option(help="flink: start a job server here; portable: use a running one."),
@@ -81,8 +91,10 @@ def submit(
     The stages and the state table are those of `radarstream run`. The runner puts the records into
     event-time order. Secrets and model weights are not sent: they must be where the workers run.
     """
-    settings = model_settings(config, profile, model, base_url)
+    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
+    settings = with_reranker(settings, reranker, keep)
     build_methods(settings)
+    build_reranker_of(settings)
     try:
         submission = Submission(
             runner=runner,

@@ -23,6 +23,7 @@ from radarstream.pipelines.job.alerting.following import (
 from radarstream.pipelines.pages.verdict_words import (
     STATUSES,
     memory_in_words,
+    reranking_in_words,
     standing_in_words,
     support_in_words,
 )
@@ -192,10 +193,10 @@ def _write(line: str) -> None:
 
 
 def _answer_line(event: AnswerEvent) -> Text:
-    """Time, query and step, question, answer, what it rests on, documents kept and cut, memory,
-    change.
+    """Time, query and step, question, answer, what it rests on, documents kept and cut, and dropped
+    before that, memory, change.
     """
-    kept = len(event.verdict.kept_ranks)
+    seen, kept = event.seen, len(event.verdict.kept_ranks)
     memory = event.verdict.memory
     parts = [
         cell(f"{event.observed_at:%Y-%m-%d %H:%M:%S}", "dim"),
@@ -205,8 +206,10 @@ def _answer_line(event: AnswerEvent) -> Text:
         if event.abstention
         else cell(event.answer, "bold", limit=100),
         *_support_cells(event),
-        cell(f"kept {kept} cut {len(event.verdict.documents) - kept}", "dim"),
+        cell(f"kept {kept} cut {len(seen) - kept}", "dim"),
     ]
+    if event.reranking is not None:
+        parts.append(cell(reranking_in_words(event.reranking), "dim", limit=100))
     if (word := memory_in_words(event)) and event.standing is None:
         parts.append(cell(f"memory {word}", "yellow" if event.falsified else "dim"))
     if event.changed:

@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from radarstream.defenses.certificates.recheck import Check, Outcome, rechecked
+from radarstream.defenses.certificates.checks import Check, Outcome
+from radarstream.defenses.certificates.recheck import rechecked
 from radarstream.pipelines.cli.options import AsJson
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
 from radarstream.pipelines.evaluation.wording import counted_noun
@@ -21,7 +22,8 @@ MOST_BYTES = 64 * 2**20
 STYLES = {Outcome.RIGHT: "green", Outcome.WRONG: "bold red", Outcome.ABSENT: "dim"}
 NOT_CHECKED = (
     "Not checked, since it takes the models: what each document answers, how answers relate, which "
-    "are unlike the others, and what is written from the kept ones."
+    "are unlike the others, and what is written from the kept ones; nor, since it takes the texts, "
+    "which documents copy one another."
 )
 
 
@@ -34,7 +36,8 @@ def verify(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compute energy, verdict and certificate of answers again, from their events alone.
+    """Compute energy, verdict, certificate and status of answers again, and check their support,
+    from their events alone.
 
     Ends with exit code 1 if anything differs from what an event says, or if there is no answer.
     Events that are no answers are passed over.
@@ -101,6 +104,4 @@ def _print(found: list[tuple[AnswerEvent, tuple[Check, ...]]], *, everything: bo
         if everything or any(check.outcome is Outcome.WRONG for check in checks)
     ]
     if rows:
-        print_table(
-            ("answer", "defence", "energy", "verdict", "certificate"), rows, title="answers"
-        )
+        print_table(("answer", "defence", *counts_of(found)), rows, title="answers")

@@ -41,6 +41,8 @@ What the defence did
   where it does not select
 - poisoned_kept: how many planted documents it kept; null where none was planted, and for
   contenders that answer from a pool of all steps' documents
+- read_right, read_target: of how many documents the atomic answer names the truth, and the target,
+  as whole words; null for contenders that read no document by itself
 - memory: retained, falsified, or none
 - previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
 - state_bytes: bytes of the state that is kept for the next step
@@ -106,7 +108,7 @@ _COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
     (TEXT, "contained_outcome"),
     (YES, "exclusive_correct exclusive_fooled"),
     (REAL, "exact_match token_f1 rouge_l"),
-    (WHOLE, "documents kept rejected poisoned_kept"),
+    (WHOLE, "documents kept rejected poisoned_kept read_right read_target"),
     (TEXT, "memory previous_answer"),
     (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
     (WHOLE, "state_bytes calls prompt_tokens completion_tokens pairs embeddings"),
@@ -209,7 +211,7 @@ def replay_frame(
         found.append(
             identity((DEFENDED, REPLAY, *key), event.observed_at)
             | scores(said, labels, before)
-            | decided(event.verdict, labels)
+            | decided(replace(event.verdict, documents=event.seen), labels)
             | {"status": event.status, "confidence": event.confidence}
             | planted
         )

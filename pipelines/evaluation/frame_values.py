@@ -9,7 +9,7 @@ from typing import Any
 
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.judging import Judgement
-from radarstream.pipelines.evaluation.scoring import score_answer
+from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled, score_answer
 from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Reason, Verdict
@@ -72,6 +72,7 @@ def decided(verdict: Verdict | None, labels: Labels) -> Values:
         "kept": len(kept) if selects else None,
         "rejected": len(documents) - len(kept) if selects else None,
         "poisoned_kept": len(planted.intersection(kept)) if planted else None,
+        **readings([d.atomic_answer for d in documents if d.atomic_answer is not None], labels),
         "memory": memory.decision,
         "previous_answer": memory.previous_answer,
         "support_prior": memory.support_prior,
@@ -79,6 +80,16 @@ def decided(verdict: Verdict | None, labels: Labels) -> Values:
         "support_posterior": memory.support_posterior,
         "conflict_posterior": memory.conflict_posterior,
     }
+
+
+def readings(answers: Sequence[str], labels: Labels) -> Values:
+    """Of how many documents the atomic answer names the truth, and of how many the target."""
+    if not answers:
+        return {}
+    right = sum(is_correct(answer, labels) for answer in answers) if labels.answers else None
+    target = labels.target
+    aimed = None if target is None else sum(is_fooled(answer, target) for answer in answers)
+    return {"read_right": right, "read_target": aimed}
 
 
 def spent(row: Row) -> Values:

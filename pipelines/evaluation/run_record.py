@@ -15,7 +15,8 @@ from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError
 
-DECIDING = ("defense", "limits", "sources")  # sections of settings that answers depend on
+# Sections of settings that answers depend on.
+DECIDING = ("defense", "retrieval", "limits", "sources")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class RunRecord:
 def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
     """The record of a replay that starts now."""
     models = guard.models.ids
+    methods = [guard.defense, *([] if guard.reranker is None else [guard.reranker])]
     if Signal.TOKEN_PROBABILITIES in guard.defense.needs and guard.models.tokens is not None:
         models |= {"tokens": guard.models.tokens.model_id}
     return RunRecord(
@@ -63,7 +65,7 @@ def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
         revision=code_revision(),
         models=models,
         prompts=prompt_digests(),
-        code=digest_of((type(guard.defense).__module__, *SHARED)),
+        code=digest_of((*(type(method).__module__ for method in methods), *SHARED)),
         scoring=f"{Definition.WHOLE_WORDS.label}: {Definition.WHOLE_WORDS.meaning}",
         finished=False,
     )

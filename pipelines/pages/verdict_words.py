@@ -1,11 +1,14 @@
 """A verdict in words: why a document was kept or rejected, why there is no answer, what it cost."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.times import format_time
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
@@ -18,6 +21,7 @@ from radarstream.schemas.verdict import (
 )
 
 STRONG_CONFLICT = 0.5
+RIVAL = 80  # characters of a rival answer beside the answer
 WEAK_AGREEMENT = 0.5  # share of the step's strongest edge below which two answers disagree
 ABSTENTIONS = {
     Abstention.NO_DOCUMENTS: "there is no document to answer from",
@@ -60,8 +64,8 @@ class EnergyParts(NamedTuple):
 def support_in_words(support: Support) -> str:
     """What is behind an answer and against it, for a reader.
 
-    >>> support_in_words(Support(5, 1, 4, 1, memory=1.0))
-    '5 documents on 4 sites say so, 1 says otherwise; the memory agrees'
+    >>> support_in_words(Support(5, 1, 4, 1, memory=1.0, rival_answer="Rome"))
+    '5 documents on 4 sites say so, 1 says otherwise; the memory agrees; rival: Rome'
     >>> support_in_words(Support(memory=-0.9))
     'no document says so, none says otherwise; the memory disagrees'
     """
@@ -71,10 +75,11 @@ def support_in_words(support: Support) -> str:
         place = "one site" if sites == 1 else f"{sites} sites"
         said = "1 document says so" if many == 1 else f"{many} documents on {place} say so"
     other = {0: "none says", 1: "1 says"}.get(against, f"{against} say")
+    rival = f"; rival: {shorten(support.rival_answer, RIVAL)}" if support.rival_answer else ""
     memory = "" if abs(support.memory) < STRONG_CONFLICT else "; the memory agrees"
     if support.memory <= -STRONG_CONFLICT:
         memory = "; the memory disagrees"
-    return f"{said}, {other} otherwise{memory}"
+    return f"{said}, {other} otherwise{memory}{rival}"
 
 
 def standing_in_words(standing: StandingAnswer) -> str:
@@ -99,7 +104,7 @@ def memory_in_words(event: AnswerEvent) -> str:
     return "stands" if event.abstention else str(decision)
 
 
-_REASONS: Final = {
+REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
     Reason.DISTRUSTED: "survived the cut, but only sources blamed before say so",
@@ -112,9 +117,24 @@ _REASONS: Final = {
     Reason.OUTVOTED: "too few other answers share any of its words",
     Reason.BLOCKED: "from a source that a person blocked",
     Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
-    Reason.OUTRANKED: "the reranker put others before it; no defence saw it",
-    Reason.SUSPECT: "the reranker took it for planted; no defence saw it",
+    Reason.OUTRANKED: "outranked: the reranker put enough others before it",
+    Reason.SUSPECT: "suspect: the reranker took it for planted",
 }
+
+
+def reranking_in_words(reranking: Reranking) -> str:
+    """What a reranker did, in one line.
+
+    >>> from radarstream.schemas.retrieval import JudgedCandidate
+    >>> dropped = JudgedCandidate(2, 1, False, 0.9, Reason.SUSPECT)
+    >>> reranking_in_words(Reranking("gmtp", (JudgedCandidate(1, 2, True, 0.8), dropped)))
+    'gmtp dropped 1 of 2 candidates (1 suspect)'
+    """
+    candidates, dropped = reranking.candidates, reranking.dropped
+    counts = Counter(str(one.reason) for one in dropped if one.reason is not None)
+    why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
+    told = f"{reranking.method} dropped {len(dropped)} of {len(candidates)} candidates"
+    return f"{told} ({why})" if why else told
 
 
 def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
@@ -124,7 +144,7 @@ def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
     if document.reason is Reason.SUPPORTED:
         friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
         return f"agrees with {friends}" if friends else "its support outweighs the conflict"
-    return _REASONS[document.reason]
+    return REASONS[document.reason]
 
 
 def _why_cut(document: DocumentVerdict, verdict: Verdict) -> str:

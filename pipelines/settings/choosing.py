@@ -1,7 +1,14 @@
 """A language model by its name and address, as commands and the library take it."""
 
 import os
+from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final
+
+from pydantic import ValidationError
+
+from radarstream.connectors.models.openai_http.listing import only_model
+from radarstream.pipelines.settings.loading import overlaid
 
 KEY: Final = "OPENAI_API_KEY"
 
@@ -29,3 +36,25 @@ def chosen_model(
         if KEY not in os.environ:
             generator["api_key_variable"] = ""
     return {"profile": "api", **flags, "generator": generator}
+
+
+def with_served_model(flags: dict[str, Any], *layers: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags, with the only model of the service that they name by its address alone.
+
+    They stay as they are where they name no address or a model, or one of the `layers` of settings
+    below them names a model of a service, the last one first. Raises ConfigurationError, which
+    names the models, where the service has not exactly one.
+    """
+    asked = flags.get("generator", {})
+    if "base_url" not in asked or "model" in asked:
+        return flags
+    section: dict[str, Any] = {"kind": asked["kind"]}
+    for above in (layer.get("generator") for layer in (*layers, flags)):
+        if isinstance(above, dict):  # a file may hold anything here
+            section = overlaid({"of": section}, {"of": above})["of"]
+    if section.get("kind") != asked["kind"] or "model" in section:
+        return flags
+    with suppress(ValidationError):  # an address that is none: loading the settings says so
+        model = only_model(asked["base_url"], section.get("api_key_variable", KEY))
+        return flags | {"generator": asked | {"model": model}}
+    return flags

@@ -27,7 +27,7 @@ from radarstream.pipelines.settings.reading import ReadingSettings
 from radarstream.pipelines.settings.retrieval import RetrievalSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
-from radarstream.schemas.snapshot import OnEmpty
+from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty
 
 SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
 
@@ -45,7 +45,7 @@ class DefenseSettings(Section):
     min_support: int = Field(
         default=2,
         ge=0,
-        le=100,
+        le=MOST_SUPPORT,
         description="how many independent sites must say the answer, or the memory agree;"
         " 0 gives every answer",
     )

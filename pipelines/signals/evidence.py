@@ -16,12 +16,11 @@ from radarstream.pipelines.signals.responses import (
     together,
 )
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.evidence import AtomicAnswer, FloatArray, Relations
+from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, FloatArray, Relations
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.snapshot import SearchSnapshot
 
 Question = str
-AGREEMENT = 0.5  # one answer entails another when the scorer gives that at least this probability
 
 
 def answer_documents(

@@ -47,6 +47,7 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair
 
 ResultT = TypeVar("ResultT")
+Failure = ModelError | EvidenceError
 SEVERAL: Final = CompleteAll | AttemptAll | LogProbsAll
 
 

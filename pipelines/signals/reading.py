@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import compress, islice
 
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.ports import Embedder
@@ -48,18 +48,21 @@ def read_documents(
     the settings name candidates, which need one. Raises ModelError when it fails.
     """
     most = max(reading.candidates, reading.windows)
+    long = [[is_long(query, d, reading) for d in documents] for query, documents in items]
     found = [
         (query.text, d.text, best_windows(query.text, d.text, reading.window_characters, most))
-        for query, documents in items
-        for d in documents
-        if is_long(query, d, reading)
+        for (query, documents), marks in zip(items, long, strict=True)
+        for d in compress(documents, marks)
     ]
     if embedder is not None and reading.candidates and found:
         found = _compared(found, embedder)
     texts = (joined(text, windows[: reading.windows]) for _, text, windows in found)
     return [
-        tuple(replace(d, text=next(texts)) if is_long(query, d, reading) else d for d in documents)
-        for query, documents in items
+        tuple(
+            replace(d, text=next(texts)) if selected else d
+            for d, selected in zip(documents, marks, strict=True)
+        )
+        for (_, documents), marks in zip(items, long, strict=True)
     ]
 
 

@@ -10,15 +10,14 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.kernels.independence import independent_groups, voices
+from radarstream.defenses.kernels.independence import Voices, voices, voices_of
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.defenses.protocol import Relate, Request
-from radarstream.pipelines.signals.evidence import AGREEMENT
 from radarstream.schemas.answer_text import contains, spelling
-from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.sites import owner_of
-from radarstream.schemas.support import AnswerStatus, Support
-from radarstream.schemas.verdict import Abstention, Verdict
+from radarstream.schemas.support import Balance, Support
+from radarstream.schemas.verdict import Verdict
 
 ResultT = TypeVar("ResultT")
 BoolArray = NDArray[np.bool_]
@@ -26,10 +25,6 @@ IntArray = NDArray[np.int_]
 # Relations that are known already, (3,) probabilities by premise and hypothesis.
 Known = dict[tuple[str, str], FloatArray]
 
-CORROBORATING_SITES: Final = 2  # independent sites that corroborate an answer
-# Both were chosen on the development half of RealTimeQA.
-DISPUTED_SHARE: Final = 0.5  # of the weight for an answer: a rival with so much disputes it
-UNSEEN: Final = 8.0  # voices that might yet speak against an answer
 _SAME: Final = np.array([1.0, 0.0, 0.0])
 
 
@@ -115,22 +110,23 @@ def support_of(evidence: Evidence, verdict: Verdict, known: Known) -> Support:
     agreement, conflict = _stances(evidence, verdict.answer, known)
     is_for = agreement >= AGREEMENT
     is_against = ~is_for & (conflict >= AGREEMENT)
-    groups_for, groups_against = _groups(evidence, is_for), _groups(evidence, is_against)
-    weight_for = voices(agreement[is_for], groups_for)
-    rival = _rival(evidence, is_against, conflict, groups_against)
+    speaking, opposing = _voices(evidence, is_for), _voices(evidence, is_against)
+    weight_for = voices(agreement[is_for], speaking.groups)
+    rival, rival_answer = _rival(evidence, is_against, conflict, opposing.groups)
     memory = _memory(verdict, known)
-    in_favour, opposed = weight_for + max(0.0, memory), rival + max(0.0, -memory)
+    balance = Balance.of(weight_for, rival, memory)
     return Support(
         documents_for=int(is_for.sum()),
         documents_against=int(is_against.sum()),
-        sites_for=len(set(groups_for.tolist())),
-        sites_against=len(set(groups_against.tolist())),
+        sites_for=speaking.independent,
+        sites_against=opposing.independent,
         weight_for=weight_for,
-        weight_against=voices(conflict[is_against], groups_against),
+        weight_against=voices(conflict[is_against], opposing.groups),
         rival=rival,
         memory=memory,
-        margin=in_favour - opposed,
-        confidence=in_favour / (in_favour + opposed + UNSEEN),
+        margin=balance.margin,
+        confidence=balance.confidence,
+        rival_answer=rival_answer,
     )
 
 
@@ -162,27 +158,31 @@ def _memory(verdict: Verdict, known: Known) -> float:
     return float(np.clip(row[0] - row[2], -1.0, 1.0))
 
 
-def _groups(evidence: Evidence, side: BoolArray) -> IntArray:
-    """The independent groups of the documents of a side, which is a (documents,) mask."""
+def _voices(evidence: Evidence, side: BoolArray) -> Voices:
+    """Whose voices the documents of a side are, which is a (documents,) mask."""
     documents = [d for d, chosen in zip(evidence.documents, side, strict=True) if chosen]
     owners = [owner_of(document.url) for document in documents]
-    return independent_groups(owners, [document.text for document in documents])
+    return voices_of(owners, [document.text for document in documents])
 
 
 def _rival(
     evidence: Evidence, is_against: BoolArray, conflict: FloatArray, groups: IntArray
-) -> float:
-    """The weight of the strongest answer among the documents against.
+) -> tuple[float, str | None]:
+    """The weight and the text of the strongest answer among the documents against.
+
+    Of equally strong ones the best ranked. Without documents against there is none.
 
     Answers are one if each entails the other, or if they are spelt alike where no defence asked
     for relations. `is_against` and `conflict` are (documents,), `groups` (documents against,).
     """
     places = np.flatnonzero(is_against)
     if not len(places) or evidence.answers is None:
-        return 0.0
+        return 0.0, None
     alike = _alike(evidence, places.tolist(), evidence.answers)
     weights = conflict[places]
-    return max(voices(weights[camp], groups[camp]) for camp in alike)
+    strengths = [voices(weights[camp], groups[camp]) for camp in alike]
+    strongest = int(np.argmax(strengths))
+    return strengths[strongest], evidence.answers[places[strongest]].text
 
 
 def _alike(evidence: Evidence, places: Sequence[int], answers: Sequence[AtomicAnswer]) -> BoolArray:
@@ -194,36 +194,3 @@ def _alike(evidence: Evidence, places: Sequence[int], answers: Sequence[AtomicAn
     rows = [evidence.informative.index(place) for place in places]
     entailment = evidence.relations.entailment[np.ix_(rows, rows)]
     return np.asarray(alike | (both_ways(entailment, entailment.T) >= AGREEMENT))
-
-
-def status_of(support: Support | None) -> AnswerStatus:
-    """What an answer rests on; None for an abstention. The first rule that fits counts.
-
-    remembered: no document is for it, and the memory agrees. disputed: another answer, or a memory
-    that contradicts it, has at least half of its weight. single_source: fewer than two independent
-    sites are for it.
-    """
-    if support is None:
-        return AnswerStatus.ABSTAINED
-    if support.documents_for == 0 and support.memory >= AGREEMENT:
-        return AnswerStatus.REMEMBERED
-    in_favour = support.weight_for + max(0.0, support.memory)
-    opposed = in_favour - support.margin
-    if opposed > 0.0 and opposed >= DISPUTED_SHARE * in_favour:
-        return AnswerStatus.DISPUTED
-    if support.sites_for < CORROBORATING_SITES:
-        return AnswerStatus.SINGLE_SOURCE
-    return AnswerStatus.CORROBORATED
-
-
-def lacks_support(support: Support, min_support: int) -> Abstention | None:
-    """Why an answer with this support is not given; None if it is. 0 gives every answer.
-
-    It takes `min_support` independent sites, or a memory that agrees; and more weight than any
-    other answer has.
-    """
-    if min_support == 0:
-        return None
-    if support.sites_for < min_support and support.memory < AGREEMENT:
-        return Abstention.THIN_EVIDENCE
-    return Abstention.OUTWEIGHED if support.margin <= 0.0 else None

@@ -32,7 +32,7 @@ LONGEST_WORD: Final = 40  # characters; anything longer is no word
 PREFIX: Final = 3  # characters that words of one stem share
 MOST_STEMMED: Final = 2_000  # different words of a page; further ones count as they are written
 _SENTENCE_END: Final = re.compile(
-    r"(?<!\b\w)(?<!\b[A-Z]\w)[.!?…][\"'”’)\]]*\s+|\n\s*|[。！？]"  # not after "Dr." or "U.S."
+    r"(?<!\b\w)(?<!\b[A-Z]\w)[.!?…][\"'”’)\]]*\s+|\n\s*|[。！？]+"  # not after "Dr." or "U.S."
 )
 _WORD: Final = re.compile(
     r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
@@ -79,10 +79,15 @@ def says_more_than(text: str, characters: int) -> bool:
     >>> says_more_than("Rome won. Oslo lost. " * 100, 20)
     False
     """
+    written: set[str] = set()  # a repeated one need not be read again
     seen: set[str] = set()
     total = 0
     for start, end in _sentences(text):
-        sentence = " ".join(text[start:end].casefold().split())
+        part = text[start:end]
+        if part in written:
+            continue
+        written.add(part)
+        sentence = " ".join(part.casefold().split())
         if sentence not in seen:
             seen.add(sentence)
             total += len(sentence)
@@ -185,12 +190,17 @@ def _rarity(having: int, windows: int) -> float:
 
 def _distinct(windows: Sequence[Window], text: str, count: int) -> list[Window]:
     """The first `count` windows that say something and do not repeat an earlier one."""
+    written: set[str] = set()  # a repeated one need not be read again
     seen: set[tuple[str, ...]] = set()
     chosen: list[Window] = []
     for window in windows:
         if len(chosen) == count:
             break
-        words = tuple(_WORD.findall(text[window.start : window.end].casefold()))
+        part = text[window.start : window.end]
+        if part in written:
+            continue
+        written.add(part)
+        words = tuple(_WORD.findall(part.casefold()))
         if words and words not in seen:
             seen.add(words)
             chosen.append(window)

@@ -60,6 +60,9 @@ class Guard(Closing):
         Settings, or a TOML file of them. The other parameters win.
     certify
         Whether each answer says how many documents it would take to change it.
+    reranker, keep
+        Name of the reranker that chooses at most `keep` of the documents of a question before the
+        defence sees them: prog_rank, …; "" for none.
 
     Raises
     ------
@@ -85,6 +88,8 @@ class Guard(Closing):
         profile: str | None = None,
         settings: Settings | str | Path | None = None,
         certify: bool = False,
+        reranker: str | None = None,
+        keep: int | None = None,
     ) -> None:
         self._lock = RLock()
         self._closed = False
@@ -98,6 +103,8 @@ class Guard(Closing):
             flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
         if certify:
             flags["defense"] = flags.get("defense", {}) | {"certify": True}
+        retrieval = {"name": reranker, "keep": keep}
+        flags["retrieval"] = {name: v for name, v in retrieval.items() if v is not None}
         self.settings = settings_with(settings, flags)
         self._engine = open_engine(self.settings.database)
         self._guard = build_guard(self.settings, self._engine)

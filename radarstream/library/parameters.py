@@ -5,19 +5,22 @@ from typing import Any
 
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.settings.choosing import chosen_model
-from radarstream.pipelines.settings.loading import overlaid
+from radarstream.pipelines.settings.choosing import chosen_model, with_served_model
+from radarstream.pipelines.settings.loading import overlaid, read_environment, read_toml
 
 
 def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:
     """Lay the flags over the settings, or over those of a TOML file.
 
-    `model_fields_set` of the result names what the settings and the flags say, and no defaults.
+    A service that they name by its address alone is asked for its only model. `model_fields_set`
+    of the result names what the settings and the flags say, and no defaults.
     """
     if isinstance(settings, Settings):
         given = settings.model_dump(include=settings.model_fields_set)
-        return Settings.model_validate(overlaid(given, flags))
-    return load_settings(Path(settings) if settings else None, **flags)
+        return Settings.model_validate(overlaid(given, with_served_model(flags, given)))
+    file = Path(settings) if settings else None
+    layers = (read_toml(file) if file else {}, read_environment())
+    return load_settings(file, **with_served_model(flags, *layers))
 
 
 def chosen(

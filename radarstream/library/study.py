@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radarstream.library.parameters import chosen, settings_with
-from radarstream.pipelines.cli.evaluate import conditions_of, contenders_of, plugin_of
+from radarstream.pipelines.cli.evaluation_request import conditions_of, contenders_of, plugin_of
 from radarstream.pipelines.cli.studies import kept_in, opened
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows_of
@@ -68,7 +68,7 @@ class Study:
         self.request = DefencesRequest(
             dataset=data,
             conditions=conditions,
-            contenders=contenders_of(data, defenses, [], [], [], [*adaptations]),
+            contenders=contenders_of(data, self.settings.defense, defenses, [*adaptations]),
             k=k,
             half=Half(half),
             limit=limit,

@@ -5,7 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from radarstream.defenses.certificates.recheck import Outcome, rechecked
+from radarstream.defenses.certificates.checks import Outcome
+from radarstream.defenses.certificates.recheck import rechecked
 from radarstream.defenses.certificates.registry import CERTIFIERS, certified
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines.pages.certificate_words import ASSUMPTIONS, flip_sentences

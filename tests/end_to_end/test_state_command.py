@@ -31,6 +31,7 @@ from radarstream.schemas.memory import Belief, StandingAnswer
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import Query
+from radarstream.schemas.times import time_at
 from tests import commands
 from tests.brokers import Broker, free_port
 
@@ -82,8 +83,8 @@ def test_show_decodes_one_query(database: str) -> None:
         "step": 7,
         "as_of": "2023-11-14T22:13:20.123Z",
         "answer": "Ada Lovelace",
-        "support": 0.75,
-        "conflict": 0.125,
+        "entailment": 0.75,
+        "contradiction": 0.125,
         "standing": "Ada Lovelace",
         "standing_confirmed_at": None,
         "voices": 0.0,
@@ -123,6 +124,23 @@ def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:
     assert "q-mine" in text
     assert "q-other" not in text
     assert "1 of 2 queries" in text
+
+
+def test_the_list_says_what_stands_and_since_when(database: str) -> None:
+    engine = open_engine(database)
+    for query, answer, at in (
+        ("q-now", "Rome", time_at(ROW.as_of_ms)),
+        ("q-then", "Lima", datetime(2023, 6, 2, tzinfo=UTC)),
+    ):
+        state = encode_state(None, StandingAnswer(answer, at))
+        commit_fold(engine, None, replace(ROW, query_id=query, state=state))
+    engine.dispose()
+    lines = {line.split()[0]: line for line in run("show").stdout.splitlines() if line.split()}
+    assert "standing answer" in lines["query"] and "confirmed" in lines["query"]
+    assert "Rome" in lines["q-now"] and " yes " in lines["q-now"]
+    assert "Lima" in lines["q-then"] and " not since 2023-06-02 " in lines["q-then"]
+    assert "Ada Lovelace" in lines["q-mine"] and " not known " in lines["q-mine"]
+    assert "support" not in run("show").stdout + run("show", "q-mine").stdout
 
 
 def test_show_cuts_no_id_where_the_terminal_is_narrow(

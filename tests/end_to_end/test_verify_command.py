@@ -37,13 +37,31 @@ def test_answers_of_a_replay_are_right(answers: Path) -> None:
     assert result.stdout.count("there is no answer to change") == 1  # the sites disagree
     found = json.loads(run("verify", answers, "--json").stdout)
     assert found["wrong"] == 0
-    assert found["checks"] == {name: {"right": 4} for name in ("energy", "verdict", "certificate")}
+    checks = ("energy", "verdict", "certificate", "support", "status")
+    assert found["checks"] == {name: {"right": 4} for name in checks}
 
 
 def test_an_altered_energy_is_found(answers: Path, tmp_path: Path) -> None:
     result = run("verify", altered(answers, tmp_path / "a.jsonl", energy=9.5), exit_code=1)
     assert "1 with a mismatch" in result.stdout
     assert "9.5" in result.stdout
+
+
+def test_a_forged_status_and_forged_support_are_found(answers: Path, tmp_path: Path) -> None:
+    for field, value, told in (
+        ("status", "disputed", "disputed is recorded, it is"),
+        ("support", {"sites_for": 9}, "cannot be of 9 sites"),
+    ):
+        first = json.loads(answers.read_text("utf-8").splitlines()[0])
+        held = first["data"][field]
+        first["data"][field] = held | value if isinstance(value, dict) else value
+        file = tmp_path / f"{field}.jsonl"
+        file.write_text(json.dumps(first), "utf-8")
+        result = run("verify", file, exit_code=1)
+        assert told in " ".join(result.stdout.split())
+        assert json.loads(run("verify", file, "--json", exit_code=1).stdout)["checks"][field] == {
+            "wrong": 1
+        }
 
 
 def test_bare_events_and_other_events_may_be_in_the_file(answers: Path, tmp_path: Path) -> None:

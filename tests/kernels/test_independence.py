@@ -1,66 +1,212 @@
 """Independent documents: sites, copies, and weights that grow slowly within a site."""
 
+from itertools import combinations
+from time import perf_counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.defenses.kernels import independence
 from radarstream.defenses.kernels.independence import (
     NEARLY_THE_SAME,
-    independent_groups,
+    most_independent,
     nearly_the_same,
     spans_of,
     voices,
+    voices_of,
 )
+from radarstream.defenses.kernels.reliability import independent_set
 
 STORY = "the mayor of the old harbour town opened the new bridge on sunday in heavy rain"
 EDITED = STORY.replace("sunday", "monday")  # breaks three of fourteen spans
+Page = tuple[str, str]  # site, text
 sites = st.sampled_from(["", "a", "b", "c"])
+# Texts of one story, told up to some word: neighbouring ones are nearly the same.
+told = st.integers(0, 30).map(lambda start: " ".join(f"w{n}" for n in range(start, start + 30)))
 texts = st.lists(st.sampled_from(["red", "green", "blue", "one", "two"]), max_size=8).map(" ".join)
-documents = st.lists(st.tuples(sites, texts), max_size=8)
-values = st.floats(0.0, 1.0)
+documents = st.lists(st.tuples(sites, texts | told), max_size=8)
+values = st.floats(0.5, 1.0)
 
 
-def groups_of(*pages: tuple[str, str]) -> list[int]:
-    return independent_groups([s for s, _ in pages], [t for _, t in pages]).tolist()
+def groups_of(*pages: Page) -> list[int]:
+    return voices_of([s for s, _ in pages], [t for _, t in pages]).groups.tolist()
+
+
+def independent(*pages: Page) -> int:
+    return voices_of([s for s, _ in pages], [t for _, t in pages]).independent
+
+
+def alike(one: Page, other: Page) -> bool:
+    same_site = bool(one[0]) and one[0] == other[0]
+    return same_site or nearly_the_same(spans_of(one[1]), spans_of(other[1]))
+
+
+def by_brute_force(pages: list[Page]) -> int:
+    def unlike(chosen: tuple[Page, ...]) -> bool:
+        return not any(alike(*pair) for pair in combinations(chosen, 2))
+
+    sizes = range(len(pages), 0, -1)
+    return next((n for n in sizes if any(map(unlike, combinations(pages, n)))), 0)
+
+
+def joined_pieces(pages: list[Page]) -> int:
+    """How many voices there are where likeness is handed on from page to page."""
+    left, pieces = list(pages), 0
+    while left:
+        piece, pieces = [left.pop()], pieces + 1
+        while grown := [p for p in left if any(alike(p, member) for member in piece)]:
+            piece += grown
+            left = [p for p in left if not any(p is taken for taken in grown)]
+    return pieces
 
 
 def test_pages_of_one_site_are_one_voice_and_pages_without_address_are_their_own() -> None:
-    assert groups_of(("a", "x"), ("b", "y"), ("a", "z"), ("", "u"), ("", "v")) == [0, 1, 0, 3, 4]
+    pages = (("a", "x"), ("b", "y"), ("a", "z"), ("", "u"), ("", "v"))
+    assert groups_of(*pages) == [0, 1, 0, 3, 4]
+    assert independent(*pages) == 4
 
 
 def test_a_copy_on_another_site_is_no_second_voice() -> None:
-    assert groups_of(("a", STORY), ("b", STORY.upper()), ("c", EDITED)) == [0, 0, 0]
-    assert groups_of(("a", STORY), ("b", "the bridge is open since sunday")) == [0, 1]
+    copies = (("a", STORY), ("b", STORY.upper()), ("c", EDITED))
+    assert (groups_of(*copies), independent(*copies)) == ([0, 0, 0], 1)
+    told_anew = (("a", STORY), ("b", "the bridge is open since sunday"))
+    assert (groups_of(*told_anew), independent(*told_anew)) == ([0, 1], 2)
 
 
 def test_texts_without_words_are_no_copies() -> None:
-    assert groups_of(("a", ""), ("b", "!?")) == [0, 1]
+    assert independent(("a", ""), ("b", "!?")) == 2
 
 
-def test_a_chain_of_copies_is_one_voice() -> None:
+def test_a_page_made_of_two_others_joins_nobody() -> None:
+    """One page of an attacker must not turn two honest voices into one."""
+    shared = (
+        "the final of the cup was played in the old town before forty thousand people and won by"
+    )
+    ends = ("the guests who scored once late in may", "a team whose keeper held three hard shots")
+    one, other = (("a", f"{shared} {ends[0]}"), ("b", f"{shared} {ends[1]}"))
+    bridge = ("evil", f"{shared} {ends[0]} {ends[1]}")
+    assert alike(one, bridge) and alike(other, bridge) and not alike(one, other)
+    for pages in ((one, other, bridge), (bridge, one, other), (one, bridge, other)):
+        assert independent(*pages) == 2
+        weights = voices(np.ones(3), np.array(groups_of(*pages)))
+        assert weights == 2.5
+
+
+def test_one_page_that_copies_another_site_leaves_its_own_site_a_voice() -> None:
+    """A platform on which anybody can publish does not lose its honest page that way."""
+    honest = (("platform", "the cup went to the guests this year"), ("b", STORY))
+    assert independent(*honest, ("platform", STORY)) == independent(*honest) == 2
+
+
+def test_an_edited_chain_counts_its_unlike_ends() -> None:
+    """The ends could be published without the page between them."""
     third = EDITED.replace("heavy", "light")
-    assert not nearly_the_same(spans_of(STORY), spans_of(third))
-    assert groups_of(("a", STORY), ("b", third), ("c", EDITED)) == [0, 0, 0]
+    ends = (("a", STORY), ("b", third))
+    assert independent(*ends) == independent(*ends, ("c", EDITED)) == 2
+
+
+@pytest.mark.parametrize(("every", "voices"), [(13, 1), (12, 2)])
+def test_every_twelfth_word(every: int, voices: int) -> None:
+    """How cheap a disguise is: `docs/consuming.md` says so."""
+    words = [f"word{n}" for n in range(300)]
+    disguised = ["other" if n % every == every // 2 else word for n, word in enumerate(words)]
+    assert independent(("a", " ".join(words)), ("b", " ".join(disguised))) == voices
+
+
+@given(documents)
+def test_is_the_largest_set_of_pages_that_are_not_alike(pages: list[Page]) -> None:
+    assert independent(*pages) == by_brute_force(pages)
+
+
+@given(documents, sites, texts | told, st.integers(0, 8))
+def test_another_page_never_makes_fewer(
+    pages: list[Page], site: str, text: str, place: int
+) -> None:
+    more = [*pages[:place], (site, text), *pages[place:]]
+    assert independent(*pages) <= independent(*more) <= independent(*pages) + 1
+
+
+@given(st.lists(st.tuples(sites, texts | told), max_size=6))
+def test_nobody_gains_what_fewer_pages_would_not_give_him_if_likeness_were_handed_on(
+    pages: list[Page],
+) -> None:
+    """The rule counts as the best choice among the pages would under the stricter one."""
+    choices = (list(c) for n in range(len(pages) + 1) for c in combinations(pages, n))
+    assert independent(*pages) == max(map(joined_pieces, choices))
+
+
+@given(documents, st.randoms(use_true_random=False))
+def test_order_and_names_of_sites_do_not_matter(pages: list[Page], rng) -> None:
+    renamed = {"": "", "a": "c", "b": "z", "c": "a"}
+    order = list(range(len(pages)))
+    rng.shuffle(order)
+    turned = [(renamed[pages[d][0]], pages[d][1]) for d in order]
+    assert independent(*turned) == independent(*pages)
+    sizes, others = (
+        sorted(np.unique(groups_of(*held), return_counts=True)[1]) for held in (pages, turned)
+    )
+    assert sizes == others
+
+
+@given(documents)
+def test_all_of_a_group_are_alike(pages: list[Page]) -> None:
+    groups = groups_of(*pages)
+    for (one, of_one), (other, of_other) in combinations(zip(pages, groups, strict=True), 2):
+        assert of_one != of_other or alike(one, other)
+    assert all(groups.index(group) == group for group in groups)
+    assert len(set(groups)) >= independent(*pages)
+
+
+@given(documents, st.lists(values, min_size=8, max_size=8))
+def test_whatever_is_published_beside_them_independent_pages_keep_their_weight(
+    pages: list[Page], weights: list[float]
+) -> None:
+    weight = voices(np.array(weights[: len(pages)]), np.array(groups_of(*pages), dtype=int))
+    for n in range(len(pages) + 1):
+        for chosen in combinations(range(len(pages)), n):
+            if not any(alike(pages[i], pages[j]) for i, j in combinations(chosen, 2)):
+                assert weight >= sum(weights[i] for i in chosen) - 1e-9
+
+
+@given(st.integers(0, 12), st.floats(0, 1), st.integers(0, 2**32))
+def test_the_search_is_exact(n: int, density: float, seed: int) -> None:
+    upper = np.triu(np.random.default_rng(seed).random((n, n)) < density, 1)
+    edges = upper | upper.T
+    assert most_independent(edges) == independent_set(edges).sum()
+
+
+@pytest.mark.parametrize("density", [0.0, 0.01, 0.02, 0.03, 0.05, 0.1, 0.3, 0.7, 1.0])
+def test_two_hundred_pages_take_no_time_however_they_are_alike(density: float) -> None:
+    """A search to the end would take hours where one page in fifty or in twenty is alike."""
+    upper = np.triu(np.random.default_rng(7).random((200, 200)) < density, 1)
+    started = perf_counter()
+    found = most_independent(upper | upper.T)
+    assert perf_counter() - started < 2.0
+    assert found >= (1 if density == 1.0 else 2)
+
+
+def test_a_search_that_is_ended_still_finds_two_that_are_independent(monkeypatch) -> None:
+    edges = ~np.eye(40, dtype=bool)
+    edges[3, 17] = edges[17, 3] = False
+    assert independent_set(edges, most_steps=0).sum() == 1  # it starts with the first vertex
+    monkeypatch.setattr(independence, "MOST_STEPS", 0)
+    assert most_independent(edges) == 2
 
 
 @given(texts, texts)
-def test_no_page_joins_two_that_share_nothing(one: str, other: str) -> None:
-    """An attacker cannot make two unlike pages one voice by publishing both texts on one page."""
+def test_no_page_is_like_two_that_share_nothing(one: str, other: str) -> None:
     left, right = spans_of(one), spans_of(other) - spans_of(one)
     for bridge in (left | right, left, right):
         assert not (nearly_the_same(bridge, left) and nearly_the_same(bridge, right))
 
 
-@given(documents)
-def test_groups_do_not_depend_on_order(pages: list[tuple[str, str]]) -> None:
-    forward, backward = groups_of(*pages), groups_of(*pages[::-1])[::-1]
-    alike = [[one == other for one in forward] for other in forward]
-    assert alike == [[one == other for one in backward] for other in backward]
-
-
-@given(st.lists(st.tuples(values, st.integers(0, 3)), max_size=8), values, st.integers(0, 3))
-def test_another_page_never_takes_weight_away(
+@given(
+    st.lists(st.tuples(st.floats(0.0, 1.0), st.integers(0, 3)), max_size=8), values,
+    st.integers(0, 3),
+)  # fmt: skip
+def test_another_page_of_a_group_never_takes_weight_away(
     pages: list[tuple[float, int]], value: float, group: int
 ) -> None:
     def weight(held: list[tuple[float, int]]) -> float:
@@ -76,5 +222,5 @@ def test_more_pages_of_one_site_add_ever_less() -> None:
     assert voices(np.ones(2), np.arange(2)) == 2.0
 
 
-def test_the_threshold_keeps_bridges_out() -> None:
+def test_the_threshold_keeps_unlike_pages_apart() -> None:
     assert NEARLY_THE_SAME > 0.5

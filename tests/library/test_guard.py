@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.library.questions import Question
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.certificate import Assumption, Change, Needed
+from radarstream.schemas.certificate import Assumption, Change, Needed, SilenceBound
 from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Query
@@ -62,7 +62,7 @@ def test_an_answer_says_what_would_change_it_if_asked(guard) -> None:
     assert [bound.needed.documents for bound in certificate.bounds] == [1, 1]
 
 
-def test_silence_takes_fewer_documents_than_a_certificate_proves() -> None:
+def test_silence_takes_fewer_documents_than_another_answer() -> None:
     texts = (
         "Lima is the capital of Peru, said the minister on Monday.",
         "The capital of Peru is Lima, a city of ten million people.",
@@ -81,6 +81,8 @@ def test_silence_takes_fewer_documents_than_a_certificate_proves() -> None:
     replaced = honest.certificate.bounds[-1]
     assert (replaced.change, replaced.needed) == (Change.REPLACED, Needed(2))
     assert Assumption.SILENCE in honest.certificate.assumptions
+    assert honest.certificate.min_support == 2
+    assert honest.certificate.silence[-1] == SilenceBound(Change.REPLACED, 1, 3)
     assert poisoned.event.abstention is Abstention.THIN_EVIDENCE
 
 

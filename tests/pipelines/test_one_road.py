@@ -15,6 +15,7 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
+from radarstream.connectors.models.scripted_gradients import ScriptedGradients
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.protocol import Defending
@@ -24,6 +25,7 @@ from radarstream.pipelines import build
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_guard, shared_engine
 from radarstream.pipelines.evaluation.attribution.events import answered
+from radarstream.pipelines.evaluation.defences.contenders import PRODUCTION, parse_contenders
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.evaluation.sources import playing
 from radarstream.pipelines.job.answering.running import hold_back
@@ -40,7 +42,13 @@ from radarstream.schemas.codec import (
     decoding,
     encode,
 )
-from radarstream.schemas.errors import EvidenceError, InputError, ModelError, ReasonClass
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    EvidenceError,
+    InputError,
+    ModelError,
+    ReasonClass,
+)
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
@@ -50,8 +58,15 @@ from radarstream.schemas.sources import LedgerRules
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
-from tests.pipelines.evaluation.defence_studies import Bench, cell_rows, make_dataset
+from tests.pipelines.evaluation.defence_studies import (
+    Bench,
+    cell_rows,
+    make_dataset,
+    read_evidence,
+    stored_record,
+)
 from tests.pipelines.job.attributing_rig import worker_on
+from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
 from tests.scripted_models import last_words
 
 Key = tuple[str, int]  # query id, place in its history
@@ -245,15 +260,22 @@ def bench_in(directory: Path) -> Bench:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("contender", "defense"),
-    [("radar", GIVE_ALL), ("radar:min_support=2,on_empty=abstain", {})],
-    ids=["published", "production"],
+    [
+        ("radar", GIVE_ALL),
+        ("radar:min_support=2,on_empty=abstain", {}),
+        (PRODUCTION, {}),
+        (PRODUCTION, {"min_support": 3, "on_empty": "best_document", "first_answer": "answers"}),
+    ],
+    ids=["published", "production by its options", "production", "production, set"],
 )
 def test_a_study_scores_the_verdicts_of_a_notebook(
     tmp_path: Path, seed: int, contender: str, defense: dict[str, Any]
 ) -> None:
     histories = histories_of(seed, faults=True)
-    expected = by_hand(histories, settings_in(tmp_path / "hand", defense=defense))
-    study = bench_in(tmp_path / "study").run(make_dataset(*histories), contender, ["benign"])
+    settings = settings_in(tmp_path / "hand", defense=defense)
+    expected = by_hand(histories, settings)
+    listed = parse_contenders(contender, settings.defense)
+    study = bench_in(tmp_path / "study").run(make_dataset(*histories), listed, ["benign"])
     rows = {(r.query_id, r.step): r for r in cell_rows(study, contender, "benign")}
     assert rows.keys() == expected.keys()
     for key, outcome in expected.items():
@@ -493,3 +515,70 @@ def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path: Path) -
         else:
             told = found[key].event
             assert replace(told, provenance=event.provenance) == event
+
+
+WARY_OF_TWO = {"name": "wary", "keep": 2}
+
+
+@pytest.mark.usefixtures("wary")
+def test_every_road_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> None:
+    """Notebook, replay, job, programs and studies choose the same ones, and tell the same of it."""
+    histories = histories_of(4, faults=True)[1:]
+    options: dict[str, Any] = {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}
+    expected = by_hand(histories, settings_in(tmp_path / "hand", **options))
+    events = {key: o for key, o in expected.items() if isinstance(o, AnswerEvent)}
+    assert any(e.reranking and e.reranking.dropped for e in events.values())
+    assert max(len(e.seen) for e in events.values()) == 2
+    place = places(histories)
+    for name, road in (("replay", by_replay), ("job", by_job)):
+        outcomes = road(histories, settings_in(tmp_path / name, **options))
+        found = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
+        assert found == events
+        assert len(outcomes) == len(expected)
+
+
+@pytest.mark.usefixtures("wary")
+def test_programs_get_what_a_reranker_made_of_their_documents(tmp_path: Path) -> None:
+    histories = histories_of(4, faults=True)[1:]
+    options: dict[str, Any] = {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}
+    settings = settings_in(tmp_path / "hand", **options)
+    expected = by_hand(histories, settings)
+    with radarstream.Guard(settings=settings, memory=tmp_path / "memory.db") as guard:
+        for step, wave in enumerate(zip(*histories, strict=True)):
+            asked = [
+                radarstream.Question(s.query.text, s.documents, s.observed_at, s.query.id)
+                for s in wave
+            ]
+            for snapshot, outcome in zip(wave, guard.try_many(asked), strict=True):
+                known = expected[snapshot.query.id, step]
+                if isinstance(known, Failure):
+                    assert type(outcome) is type(known)
+                    continue
+                assert isinstance(outcome, radarstream.Answer)
+                assert replace(outcome.event, provenance=known.provenance) == known
+                assert [d.rank for d in outcome.documents] == [d.rank for d in snapshot.documents]
+                assert [d.document for d in outcome.documents] == list(snapshot.documents)
+
+
+@pytest.mark.usefixtures("wary")
+def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> None:
+    histories = histories_of(4, faults=True)[1:]
+    options: dict[str, Any] = {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}
+    expected = by_hand(histories, settings_in(tmp_path / "hand", **options))
+    bench = bench_in(tmp_path / "study")
+    bench.retrieval, bench.gradients = WARY_OF_TWO, ScriptedGradients()
+    study = bench.run(make_dataset(*histories), "radar", ["benign"])
+    evidence = read_evidence(tmp_path / "study")
+    for row in cell_rows(study, "radar", "benign"):
+        event = expected[row.query_id, row.step]
+        if isinstance(event, Failure):
+            assert row.error is not None
+            continue
+        assert row.verdict == replace(event.verdict, documents=event.seen)
+        assert evidence["benign", row.query_id, row.step].reranking == event.reranking
+    record = stored_record(tmp_path / "study")
+    assert '"name":"wary"' in record.reranker
+    assert any("the reranker wary chose at most 2 documents" in note for note in record.notes)
+    bench.retrieval = WARY_OF_TWO | {"keep": 3}
+    with pytest.raises(ConfigurationError, match="reranker"):
+        bench.run(make_dataset(*histories), "radar", ["benign"])

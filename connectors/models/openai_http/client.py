@@ -96,7 +96,10 @@ class Client:
         read_key(options)  # a missing one is known before the first request
         self.options = options
         self.breaker = CircuitBreaker(
-            failures=options.failures_to_open, cool_down_s=options.cool_down_s, clock=clock
+            failures=options.failures_to_open,
+            cool_down_s=options.cool_down_s,
+            service=options.base_url,
+            clock=clock,
         )
         self.calls = 0
         self.errors: Counter[str] = Counter()
@@ -146,10 +149,11 @@ class Client:
         Raises ModelOutageError when the circuit is open, ServiceError when the budget is spent.
         """
         await self.wait(endpoint.free, budget)
+        service = self.options.base_url
         try:
             with self.breaker.call():
                 deadline = budget.begin()
-                async with self._within(budget, "timeout", "no answer within {}"):
+                async with self._within(budget, "timeout", f"no answer from {service} within {{}}"):
                     self.calls += 1
                     yield deadline
         finally:
@@ -168,7 +172,7 @@ class Client:
         except BudgetSpentError:
             self._count_failure(kind)
             part = f"{budget.seconds:g} s, its part of the deadline"
-            raise ServiceError(kind, over.format(part)) from None
+            raise ServiceError(kind, over.replace("{}", part)) from None
 
     def count_tokens(self, tokens_in: int, tokens_out: int) -> None:
         """Add what the service says one prompt took."""

@@ -131,11 +131,13 @@ class Endpoint:
         # Escaped, so that no text, whatever it is, fails to be encoded.
         content = None if payload is None else json.dumps(payload).encode("ascii")
         headers = {} if payload is None else {"content-type": "application/json"}
-        url, seconds = self._options.base_url + path, self._options.call_timeout_s
+        service, seconds = self._options.base_url, self._options.call_timeout_s
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._client.stream(method, url, content=content, headers=headers) as reply,
+                self._client.stream(
+                    method, service + path, content=content, headers=headers
+                ) as reply,
             ):
                 body = await _read(reply)
                 if reply.status_code == 200:
@@ -145,9 +147,12 @@ class Endpoint:
                 )
         except httpx.HTTPError as error:
             # The library's message may hold the URL of a proxy with its password.
-            raise ServiceError("connection", f"no connection: {type(error).__name__}") from None
+            said = f"no connection to {service}: {type(error).__name__}"
+            raise ServiceError("connection", said) from None
         except TimeoutError:
-            raise ServiceError("timeout", f"no answer within {seconds:g} s") from None
+            raise ServiceError(
+                "timeout", f"no answer from {service} within {seconds:g} s"
+            ) from None
 
     def _pause(self, failure: ServiceError, attempt: int) -> float:
         """Seconds before the next attempt: what the service asks for, or doubling, with jitter."""

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
-from radarstream.connectors.models.openai_http.failures import Kind, RequestError, ServiceError
+from radarstream.connectors.models.openai_http.failures import RequestError, ServiceError
+from radarstream.connectors.models.openai_http.listing import models_of
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.replies import at, parsed, read_choice
 from radarstream.schemas.errors import ConfigurationError
@@ -35,40 +36,6 @@ class Capabilities:
             f"log-probabilities: {words[self.log_probabilities]}, "
             f"JSON schema: {words[self.json_schema]}"
         )
-
-
-def models_at(base_url: str, timeout_s: float) -> tuple[str, ...]:
-    """Names of the models that a service lists to whoever asks without a key.
-
-    Raises ModelError where no such service answers within the time.
-    """
-    options = OpenAiOptions(
-        base_url=base_url, model="", api_key_variable="", call_timeout_s=timeout_s
-    )
-    endpoint = Endpoint(options, "", _uncounted)
-    try:
-        listed = endpoint.submit(models_of(endpoint)).result()
-    finally:
-        endpoint.close()
-    if listed is None:
-        raise RequestError("malformed", "no list of models")
-    return listed
-
-
-def _uncounted(_: Kind) -> None:
-    return None
-
-
-async def models_of(endpoint: Endpoint) -> tuple[str, ...] | None:
-    """Names of the models that a service lists; None for another reply.
-
-    Raises ServiceError or RequestError.
-    """
-    entries = at(parsed(await endpoint.get("/models")), "data")
-    if not isinstance(entries, list):
-        return None
-    names = (at(entry, "id") for entry in entries)
-    return tuple(name for name in names if isinstance(name, str))
 
 
 async def probe(endpoint: Endpoint, options: OpenAiOptions, deadline: float) -> Capabilities:

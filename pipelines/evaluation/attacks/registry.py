@@ -8,6 +8,7 @@ from typing import Any
 from radarstream.pipelines.evaluation.attacks import texts
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, Attack, Surface, wanted
 from radarstream.pipelines.evaluation.attacks.variations import VARIATIONS
+from radarstream.pipelines.evaluation.attacks.whitebox.registry import WHITE_BOX
 from radarstream.schemas.errors import ConfigurationError
 
 
@@ -77,6 +78,10 @@ def attack_named(name: str) -> Attack:
     base, _, variation = name.rpartition("-")
     if base and variation in VARIATIONS:
         return replace(VARIATIONS[variation](attack_named(base)), name=name)
+    if name in WHITE_BOX:
+        raise ConfigurationError(
+            f"{name} plants texts that are written beforehand, with the weights of the retriever"
+        )
     raise ConfigurationError(
         f"unknown attack {name!r}; there are {', '.join(sorted(ATTACKS))}; variations of each end "
         f"in {', '.join('-' + variation for variation in VARIATIONS)}"

@@ -133,6 +133,35 @@ class Timing:
         number = int(match["number"]) if match.re is _NUMBERED else 0
         return Timing(Kind(match["kind"]), number, int(match["peak"]) if match["peak"] else None)
 
+    @property
+    def in_words(self) -> str:
+        """Which steps are attacked.
+
+        >>> Timing.parse("late-1").in_words, Timing.parse("last-3-5").in_words
+        ('after the first step', 'at the last 3 steps')
+        """
+        steps = "step" if self.number == 1 else f"{self.number} steps"
+        match self.kind:
+            case Kind.YEARS:
+                return f"in {', '.join(map(str, sorted(self.years)))}"
+            case Kind.EVERY:
+                return f"at one step in {self.number}"
+            case Kind.PULSE:
+                return f"at one step in {self.number}, from the first on"
+            case Kind.LATE if self.number:
+                return f"after the first {steps}"
+            case Kind.EARLY:
+                return f"at the first {steps}"
+            case Kind.LAST:
+                return f"at the last {steps}"
+            case Kind.RAMP:
+                return "more and more to the last step"
+            case Kind.WALK:
+                return "more or fewer at each step, by lot"
+            case Kind.DRIFT:
+                return "from the first change of the right answer on"
+        return "at every step"
+
     def count(self, moment: Moment, *, peak: int, previous: int = 0, seed: int = 0) -> int:
         """k_t in [0, peak]; `previous` is k_{t-1}, 0 at the start."""
         if self.kind is Kind.RAMP:

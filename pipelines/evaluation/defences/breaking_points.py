@@ -85,15 +85,31 @@ def _curves(
     scores = {cell: scores_of(rows) for cell, rows in answers.items()}
     curves = []
     for name in contenders:
-        points = tuple(_point(n, scores[name, n], definition) for n in sorted(held))
+        points = tuple(
+            _point(n, scores[name, n], definition, answers[name, n]) for n in sorted(held)
+        )
         breaks = tuple(breaking_point(points, level) for level in LEVELS)
         curves.append(Curve(name, points, breaks))
     return tuple(curves)
 
 
-def _point(amount: int, scores: Scores, definition: Definition) -> Point:
+def _point(amount: int, scores: Scores, definition: Definition, answers: pl.DataFrame) -> Point:
     right, fooled = scores.accuracy(definition), scores.attack_success(definition)
-    return Point(amount, Estimate.of(right), Estimate.of(fooled))
+    column = "fooled" if definition is Definition.WHOLE_WORDS else "contained_fooled"
+    against = pl.col(column) & (pl.col("read_right") > pl.col("read_target"))
+    return Point(
+        amount,
+        Estimate.of(right),
+        Estimate.of(fooled),
+        read_right=_mean(answers["read_right"]),
+        read_target=_mean(answers["read_target"]),
+        outnumbering=answers.filter(against).height,
+    )
+
+
+def _mean(values: pl.Series) -> float | None:
+    known = values.drop_nulls().to_list()
+    return sum(known) / len(known) if known else None
 
 
 def breaking_point(points: Sequence[Point], level: float) -> BreakingPoint:

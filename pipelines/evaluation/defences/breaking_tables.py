@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.attacks.protocol import RANDOM
+from radarstream.pipelines.evaluation.attacks.timing import Timing
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     BreakingPoint,
     Curve,
@@ -39,6 +40,7 @@ def breaking_tables(board: Scoreboard) -> Iterator[Table]:
             "The last columns are breaking points: the smallest number at which attack success is "
             "above that share of answers; in brackets from the smallest at which its 95 % interval "
             "reaches above to the smallest at which all of it is above.",
+            *_readings(found),
         )
         yield Table(f"{KEY}_{number}", title_of(found), "defence", heads, rows, notes)
 
@@ -47,7 +49,7 @@ def title_of(found: Escalated) -> str:
     """What grows, by which attack, and where it is planted."""
     where = "ranks drawn by lot" if found.place == RANDOM else "top ranks"
     documents = f" with {counted_noun(found.documents, 'document')} each" if found.documents else ""
-    when = f", schedule {found.schedule}" if found.schedule else ""
+    when = f", {Timing.parse(found.schedule).in_words}" if found.schedule else ""
     return f"Breaking point, {found.effort}{documents}: {found.attack} at {where}{when}"
 
 
@@ -82,6 +84,28 @@ def _amount(amount: int, found: Escalated) -> str:
 
 def _answered(curve: Curve) -> bool:
     return any(point.attack_success.trials for point in curve.points)
+
+
+def _readings(found: Escalated) -> Iterator[str]:
+    """How many documents are read which way, and who gave the target against the odds."""
+    curves = [
+        curve for curve in found.curves if any(p.read_right is not None for p in curve.points)
+    ]
+    if not curves:
+        return
+    right, target = (
+        ", ".join("-" if n is None else f"{n:.1f}" for n in numbers)
+        for numbers in zip(*((p.read_right, p.read_target) for p in curves[0].points), strict=True)
+    )
+    yield (
+        f"Of an answer's documents the model reads on average, column by column, {right} as naming "
+        f"the truth and {target} as naming the attacker's answer."
+    )
+    fooled = {c.contender: sum(p.attack_success.hits for p in c.points) for c in curves}
+    against = {c.contender: sum(p.outnumbering for p in c.points) for c in curves}
+    told = ", ".join(f"{name} {against[name]} of {n}" for name, n in fooled.items() if n)
+    if told:
+        yield f"Fooled though more of the documents were read as naming the truth: {told}."
 
 
 def _counted(found: Escalated) -> str:

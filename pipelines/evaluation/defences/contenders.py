@@ -3,11 +3,12 @@
 The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vanilla+cumulative`:
 
     list   = spec { "," spec }
-    spec   = defence [ ":" option { "," option } ] [ "+" how ]
+    spec   = ( defence | "production" ) [ ":" option { "," option } ] [ "+" how ]
     option = name "=" value             value as in TOML; a bare word is text
     how    = "none" | "lightweight" | "cumulative" [ "-" documents ]
 
-Options are those of the defence, and `min_support`, with which production abstains.
+Options are those of the defence, and `min_support`, with which production abstains. `production` is
+what `run` and `replay` do with the present settings: their defence, its options and `min_support`.
 """
 
 import re
@@ -17,24 +18,30 @@ from typing import Any, get_type_hints
 
 from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.temporal import adapt
+from radarstream.pipelines.build import defense_options
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
+from radarstream.pipelines.settings import DefenseSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
 MIN_SUPPORT = "min_support"
+PRODUCTION = "production"
 _HOW = re.compile(
     r"(?P<name>own|none|lightweight|cumulative)(?:(?<=cumulative)-(?P<pool>[1-9]\d*))?"
 )
 
 
-def parse_contenders(text: str) -> list[Contender]:
-    """Read a list of specs; `all` stands for every defence with its defaults.
+def parse_contenders(text: str, settings: DefenseSettings | None = None) -> list[Contender]:
+    """Read a list of specs; `all` stands for every defence with its defaults, `production` for the
+    one that is set, as it is set.
 
-    Raises ConfigurationError for what cannot be read and for options that the defence refuses.
+    Raises ConfigurationError for what cannot be read, for options that the defence refuses, and for
+    `production` where there are no settings.
 
     >>> [c.name for c in parse_contenders("radar:pair_scale=0.3,on_empty=abstain,vanilla")]
     ['radar:pair_scale=0.3,on_empty=abstain', 'vanilla']
@@ -48,9 +55,43 @@ def parse_contenders(text: str) -> list[Contender]:
         known = _HOW.fullmatch(how) if plus else None
         name, _, rest = (body if known else spec).partition(":")
         options = tuple(option(part) for part in rest.split(",") if part)
-        contender = renamed(Contender("", name, options))
+        if name == PRODUCTION:
+            contender = in_production(settings, options)
+        else:
+            contender = renamed(Contender("", name, options))
         contenders[over_time(contender, how) if known else contender] = None
     return list(contenders)
+
+
+def in_production(
+    settings: DefenseSettings | None, options: Iterable[tuple[str, Any]] = ()
+) -> Contender:
+    """What the job does with these settings, under its short name; further options win.
+
+    Raises ConfigurationError.
+    """
+    if settings is None:
+        raise ConfigurationError(f"{PRODUCTION!r} needs settings, which there are none of here")
+    chosen = dict(options)
+    known = {**defense_options(settings), MIN_SUPPORT: settings.min_support, **chosen}
+    alias = with_options(PRODUCTION, chosen.items())
+    return renamed(Contender("", settings.name, tuple(known.items()), alias=alias))
+
+
+def notes_on_production(contenders: Iterable[Contender]) -> tuple[str, ...]:
+    """What the short names stand for."""
+    found = {c.alias: with_options(c.defense, c.options) for c in contenders if c.alias}
+    return tuple(
+        f"{alias} is {spec}: what `run` and `replay` do with these settings"
+        + ("" if alias == PRODUCTION else ", but for the options that it names")
+        for alias, spec in found.items()
+    )
+
+
+def with_options(name: str, options: Iterable[tuple[str, Any]]) -> str:
+    """A name with its options, as a spec has them."""
+    settings = ",".join(f"{option}={plain(value)}" for option, value in options)
+    return f"{name}:{settings}" if settings else name
 
 
 def over_time(contender: Contender, how: str) -> Contender:
@@ -73,8 +114,7 @@ def renamed(contender: Contender) -> Contender:
 
     A defence without a memory of its own is the same with and without adaptation `none`.
     """
-    settings = ",".join(f"{name}={plain(value)}" for name, value in contender.options)
-    name = f"{contender.defense}:{settings}" if settings else contender.defense
+    name = contender.alias or with_options(contender.defense, contender.options)
     same = (Adaptation.OWN,) if remembers(contender) else (Adaptation.OWN, Adaptation.NONE)
     if contender.adaptation not in same:
         name += f"+{contender.adaptation}"
@@ -199,11 +239,13 @@ def servable(
     return kept, notes
 
 
-def code_digest(contender: Contender) -> str:
+def code_digest(contender: Contender, reranker: RetrievalDefense | None = None) -> str:
     """A digest of the code between models and verdict: the modules of the contender's defence, of
-    time, of signals and of requests, with all that they import (see `study.answering_code`).
+    the reranker, of time, of signals and of requests, with all that they import (see
+    `study.answering_code`).
 
     A defence that was added, and the wording of prompts that were not asked, change no other's.
     Raises ConfigurationError for a contender that cannot be built.
     """
-    return digest_of((type(built(contender)).__module__, *SHARED))
+    methods = [built(contender), *([] if reranker is None else [reranker])]
+    return digest_of((*(type(method).__module__ for method in methods), *SHARED))

@@ -9,9 +9,14 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.models.tiers import model_card
 from radarstream.defenses.protocol import Signal
+from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
-from radarstream.pipelines.evaluation.defences.contenders import code_digest, needs_of
+from radarstream.pipelines.evaluation.defences.contenders import (
+    code_digest,
+    needs_of,
+    notes_on_production,
+)
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     Contender,
@@ -64,11 +69,20 @@ class Defences:
             surface=request.surface,
             definition=request.definition,
             searched=len(request.searched) if searches else 0,
-            notes=(*request.notes, *notes_on_cost(request.contenders)),
+            reranker=choice_of(self.settings),
+            notes=(
+                *notes_on_production(request.contenders),
+                *request.notes,
+                *notes_on_cost(request.contenders),
+                *notes_on_reranking(self.settings),
+            ),
             asked=tuple(history[0].query.id for history in request.histories),
             fitted_on=fit.words,
             overlap=fit.overlap(history[0].query.text for history in request.histories),
-            code={contender.name: code_digest(contender) for contender in request.contenders},
+            code={
+                contender.name: code_digest(contender, build_reranker_of(self.settings))
+                for contender in request.contenders
+            },
         )
 
     def code(self, record: DefencesRecord) -> Mapping[str, str | None]:
@@ -76,7 +90,7 @@ class Defences:
         found: dict[str, str | None] = {}
         for contender in record.contenders:
             try:
-                found[contender.name] = code_digest(contender)
+                found[contender.name] = code_digest(contender, build_reranker_of(self.settings))
             except ConfigurationError:
                 found[contender.name] = None
         return found
@@ -145,6 +159,23 @@ def notes_on_cost(contenders: Sequence[Contender]) -> tuple[str, ...]:
         f"{', '.join(names)}: tokens of prompts whose next token is asked for are not counted, "
         "such a prompt is one call however long the reply gets, and these calls are not kept: an "
         "answer that is computed anew asks them again",
+    )
+
+
+def choice_of(settings: Settings) -> str:
+    """Who chooses the documents that contenders see, with the options; empty for nobody."""
+    return settings.retrieval.model_dump_json() if settings.retrieval.name else ""
+
+
+def notes_on_reranking(settings: Settings) -> tuple[str, ...]:
+    """That contenders do not see all documents, where a reranker chooses."""
+    retrieval = settings.retrieval
+    if not retrieval.name:
+        return ()
+    return (
+        f"the reranker {retrieval.name} chose at most {retrieval.keep} documents of each snapshot: "
+        "all contenders saw these, attacked steps included, at their new ranks; what it asked is "
+        "in no contender's cost",
     )
 
 

@@ -21,6 +21,7 @@ from radarstream.pipelines.evaluation.study.plugin import Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
 
@@ -44,7 +45,8 @@ class Contender:
     """One defence as it is compared. `name` is its heading in every table, unique in a run.
 
     `relations` names another relation scorer than the run's, or a perturbation of it; empty for
-    the run's own. `pool` is how many documents a cumulative snapshot shows; None for all.
+    the run's own. `pool` is how many documents a cumulative snapshot shows; None for all. `alias`
+    is the short name of defence and options, where there is one.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Contender:
     adaptation: Adaptation = Adaptation.OWN
     relations: str = ""
     pool: int | None = None
+    alias: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,8 +147,9 @@ class EvidenceRow:
 
     `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
     are (n, n) over the informative ones, rounded to four decimals. `relation_seconds` is what
-    relating them took when it was first done. No contender is the author: evidence is compared,
-    whatever code gathered it. What failed is in the answers.
+    relating them took when it was first done. `reranking` says how a reranker chose the documents,
+    None without one; the ranks of documents and labels are those of its order. No contender is the
+    author: evidence is compared, whatever code gathered it. What failed is in the answers.
     """
 
     author: ClassVar[str] = EVIDENCE_WORK
@@ -162,6 +166,7 @@ class EvidenceRow:
     entailment: tuple[tuple[float, ...], ...] = ()
     contradiction: tuple[tuple[float, ...], ...] = ()
     relation_seconds: float = 0.0
+    reranking: Reranking | None = None
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -219,7 +224,8 @@ class DefencesRecord(StudyRecord):
 
     `surface` says where attacks put their texts: into result lists, or into the corpus that is
     searched. `searched` is how many questions the corpus takes its documents from, 0 without a
-    search. `definition` is the last run's: when an answer is correct. `owed` has one count per
+    search. `reranker` says who chose the documents that contenders saw, empty for nobody.
+    `definition` is the last run's: when an answer is correct. `owed` has one count per
     condition: the answers that each contender owes under it.
     """
 
@@ -228,6 +234,7 @@ class DefencesRecord(StudyRecord):
         **StudyRecord.SAME,
         "surface": "place that attacks put their texts",
         "searched": "questions whose documents are searched",
+        "reranker": "reranker",
     }
     MEMBERS: ClassVar[tuple[str, ...]] = ("contenders", "conditions")
 
@@ -240,6 +247,7 @@ class DefencesRecord(StudyRecord):
     surface: str = "list"
     definition: Definition = Definition.WHOLE_WORDS
     searched: int = 0
+    reranker: str = ""
     owed: dict[str, int] = field(default_factory=dict)
 
     def continuing(self, earlier: Self) -> Self:

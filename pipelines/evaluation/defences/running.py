@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import EVIDENCE as ANSWERED
 from radarstream.defenses.protocol import Signal, needs_at
+from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.pipelines.evaluation.datasets import History
@@ -56,6 +57,8 @@ class Runner:
         self.exposures: dict[str, ExposureScores] = {}  # of attacks on a corpus, by condition
         self.work: dict[Condition, Pending] = {}
         self.unseen: set[tuple[str, str]] = set()  # distinct prompts of evidence to be gathered
+        self.reranker = build_reranker_of(self.settings)
+        self.most = None if self.reranker is None else self.settings.retrieval.keep
         self.attack()
         for condition, histories in self.histories.items():
             if pending := self.expect(condition, histories):
@@ -105,7 +108,7 @@ class Runner:
                 if any(key not in self.rows or self.rows[key].error is not None for key in keys):
                     pending.setdefault(contender, []).append(number)
                     progress.expected[contender.name] += len(keys)
-        if needed(pending, histories) & ANSWERED:
+        if needed(pending, histories, self.most) & ANSWERED:
             for number in wanted_by(pending):
                 self.unseen.update(*map(passages_of, histories[number]))
         return pending
@@ -132,7 +135,8 @@ class Runner:
     ) -> Generator[Batch, None, dict[int, list[Gathered]]]:
         """The evidence of the histories that are left by their number, in batches as it comes."""
         histories = self.histories[condition]
-        needs = needed(pending, histories)
+        needs = needed(pending, histories, self.most)
+        keep = self.settings.retrieval.keep
         found: dict[int, list[Gathered]] = {number: [] for number in wanted_by(pending)}
         places = [
             (number, step, snapshot)
@@ -141,7 +145,9 @@ class Runner:
         ]
         for batch in batched(places, self.settings.batch.snapshots):
             asked_of = [(snapshot, step) for _, step, snapshot in batch]
-            items = gather(asked_of, needs, self.settings.reading, self.study.models)
+            items = gather(
+                asked_of, needs, self.settings.reading, self.study.models, self.reranker, keep
+            )
             new = []
             for (number, _, _), item in zip(batch, items, strict=True):
                 row = item.row(condition.name)
@@ -200,7 +206,12 @@ def keys_of(contender: Contender, condition: Condition, history: History) -> lis
 def related_anew(history: Sequence[Gathered], trial: Trial) -> list[Gathered]:
     """The same evidence with the relations of the trial's own scorer."""
     items = [(item.snapshot, item.step) for item in history]
-    return gather(items, trial.defense.needs, AS_GIVEN, trial.models)
+    return [
+        replace(item, reranking=before.reranking, poisoned_sites=before.poisoned_sites)
+        for before, item in zip(
+            history, gather(items, trial.defense.needs, AS_GIVEN, trial.models), strict=True
+        )
+    ]
 
 
 def signals_in(row: EvidenceRow) -> tuple[bool, bool]:
@@ -208,9 +219,15 @@ def signals_in(row: EvidenceRow) -> tuple[bool, bool]:
     return bool(row.answers), bool(row.entailment)
 
 
-def needed(pending: Pending, histories: Sequence[History]) -> frozenset[Signal]:
-    """The signals that some pending contender reads in some snapshot."""
+def needed(
+    pending: Pending, histories: Sequence[History], most: int | None = None
+) -> frozenset[Signal]:
+    """The signals that some pending contender reads in some snapshot, of which a reranker, if there
+    is one, leaves at most `most` documents.
+    """
     sizes = {len(snapshot.documents) for history in histories for snapshot in history}
+    if most is not None:
+        sizes = set(range(min(most, max(sizes, default=0)) + 1))
     read = (needs_at(adapted(contender), size) for contender in pending for size in sizes)
     return frozenset().union(*read)
 

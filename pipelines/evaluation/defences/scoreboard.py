@@ -181,11 +181,19 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One contender's rates where the attacker does so much; 0 is without an attack."""
+    """One contender's rates where the attacker does so much; 0 is without an attack.
+
+    `read_right` and `read_target` are means: of how many documents the atomic answer names the
+    truth, and the target; None for contenders without atomic answers. `outnumbering` counts the
+    answers that name the target though more documents were read as naming the truth.
+    """
 
     amount: int
     accuracy: Estimate
     attack_success: Estimate
+    read_right: float | None = None
+    read_target: float | None = None
+    outnumbering: int = 0
 
 
 @dataclass(frozen=True, slots=True)

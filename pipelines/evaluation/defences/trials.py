@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from radarstream.defenses.protocol import EVIDENCE, Defense, Signal
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.temporal import Pool
 from radarstream.pipelines import stages
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
@@ -19,13 +20,15 @@ from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.guard import Concluded, Guard
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
+from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.stages import Failure
+from radarstream.pipelines.stages import Failure, Reranked
 from radarstream.schemas.codec import encode_state
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.prompt import AnswerPair
+from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
 DECIMALS = 4
@@ -35,12 +38,15 @@ DECIMALS = 4
 class Gathered(stages.Gathered):
     """One snapshot with its signals, its step in its history, and what they cost.
 
-    `relation_seconds` is what relating took, or once took if that is known.
+    `relation_seconds` is what relating took, or once took if that is known. `reranking` says how
+    the documents were chosen, `poisoned_sites` on how many sites planted ones were found.
     """
 
     step: int = 0
     ledger: Ledger = field(default_factory=Ledger)
     relation_seconds: float = 0.0
+    reranking: Reranking | None = None
+    poisoned_sites: int = 0
 
     def tally(self, needs: frozenset[Signal], ledger: Ledger) -> Tally:
         """The cost with which an answer that needs these signals starts; it goes on in `ledger`."""
@@ -72,6 +78,7 @@ class Gathered(stages.Gathered):
             entailment=rounded(known.entailment) if known else (),
             contradiction=rounded(known.contradiction) if known else (),
             relation_seconds=self.relation_seconds,
+            reranking=self.reranking,
         )
 
 
@@ -80,16 +87,23 @@ def gather(
     needs: frozenset[Signal],
     reading: ReadingSettings,
     models: Models,
+    reranker: RetrievalDefense | None = None,
+    keep: int = 10,
 ) -> list[Gathered]:
-    """The signals of snapshots, each with its step, in one batch per model."""
+    """The signals of snapshots, each with its step, in one batch per model.
+
+    A `reranker` first chooses at most `keep` documents of each; no contender is charged for that.
+    """
     ledger = Ledger()
     bare = [snapshot for snapshot, _ in snapshots]
+    chosen: Sequence[Reranked | Failure] = [Reranked(snapshot) for snapshot in bare]
+    if reranker is not None:
+        chosen = stages.rerank(reranker, keep, bare, models, Costs())
+    seen = [one.snapshot for one in chosen if isinstance(one, Reranked)]
+    read = iter(stages.gather(seen, lambda _: needs, reading, models, ItemCosts(ledger)))
     gathered = []
-    for found, (_, step) in zip(
-        stages.gather(bare, lambda _: needs, reading, models, ItemCosts(ledger)),
-        snapshots,
-        strict=True,
-    ):
+    for one, (snapshot, step) in zip(chosen, snapshots, strict=True):
+        found = next(read) if isinstance(one, Reranked) else not_chosen(snapshot, one)
         seconds = sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(found))
         gathered.append(
             Gathered(
@@ -100,9 +114,17 @@ def gather(
                 step,
                 ledger,
                 seconds,
+                one.reranking if isinstance(one, Reranked) else None,
+                sites_of_planted(snapshot),
             )
         )
     return gathered
+
+
+def not_chosen(snapshot: SearchSnapshot, failure: Failure) -> stages.Gathered:
+    """A snapshot whose documents the reranker did not choose: nobody answers it."""
+    error = failure if isinstance(failure, ModelError) else ModelError(error_words(failure))
+    return stages.Gathered(snapshot, unread=error)
 
 
 def pairs_of(gathered: stages.Gathered) -> list[AnswerPair]:
@@ -211,7 +233,7 @@ class Trial:
             changed=event.changed if event else None,
             status=event.status if event else None,
             confidence=event.confidence if event else None,
-            poisoned_sites=sites_of_planted(seen.snapshot),
+            poisoned_sites=seen.poisoned_sites,
         )
 
 

@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.rows import Candidate, PassageRow, PoolRow
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.stages import pools_of
+from radarstream.pipelines.signals.reranking import pools_of
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 

@@ -1,7 +1,7 @@
-"""Histories of pages that say nothing but the answer, so that every reader reads them right.
+"""Histories of pages that say the answer plainly, so that every reader reads them right.
 
 What an attack does to them is due to the defence alone: no page is off topic or stale, the truth
-never changes, and every page has a site of its own.
+never changes, and every page has a site and some words of its own.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -13,6 +13,7 @@ START = datetime(2025, 1, 6, 12, tzinfo=UTC)
 WEEK = timedelta(days=7)
 TOWNS = ("Ashby", "Brenton", "Calder", "Dunmore", "Elstow", "Fairley", "Gorse", "Harwick")
 HONEST = "{who} is the mayor of {town}."
+OWN = "Item {0} of list {0}, page {0}."  # so that no two pages have nearly the same words
 FALSE = (
     HONEST,
     "The mayor of {town} is {who}.",
@@ -44,7 +45,7 @@ def _history(town: str, k: int, steps: int) -> History:
     documents = tuple(
         Document(
             rank,
-            HONEST.format(who=TRUTH, town=town),
+            f"{HONEST.format(who=TRUTH, town=town)} {OWN.format(rank)}",
             title=f"Page {rank}",
             url=f"https://{name}-{rank}.example/",
         )

@@ -104,9 +104,14 @@ def read_lines(path: Path, kind: type[ReadT]) -> Iterator[ReadT]:
 
 def write_json(path: Path, value: Any) -> None:
     """Write indented JSON; whole or not at all."""
-    partial = path.with_name(path.name + ".part")
     text = json.dumps(value, indent=2, ensure_ascii=True, default=str)
-    partial.write_text(text + "\n", encoding="ascii")
+    write_whole(path, f"{text}\n".encode("ascii"))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a crash leaves what was there before."""
+    partial = path.with_name(path.name + ".part")
+    partial.write_bytes(content)
     partial.replace(path)
 
 

@@ -19,7 +19,7 @@ from radarstream.pipelines.settings.problems import reason
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section
-from radarstream.schemas.snapshot import OnEmpty, Query
+from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty, Query
 
 CADENCE: Final = re.compile(r"([1-9]\d{0,5})(m|h|d|w)")
 UNIT_S: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -90,7 +90,7 @@ class Defaults(Section):
         default=None,
         strict=True,
         ge=0,
-        le=100,
+        le=MOST_SUPPORT,
         description="how many independent sites must say the answer; empty = as the job is set",
     )
     on_empty: OnEmpty | None = Field(

@@ -105,8 +105,9 @@ def _what_ties_mean(
     yield (
         "A lead is significant when the 95 % interval of the difference in accuracy minus attack "
         "success, over the same answers, lies above zero"
-        + (f"; here it reaches up to {100 * most:.0f} points." if most >= ROUNDED else ".")
-    )
+        + (f"; here a lead of {100 * most:.0f} points is not ruled out (200 are possible)."
+           if most >= ROUNDED else ".")
+    )  # fmt: skip
     bare = _undefended(ranking)
     if bare is not None and not bare.beaten:
         return  # where the best is no better than no defence, no price speaks for any

@@ -90,7 +90,7 @@ def groups_of(record: DefencesRecord, series: Sequence[Series]) -> list[Group]:
 
 
 def _title(contender: Contender) -> str:
-    if contender.options or contender.relations:
+    if (contender.options and not contender.alias) or contender.relations:
         return "variants"
     alone = contender.adaptation in (Adaptation.OWN, Adaptation.NONE)
     return "alone" if alone else str(contender.adaptation)

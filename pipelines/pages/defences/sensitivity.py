@@ -30,7 +30,11 @@ class Sweep:
 
 
 def sweeps(contenders: Sequence[Contender]) -> list[Sweep]:
-    """Every option that at least two otherwise equal contenders differ in."""
+    """Every option that at least two otherwise equal contenders differ in.
+
+    What has a short name for its options is no part of a sweep.
+    """
+    contenders = [contender for contender in contenders if not contender.alias]
     axes = dict.fromkeys(
         [(c.defense, name) for c in contenders for name, _ in c.options]
         + [(c.defense, axis) for c in contenders if c.relations for axis in (NOISY, SCORER)]

@@ -29,6 +29,7 @@ from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     STATUSES,
     energy_parts,
+    reranking_in_words,
     standing_in_words,
     support_in_words,
 )
@@ -65,13 +66,20 @@ GLOSSARY = {
     "Posterior": "The prior after Bayes' rule with this snapshot's documents. Staying and being "
     "wrong are updated separately and need not add up to 1.",
     "Support": "How many documents, on how many independent sites, say the answer, and how many "
-    "contradict it. Sites with nearly the same words are one.",
+    "contradict it. Pages of one site, or with nearly the same words, are one voice.",
     "Status": "What an answer rests on: corroborated, a single source, disputed, or remembered "
     "from earlier snapshots.",
     "Standing": "The last answer that was confirmed, where this snapshot confirms none.",
     "Planted": "A document that the evaluation labels as part of an attack. No defence sees these "
     "labels.",
     "Undefended": "The same model's answer from all documents at once.",
+}
+RERANKING = {
+    "Reranker": "A method that orders what the search found and keeps so many documents for the "
+    "defence. Nobody answers from the others. The ranks on this page are those of its order.",
+    "Similarity": "The cosine of the embeddings of question and document, by which a search by "
+    "meaning orders them.",
+    "Penalty": "What the reranker takes off the similarity.",
 }
 BASELINES = {
     "majority": "The atomic answer that most documents give; no relations, no cut. With "
@@ -98,15 +106,19 @@ def render_report(
     """
     view = build_view(answers, snapshots, run, read=read, baselines=baselines)
     beside = {row.contender.partition(":")[0] for row in baselines}
+    rerankers = sorted({event.reranking.method for event in answers if event.reranking})
     dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)
     page = frame.Page(
         title=title,
         sentence=_sentence(view),
         plot=_before_after(view),
         links=LINKS,
-        words=GLOSSARY | {name: BASELINES[name] for name in BASELINES if name in beside},
+        words=GLOSSARY
+        | {name: BASELINES[name] for name in BASELINES if name in beside}
+        | (RERANKING if rerankers else {}),
         heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
         + [("defence", name) for name in sorted({event.defense for event in answers})]
+        + [("reranker", name) for name in rerankers]
         + [("language model", tier_of(run.models.get("generator", "")))],
         notes=limits(run.models),
         provenance=[
@@ -131,6 +143,7 @@ def render_report(
         first_open=_first_open(view),
         cut_graph=cut_graph,
         energy_parts=energy_parts,
+        reranking_in_words=reranking_in_words,
         flip_sentences=flip_sentences,
         assumptions=ASSUMPTIONS,
         history=history,

@@ -7,6 +7,7 @@ from typing import Any
 
 from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
 from radarstream.pipelines.evaluation.scoring import Outcome, is_fooled
+from radarstream.pipelines.pages.replay.candidates import CandidateLine, candidates_of
 from radarstream.pipelines.pages.safe_text import domain, shorten
 from radarstream.pipelines.pages.times import format_time
 from radarstream.pipelines.pages.verdict_words import memory_in_words, reason_in_words
@@ -50,7 +51,7 @@ class BaselineAnswer:
 @dataclass(frozen=True, slots=True)
 class StepView:
     """One step. `anchor` is the fragment that links to it; `fooled_now` says that the answer names
-    the target of this very step.
+    the target of this very step. `candidates` are empty without a reranker.
     """
 
     anchor: str
@@ -61,6 +62,13 @@ class StepView:
     undefended_outcome: Outcome
     fooled_now: bool
     baselines: tuple[BaselineAnswer, ...] = ()
+    candidates: tuple[CandidateLine, ...] = ()
+
+    @property
+    def judged(self) -> tuple[DocumentLine, ...]:
+        """The documents without those that a reranker dropped."""
+        dropped = {line.judged.rank for line in self.candidates if not line.judged.kept}
+        return tuple(line for line in self.documents if line.verdict.rank not in dropped)
 
     @property
     def date(self) -> str:
@@ -180,7 +188,8 @@ def build_step(
     earlier_targets: Sequence[str],
     scores: Mapping[str, Mapping[str, Any]],
 ) -> StepView:
-    """View of one event. `read` is the snapshot as models read it, None where that is not known.
+    """View of one event. `snapshot` has its ranks and all documents that were found; `read` is as
+    much of it as models read, None where that is not known.
 
     `earlier_targets` are the falsehoods planted at steps before, `scores` its rows of the table of
     answers, by contender.
@@ -219,6 +228,7 @@ def build_step(
             for name, row in scores.items()
             if name not in (DEFENDED, UNDEFENDED)
         ),
+        candidates=tuple(candidates_of(event, documents, labels)),
     )
 
 

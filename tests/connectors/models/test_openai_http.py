@@ -23,6 +23,7 @@ from radarstream.schemas.errors import (
     PartialModelError,
 )
 from radarstream.schemas.prompt import Completion, Prompt, Task
+from tests.brokers import free_port
 from tests.connectors.models.fault_server import (
     Fault,
     FaultServer,
@@ -392,6 +393,20 @@ def test_an_outage_opens_the_circuit_and_a_good_answer_closes_it(
     assert len(generator.complete(pages(5))) == 5
     assert (generator.client.breaker.state, generator.client.breaker.opened) == ("closed", 1)
     generator.close()
+
+
+def test_errors_of_a_dead_server_name_its_address(make: Make, server: FaultServer) -> None:
+    dead = f"http://127.0.0.1:{free_port()}/v1"
+    generator = make(base_url=dead, attempts=1, failures_to_open=1)
+    assert str(failure(generator)) == f"no connection to {dead}: ConnectError"
+    assert str(failure(generator)) == f"circuit open: {dead} has been failing"
+    server.always = hang
+    assert str(failure(make(attempts=1, call_timeout_s=0.05))) == (
+        f"no answer from {server.url} within 0.05 s"
+    )
+    told = str(failure(make(deadline_s=0.5)))
+    assert f"no answer from {server.url} within " in told
+    assert CANARY not in told
 
 
 def test_refused_prompts_do_not_open_the_circuit(make: Make, server: FaultServer) -> None:

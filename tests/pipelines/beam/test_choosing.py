@@ -27,6 +27,7 @@ from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.metering import Costs
+from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
@@ -124,7 +125,7 @@ def test_fifty_results_become_the_ten_that_radar_judges(tmp_path: Path) -> None:
     snapshot = crowd(50, planted=(1, 2))
     event = answered(settings, snapshot)
     assert [d.rank for d in event.verdict.documents] == list(range(1, 51))
-    assert [d.rank for d in event.verdict.seen] == list(range(1, 11))
+    assert [d.rank for d in event.seen] == list(range(1, 11))
     why = {d.rank: d.reason for d in event.verdict.documents}
     assert [why[rank] for rank in range(11, 51)] == [Reason.OUTRANKED] * 38 + [Reason.SUSPECT] * 2
     assert event.reranking is not None
@@ -162,7 +163,7 @@ def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path)
     event = answered(settings, crowd(12))
     assert event.reranking is None
     assert b'"reranking"' not in encode(event)
-    assert len(event.verdict.seen) == 12
+    assert len(event.seen) == 12
     assert shared_guard(settings).models.gradients is None
     assert "reranking" not in shared_guard(settings).meter.stages
 
@@ -284,7 +285,7 @@ def test_fewer_candidates_than_wanted_all_stay(tmp_path: Path) -> None:
     event = answered(settings_in(tmp_path), crowd(4))
     assert event.reranking is not None
     assert not event.reranking.dropped
-    assert len(event.verdict.seen) == 4
+    assert len(event.seen) == 4
 
 
 class Reading(ScriptedGradients):
@@ -305,7 +306,7 @@ def test_rerankers_read_the_beginning_of_a_long_page() -> None:
     (found,) = stages.rerank(Wary(), 1, [snapshot], models, Costs())
     assert isinstance(found, stages.Reranked)
     assert found.snapshot.documents[0].text == page
-    assert encoder.longest == stages.CANDIDATE_CHARACTERS
+    assert encoder.longest == CANDIDATE_CHARACTERS
 
 
 @given(
@@ -346,9 +347,9 @@ def judged(snapshot: SearchSnapshot, reranker: Any = None) -> AnswerEvent:
 @pytest.mark.parametrize("reranker", [Wary(), BySimilarity()])
 def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any) -> None:
     """Support, certificate and checks are those of the documents that were kept, alone."""
-    event = judged(crowd(20, claims=("Rome", "Rome", "Rome", "Oslo")), reranker)
+    found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))
+    event = judged(found, reranker)
     assert event.reranking is not None
-    found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"))
     kept = event.reranking.without_dropped(event.reranking.renumbered(found))
     assert len(kept.documents) == 7
     alone = judged(kept)
@@ -356,7 +357,7 @@ def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any
     assert event.support == alone.support and event.support is not None
     counted = event.support.documents_for + event.support.documents_against
     assert counted <= 7
-    assert event.verdict.seen == alone.verdict.documents
+    assert event.seen == alone.verdict.documents
     assert len(event.verdict.documents) == 20
     assert event.undefended_answer == alone.undefended_answer
     assert {check.outcome for check in rechecked(event)} == {Outcome.RIGHT}

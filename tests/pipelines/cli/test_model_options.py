@@ -1,17 +1,23 @@
 """--model and --base-url: on every command that answers, with the same meaning in the library."""
 
 import inspect
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 from typer import BadParameter
 
-from radarstream import Replay
+from radarstream import Guard, Replay
+from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.cli.commands import COMMANDS
-from radarstream.pipelines.cli.options import model_settings
-from radarstream.pipelines.settings import OpenAiGenerator
+from radarstream.pipelines.cli.options import model_settings, with_rule
+from radarstream.pipelines.settings import OpenAiGenerator, load_settings
+from radarstream.schemas.errors import ConfigurationError
+from tests.brokers import free_port
+from tests.connectors.models.fault_server import FaultServer, serving
 
+EVERY = {"min_support", "on_empty"}
 LOCAL = "http://127.0.0.1:11434/v1"
 
 
@@ -70,3 +76,113 @@ def test_a_dry_run_asks_no_model() -> None:
     assert model_settings(None, "api", None, None, dry_run=True).profile == "scripted"
     with pytest.raises(BadParameter, match="--dry-run asks no model"):
         model_settings(None, None, "small", None, dry_run=True)
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with serving() as state:
+        yield state
+
+
+def test_the_only_model_of_a_service_answers_and_is_told(
+    server: FaultServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.models = ("nomic-embed-text", "qwen3:8b")
+    generator = model_settings(None, None, None, server.url).generator
+    assert isinstance(generator, OpenAiGenerator)
+    assert (generator.model, generator.base_url) == ("qwen3:8b", server.url)
+    assert f"{server.url} has one model, qwen3:8b" in flowing(capsys.readouterr().err)
+    with Guard(base_url=server.url) as guard:
+        assert guard.settings.generator == generator
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (("small", "large"), "has 2 models: small, large"),
+        (("bge-m3",), "has no model that writes text"),
+        (("x" * 101,), "has no model that writes text"),
+        (tuple("abcdefg"), "has 7 models: a, b, c, d, e, …"),
+    ],
+)
+def test_a_service_of_several_models_or_none_answers_nothing(
+    server: FaultServer, names: tuple[str, ...], said: str
+) -> None:
+    server.models = names
+    with pytest.raises(ConfigurationError, match="--model NAME") as raised:
+        model_settings(None, None, None, server.url)
+    assert f"{server.url} {said};" in str(raised.value)
+    with pytest.raises(ConfigurationError, match="--model NAME"):
+        Guard(base_url=server.url)
+
+
+def test_a_model_that_a_file_or_the_environment_names_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dead = f"http://127.0.0.1:{free_port()}/v1"
+    file = tmp_path / "settings.toml"
+    file.write_text('profile = "api"\n[generator]\nkind = "openai"\nmodel = "mine"\n')
+    assert model_settings(file, None, None, dead).generator.model == "mine"  # type: ignore[union-attr]
+    with Guard(settings=file, base_url=dead) as guard:
+        assert guard.settings.generator.model == "mine"  # type: ignore[union-attr]
+    with Guard(settings=load_settings(file), base_url=dead) as guard:
+        assert guard.settings.generator.model == "mine"  # type: ignore[union-attr]
+    monkeypatch.setenv("RADARSTREAM_GENERATOR__MODEL", "theirs")
+    assert model_settings(None, None, None, dead).generator.model == "theirs"  # type: ignore[union-attr]
+
+
+def test_an_address_where_nobody_answers_is_named(tmp_path: Path) -> None:
+    dead = f"http://127.0.0.1:{free_port()}/v1"
+    with pytest.raises(ConfigurationError, match=f"no connection to {dead}: ConnectError"):
+        model_settings(None, None, None, dead)
+    with pytest.raises(ConfigurationError, match="must start with http"):
+        model_settings(None, None, None, "localhost:11434")
+    with pytest.raises(ConfigurationError, match="must have no user") as raised:
+        model_settings(None, None, None, "http://ada:secret@localhost/v1")
+    assert "secret" not in str(raised.value)
+    file = tmp_path / "settings.toml"
+    file.write_text("generator = 5\n")
+    with pytest.raises(ConfigurationError, match=f"no connection to {dead}"):
+        model_settings(file, None, None, dead)
+
+
+def test_the_list_is_asked_for_with_the_key_that_answers_need(
+    server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.key = "secret"
+    with pytest.raises(ConfigurationError, match="the key is refused"):
+        model_settings(None, None, None, server.url)
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    assert model_settings(None, None, None, server.url).generator.model == "small"  # type: ignore[union-attr]
+    monkeypatch.setenv("OPENAI_API_KEY", "wrong")
+    with pytest.raises(ConfigurationError, match="the key is refused") as raised:
+        model_settings(None, None, None, server.url)
+    assert "wrong" not in str(raised.value)
+
+
+def flowing(text: str) -> str:
+    return " ".join(text.split())
+
+
+def test_the_commands_that_answer_with_the_configured_defence_take_its_rule() -> None:
+    found = {command: parameters(command) & EVERY for command in COMMANDS}
+    taking = {"replay", "run", "submit"}
+    assert found == {name: EVERY if name in taking else set() for name in COMMANDS}
+
+
+def test_the_rule_of_the_options_wins_over_settings_and_options(tmp_path: Path) -> None:
+    file = tmp_path / "settings.toml"
+    file.write_text('[defense]\nmin_support = 3\noptions = { on_empty = "abstain" }\n')
+    settings = load_settings(file)
+    assert with_rule(settings, None, None) == settings
+    found = with_rule(settings, 0, "best_document")
+    assert (found.defense.min_support, found.defense.on_empty) == (0, "best_document")
+    assert getattr(build_methods(found)[0], "on_empty") == "best_document"  # noqa: B009
+
+
+def test_a_defence_without_that_rule_refuses_it() -> None:
+    settings = load_settings(profile="scripted", defense={"name": "majority"})
+    assert with_rule(settings, 1, None).defense.min_support == 1
+    with pytest.raises(ConfigurationError, match="majority has no such rule"):
+        with_rule(settings, None, "abstain")

@@ -6,8 +6,9 @@ import pytest
 
 from radarstream.pipelines.cli.tail import _answer_line
 from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.retrieval import JudgedCandidate, Reranking
 from radarstream.schemas.support import AnswerStatus, Support
-from radarstream.schemas.verdict import Abstention, MemoryDecision
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, MemoryDecision, Reason
 from tests.wire_samples import ANSWER, OBSERVED_AT
 
 NO_CONSENSUS = Abstention.NO_CONSENSUS
@@ -21,8 +22,8 @@ GIVEN = replace(ANSWER, abstention=None, answer="Zürich", changed=None, standin
          "corroborated: 5 documents on 4 sites say so, 1 says otherwise"),
         (AnswerStatus.SINGLE_SOURCE, Support(1, 0, 1, 0),
          "SINGLE SOURCE: 1 document says so, none says otherwise"),
-        (AnswerStatus.DISPUTED, Support(2, 9, 1, 7),
-         "DISPUTED: 2 documents on one site say so, 9 say otherwise"),
+        (AnswerStatus.DISPUTED, Support(2, 9, 1, 7, rival_answer="Bern\n\x1b[2J"),
+         "DISPUTED: 2 documents on one site say so, 9 say otherwise; rival: Bern ‹U+001B›[2J"),
         (AnswerStatus.REMEMBERED, Support(memory=1.0),
          "remembered: no document says so, none says otherwise; the memory agrees"),
     ],
@@ -53,3 +54,17 @@ def test_a_previous_answer_is_given_up_only_for_another(
 
 def test_events_of_version_1_are_shown_without() -> None:
     assert "kept 1 cut 1" in _answer_line(replace(GIVEN, status=None, support=None)).plain
+
+
+def test_dropped_candidates_are_told_apart_from_cut_documents() -> None:
+    dropped = [
+        JudgedCandidate(rank, rank, False, 0.1, reason)
+        for rank, reason in ((98, Reason.OUTRANKED), (99, Reason.SUSPECT))
+    ]
+    verdicts = [DocumentVerdict(c.rank, False, c.reason or Reason.CUT) for c in dropped]
+    verdict = replace(ANSWER.verdict, documents=(*ANSWER.verdict.documents, *verdicts))
+    kept = JudgedCandidate(1, 7, True, 0.9)
+    event = replace(GIVEN, verdict=verdict, reranking=Reranking("wary", (kept, *dropped)))
+    line = _answer_line(event).plain
+    assert "kept 1 cut 1" in line
+    assert "wary dropped 2 of 3 candidates (1 outranked, 1 suspect)" in line

@@ -31,7 +31,7 @@ from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.record import read_record
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.ports import Generator, Models, TokenScorer
+from radarstream.pipelines.signals.ports import Generator, GradientEncoder, Models, TokenScorer
 from radarstream.schemas.snapshot import Labels
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import last_words
@@ -101,6 +101,8 @@ class Bench:
     embedder: ScriptedEmbedder = field(default_factory=ScriptedEmbedder)
     tokens: TokenScorer | None = None
     reading: dict[str, int] = field(default_factory=dict)
+    retrieval: dict[str, Any] = field(default_factory=dict)
+    gradients: GradientEncoder | None = None
 
     @property
     def settings(self) -> Settings:
@@ -109,6 +111,7 @@ class Bench:
             database=f"sqlite:///{self.out / 'state.sqlite'}",
             batch={"snapshots": 2, "queries": 3},
             reading=self.reading,
+            retrieval=self.retrieval,
         )
 
     def experiment(
@@ -133,6 +136,7 @@ class Bench:
             Cached(self.relations, cache),
             Cached(self.embedder, cache),
             tokens=self.tokens,
+            gradients=self.gradients,
         )
         return Experiment(Defences(request, self.settings, engine, models), models, self.out)
 

@@ -126,3 +126,25 @@ def test_every_schedule_is_read(schedule):
 def test_unreadable_schedules_are_refused(text):
     with pytest.raises(ConfigurationError, match="cannot read"):
         Timing.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ("", "at every step"),
+        ("constant-2", "at every step"),
+        ("2019,2016", "in 2016, 2019"),
+        ("every-3", "at one step in 3"),
+        ("pulse-2-4", "at one step in 2, from the first on"),
+        ("late-0", "at every step"),
+        ("late-1", "after the first step"),
+        ("late-3", "after the first 3 steps"),
+        ("early-1", "at the first step"),
+        ("last-2-5", "at the last 2 steps"),
+        ("ramp-4", "more and more to the last step"),
+        ("walk", "more or fewer at each step, by lot"),
+        ("drift", "from the first change of the right answer on"),
+    ],
+)
+def test_a_schedule_is_told_in_words(schedule: str, words: str) -> None:
+    assert Timing.parse(schedule).in_words == words

@@ -1,15 +1,19 @@
 """Contenders from text: specs, options, adaptations, sweeps, other relation scorers."""
 
 from dataclasses import replace
+from pathlib import Path
+from typing import get_args
 
 import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.evaluation.defences.contenders import (
     adapted,
     built,
     min_support_of,
+    notes_on_production,
     parse_contenders,
     remembers,
     servable,
@@ -19,8 +23,10 @@ from radarstream.pipelines.evaluation.defences.contenders import (
 )
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.defences.scorers import perturbation_of, scorer_settings
-from radarstream.pipelines.evaluation.study.specs import scalar, split_specs
+from radarstream.pipelines.evaluation.study.specs import plain, scalar, split_specs
+from radarstream.pipelines.settings import Profile, load_settings
 from radarstream.schemas.errors import ConfigurationError
+from tests.pipelines.evaluation.defence_studies import Bench, static_dataset
 from tests.scripted_models import scripted_models
 
 
@@ -182,3 +188,59 @@ def test_every_contender_may_ask_for_support() -> None:
     for wrong in ("-1", "1.5", "true", "two"):
         with pytest.raises(ConfigurationError, match="min_support"):
             parse_contenders(f"radar:min_support={wrong}")
+
+
+@pytest.mark.parametrize("profile", get_args(Profile))
+@pytest.mark.parametrize("name", DEFENSES)
+def test_production_is_what_the_job_does(profile: Profile, name: str) -> None:
+    settings = load_settings(profile=profile, defense={"name": name, "min_support": 3})
+    (contender,) = parse_contenders("production", settings.defense)
+    assert contender.name == "production"
+    assert built(contender) == build_methods(settings)[0]
+    assert min_support_of(contender) == 3
+    spelled = f"{name}:{','.join(f'{key}={plain(value)}' for key, value in contender.options)}"
+    (same,) = parse_contenders(spelled)
+    assert replace(same, name="", alias="") == replace(contender, name="", alias="")
+    assert notes_on_production([contender, same]) == (
+        f"production is {spelled}: what `run` and `replay` do with these settings",
+    )
+
+
+def test_production_keeps_its_short_name_with_options_and_adaptations() -> None:
+    settings = load_settings(defense={"options": {"pair_scale": 0.5}}).defense
+    plainly, stricter, alone = parse_contenders(
+        "production,production:min_support=3,pair_scale=2.0,production+none", settings
+    )
+    assert [c.name for c in (plainly, stricter, alone)] == [
+        "production",
+        "production:min_support=3,pair_scale=2.0",
+        "production+none",
+    ]
+    assert dict(plainly.options) == {
+        "pair_scale": 0.5, "first_answer": "answers", "on_empty": "abstain", "min_support": 2,
+    }  # fmt: skip
+    assert dict(stricter.options) == dict(plainly.options) | {"min_support": 3, "pair_scale": 2.0}
+    assert alone.options == plainly.options
+    assert [c.name for c in with_relations([plainly], ["scripted"])] == ["production[scripted]"]
+    first, second = notes_on_production([plainly, stricter, alone])
+    assert second.endswith("but for the options that it names")
+    assert "pair_scale=0.5" in first and "pair_scale=2.0" in second
+
+
+def test_production_needs_settings() -> None:
+    with pytest.raises(ConfigurationError, match="'production' needs settings"):
+        parse_contenders("radar,production")
+    with pytest.raises(ConfigurationError, match="pair_size"):
+        parse_contenders("production:pair_size=1", load_settings().defense)
+
+
+def test_production_with_other_settings_is_another_study(tmp_path: Path) -> None:
+    """Otherwise answers under one rule would be shown as those under another."""
+    bench = Bench(tmp_path)
+    data = static_dataset(1)
+    listed = parse_contenders("production", load_settings().defense)
+    notes = bench.run(data, listed, ["benign"]).record.notes
+    assert set(notes_on_production(listed)) <= set(notes)
+    settings = load_settings(defense={"min_support": 0}).defense
+    with pytest.raises(ConfigurationError, match="production: options"):
+        bench.run(data, parse_contenders("production", settings), ["benign"])

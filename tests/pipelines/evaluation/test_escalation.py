@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream import Guard
 from radarstream.pipelines.evaluation.attacks.conditions import attacked, parse_condition
 from radarstream.pipelines.evaluation.attacks.escalation import (
     Effort,
@@ -87,6 +88,15 @@ def test_documents_differ_and_lie_on_as_many_sites_as_said(name: str) -> None:
     assert sites_of_planted(together) == 1
     assert [d.text for d in together.documents] == [d.text for d in second.documents]
     assert len({document.url for document in together.documents}) == K
+
+
+def test_plain_pages_are_independent_and_production_answers_them() -> None:
+    (history,) = plain_pages(50, questions=1, steps=1).histories
+    pages = [{"text": d.text, "title": d.title, "url": d.url} for d in history[0].documents]
+    with Guard(profile="scripted") as guard:
+        answer = guard.answer(history[0].query.text, pages)
+    assert (answer.text, answer.status) == (TRUTH, "corroborated")
+    assert answer.support is not None and answer.support.sites_for == 50
 
 
 def test_the_last_steps() -> None:

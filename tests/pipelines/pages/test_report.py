@@ -25,9 +25,10 @@ from radarstream.pipelines.pages.safe_text import (
     visible,
     without_secrets,
 )
-from radarstream.pipelines.pages.verdict_words import energy_parts, reason_in_words
+from radarstream.pipelines.pages.verdict_words import REASONS, energy_parts, reason_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.retrieval import JudgedCandidate, Reranking
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
@@ -446,12 +447,47 @@ def test_settings_lose_their_secrets_only():
 
 def test_what_an_answer_rests_on_is_told_in_words(run) -> None:
     answers, snapshots = run
-    support = Support(5, 1, 4, 1, 4.5, 0.9, 0.9, 1.0, 4.6, 0.38)
+    support = Support(5, 1, 4, 1, 4.5, 0.9, 0.9, 1.0, 4.6, 0.38, "<b>Rome</b>" + 90 * "!")
     standing = StandingAnswer("The <old> answer", answers[0].observed_at)
     first = replace(answers[0], status=AnswerStatus.DISPUTED, support=support)
     second = replace(answers[1], status=AnswerStatus.ABSTAINED, standing=standing)
     page = Page(render_report([first, second, *answers[2:]], snapshots, make_record()))
-    assert "5 documents on 4 sites say so, 1 says otherwise; the memory agrees" in page.text
+    told = (
+        "5 documents on 4 sites say so, 1 says otherwise; the memory agrees; rival: <b>Rome</b>!!!"
+    )
+    assert told in page.text
+    assert 90 * "!" not in page.text
     assert "disputed, confidence 0.38" in page.text
     assert "The <old> answer stands, unconfirmed since 2024-" in page.text
     assert "unconfirmed since" not in Page(render_report(answers, snapshots, make_record())).text
+
+
+def test_a_step_shows_what_a_reranker_dropped(run) -> None:
+    answers, snapshots = run
+    event, *others = answers
+    snapshot = snapshots[event.snapshot_id]
+    count = len(snapshot.documents)
+    found = {d.rank: count + 1 - d.rank for d in snapshot.documents}  # everything turned round
+    judged = tuple(
+        JudgedCandidate(rank, found[rank], rank < count, 0.5 - rank / 100,
+                        Reason.SUSPECT if rank == count else None, penalty=0.125)
+        for rank in sorted(found)
+    )  # fmt: skip
+    last = replace(event.verdict.documents[-1], kept=False, reason=Reason.SUSPECT,
+                   atomic_answer=None, keep_evidence=None, margin=None)  # fmt: skip
+    verdict = replace(event.verdict, documents=(*event.verdict.documents[:-1], last), edges=())
+    event = replace(event, verdict=verdict, reranking=Reranking("wary", judged))
+    turned = snapshots | {snapshot.id: event.reranking.renumbered(snapshot)}
+    html = render_report([event, *others], turned, make_record())
+    step = html[html.index('class="text candidates"') :]
+    step = step[: step.index("</details>")]
+    assert f"wary dropped 1 of {count} candidates (1 suspect)" in step
+    assert step.count("<tr class=") == count
+    suspect = step[step.rindex('<tr class="cut">') :]
+    assert REASONS[Reason.SUSPECT] in suspect
+    assert "0.125" in suspect
+    title = next(d.title for d in snapshot.documents if d.rank == found[count])
+    assert title[:20] in suspect  # the one that was found first
+    assert ", 1 dropped" in html
+    plain = render_report(answers, snapshots, make_record())
+    assert 'class="text candidates"' not in plain

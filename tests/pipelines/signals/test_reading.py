@@ -11,8 +11,9 @@ from radarstream.defenses.majority import Majority
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.signals import reading
 from radarstream.pipelines.signals.reading import as_read
-from radarstream.pipelines.signals.windows import best_windows, joined
+from radarstream.pipelines.signals.windows import best_windows, joined, says_more_than
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
@@ -46,6 +47,19 @@ def test_a_text_as_long_as_is_read_whole_stays_as_it_is(more: int) -> None:
     settings = ReadingSettings(whole_characters=title + 1_200 + more)
     assert as_read([snapshot], settings) == [snapshot]
     assert as_read([snapshot], ReadingSettings(whole_characters=title + 1_199)) != [snapshot]
+
+
+def test_whether_a_page_is_long_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of a megabyte is not gone through twice for it."""
+    asked: list[str] = []
+
+    def counting(text: str, characters: int) -> bool:
+        asked.append(text)
+        return says_more_than(text, characters)
+
+    monkeypatch.setattr(reading, "says_more_than", counting)
+    as_read([snapshot_of(LONG, "short", LONG)], READING)
+    assert asked == [LONG, LONG]
 
 
 def test_without_windows_and_for_long_answers_pages_stay_as_they_are() -> None:

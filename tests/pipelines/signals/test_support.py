@@ -11,17 +11,15 @@ from hypothesis import strategies as st
 from radarstream.defenses.protocol import Embed, Relate
 from radarstream.pipelines.signals.support import (
     Known,
-    lacks_support,
     learn,
     means_the_same,
     overhearing,
-    status_of,
     support_of,
     unknown_relations,
 )
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.snapshot import Document, Query
-from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.support import AnswerStatus, Support, lacks_support, status_of
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
 from tests.builders import OBSERVED_AT
 
@@ -70,6 +68,7 @@ def test_documents_and_sites_on_both_sides() -> None:
         [("same", "a"), ("same", "b"), ("same", "b"), ("other", "c"), ("unclear", "d"), (None, "e")]
     )
     assert counts(support) == (3, 2, 1, 1)
+    assert (support.rival_answer, supported([("same", "a")]).rival_answer) == ("other", None)
     assert (support.weight_for, support.weight_against, support.margin) == (2.5, 1.0, 1.5)
     assert support.confidence == pytest.approx(2.5 / 11.5)
 
@@ -108,6 +107,7 @@ def test_the_rival_is_the_strongest_other_answer() -> None:
     scattered = support_of(evidence, Verdict("Rome", ()), known)
     assert counts(scattered) == (2, 2, 5, 5)
     assert (scattered.weight_against, scattered.rival, scattered.margin) == (5.0, 2.0, 0.0)
+    assert scattered.rival_answer == "Oslo"  # the best ranked of those that are spelt alike
     agreeing = np.zeros((7, 7))
     agreeing[2:, 2:] = 0.9  # as the relation scorer has it
     related = replace(evidence, relations=Relations(agreeing, np.zeros((7, 7))))

@@ -105,6 +105,12 @@ def test_windows_cover_the_text_and_there_are_linearly_many(
 HUGE = 2**20
 
 
+@pytest.mark.parametrize("text", ["。" * HUGE, "!？。" * (HUGE // 3), "x" * HUGE])
+def test_a_page_without_spaces_has_few_sentences(text: str) -> None:
+    """What a page costs before its words are looked at is one step for each sentence."""
+    assert sum(1 for _ in windows._sentences(text)) <= HUGE // 3 + 1
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -116,8 +122,9 @@ HUGE = 2**20
         "drones in 2023? " * (HUGE // 16),
         "".join(f"dro{i:x} fir{i:x} " for i in range(HUGE // 18)),
         "a. " * (HUGE // 3),
+        "。" * HUGE,
     ],
-    ids=["word", "spaces", "stops", "lines", "quotes", "stuffed", "prefixes", "sentences"],
+    ids=["word", "spaces", "stops", "lines", "quotes", "stuffed", "prefixes", "sentences", "ends"],
 )
 def test_a_megabyte_takes_linear_work(text: str, monkeypatch) -> None:
     """Counts the characters that are looked at for words, and the words that are stemmed."""

@@ -82,7 +82,9 @@ def craft(
     progress = progress or Progress()
     several = Attack(box.name, _nothing).several if count is None else count
     budget = {"options": asdict(box), "count": several, "seed": seed, "models": tools.ids}  # type: ignore[call-overload]
-    parts: list[tuple[Aim, ...]] = [tuple(aims)] if box.shared else [(aim,) for aim in aims]
+    parts: list[tuple[Aim, ...]] = [(aim,) for aim in aims]
+    if box.shared and aims:
+        parts = [tuple(aims)]
     found: list[Written | None] = []
     skipped: dict[str, str] = {}
     for done, part in enumerate(parts):

@@ -180,24 +180,42 @@ def one_word(most: int, places: Sequence[int] | None = None) -> Proposals:
             return []
         place = int(rng.choice(len(slots) if places is None else np.asarray(places)))
         words = vocabulary.promising(pulls[place], most)
-        return [(*slots[:place], word, *slots[place + 1 :]) for word in words]
+        return [_replaced(slots, place, word) for word in words]
 
     return propose
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Nearness:
-    """The similarity of a passage to a question, or its mean over several.
+def words_by_lot(most: int, places: Sequence[int]) -> Proposals:
+    """Any words at one random place: for objectives without a gradient."""
 
-    `questions` is the unit row of one question or the mean of those of several, (d,).
+    def propose(
+        _: FloatArray, vocabulary: Vocabulary, slots: Slots, rng: np.random.Generator
+    ) -> list[Slots]:
+        place = int(rng.choice(np.asarray(places)))
+        return [_replaced(slots, place, word) for word in vocabulary.drawn(most, rng)]
+
+    return propose
+
+
+def several_words(most: int, changed: int, top: int) -> Proposals:
+    """GCG (Zou et al., 2023): each proposal changes `changed` random places, each to one of the
+    `top` words that promise most there.
     """
 
-    questions: FloatArray
+    def propose(
+        pulls: FloatArray, vocabulary: Vocabulary, slots: Slots, rng: np.random.Generator
+    ) -> list[Slots]:
+        best = [vocabulary.promising(pull, top) for pull in pulls]
+        found = []
+        for _ in range(most):
+            new = slots
+            for place in rng.choice(len(slots), size=min(changed, len(slots)), replace=False):
+                new = _replaced(new, int(place), int(rng.choice(best[place])))
+            found.append(new)
+        return found
 
-    def directions(self, rows: FloatArray) -> FloatArray:
-        """The question itself."""
-        return np.broadcast_to(self.questions, rows.shape)
+    return propose
 
-    def values(self, _: Sequence[Texts], rows: FloatArray) -> FloatArray:
-        """Cosines."""
-        return np.asarray((rows[:, 0] * self.questions).sum(axis=1))
+
+def _replaced(slots: Slots, place: int, word: int) -> Slots:
+    return (*slots[:place], word, *slots[place + 1 :])

@@ -12,10 +12,10 @@ from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools, Voc
 from radarstream.pipelines.evaluation.attacks.whitebox.flipping import (
     Climber,
     Draft,
-    Nearness,
     one_word,
 )
 from radarstream.pipelines.evaluation.attacks.whitebox.protocol import Written, payloads, written
+from radarstream.pipelines.evaluation.attacks.whitebox.similarity import Nearness
 from radarstream.schemas.snapshot import STRICT
 
 

@@ -57,6 +57,17 @@ def payloads(aim: Aim, count: int) -> tuple[str, ...]:
     return tuple(aim.false_passages[number % len(aim.false_passages)] for number in range(count))
 
 
+def questions_of(aims: Sequence[Aim], most: int, rng: np.random.Generator) -> tuple[str, ...]:
+    """Different questions that an attacker has seen, at most so many, by lot.
+
+    Raises UnattackableError where there is none.
+    """
+    known = list(dict.fromkeys(aim.question for aim in aims))
+    if not known:
+        raise UnattackableError("no question is known")
+    return tuple(known[place] for place in rng.permutation(len(known))[:most])
+
+
 def written(climbs: Sequence[Climbed], texts: Sequence[str], trigger: str = "") -> Written:
     """Write down what climbs came to."""
     return Written(

@@ -2,13 +2,21 @@
 
 from typing import Any
 
-from pydantic import ValidationError
-
+from radarstream.defenses.options import built
+from radarstream.pipelines.evaluation.attacks.whitebox.agent_poison import AgentPoison
+from radarstream.pipelines.evaluation.attacks.whitebox.badrag import BadRag
+from radarstream.pipelines.evaluation.attacks.whitebox.corpus_kmeans import CorpusKmeans
+from radarstream.pipelines.evaluation.attacks.whitebox.evasive import Evasive
 from radarstream.pipelines.evaluation.attacks.whitebox.hotflip import HotFlip
+from radarstream.pipelines.evaluation.attacks.whitebox.joint_gcg import JointGcg
+from radarstream.pipelines.evaluation.attacks.whitebox.liar import Liar
+from radarstream.pipelines.evaluation.attacks.whitebox.phantom import Phantom
 from radarstream.pipelines.evaluation.attacks.whitebox.protocol import WhiteBox
-from radarstream.schemas.errors import ConfigurationError
 
-WHITE_BOX: dict[str, type[WhiteBox]] = {box.name: box for box in (HotFlip,)}
+WHITE_BOX: dict[str, type[WhiteBox]] = {
+    box.name: box
+    for box in (HotFlip, Liar, JointGcg, BadRag, Phantom, AgentPoison, CorpusKmeans, Evasive)
+}
 
 
 def white_box(name: str, **options: Any) -> WhiteBox:
@@ -17,11 +25,4 @@ def white_box(name: str, **options: Any) -> WhiteBox:
     >>> white_box("hotflip", steps=5).steps
     5
     """
-    if name not in WHITE_BOX:
-        raise ConfigurationError(
-            f"unknown white-box attack {name!r}; there are {', '.join(sorted(WHITE_BOX))}"
-        )
-    try:
-        return WHITE_BOX[name](**options)
-    except ValidationError as error:
-        raise ConfigurationError(f"options of {name}: {error.errors()[0]['msg']}") from error
+    return built("white-box attack", WHITE_BOX, name, options)

@@ -1,0 +1,90 @@
+"""Which models a service lists, and which of them write text."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from radarstream.connectors.models.openai_http.client import read_key
+from radarstream.connectors.models.openai_http.endpoint import Endpoint
+from radarstream.connectors.models.openai_http.failures import Kind, RequestError
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
+from radarstream.connectors.models.openai_http.replies import at, parsed
+from radarstream.schemas.errors import ConfigurationError, ModelError
+
+LISTED: Final = 5  # models that a message names
+NAME_CHARACTERS: Final = 100  # a longer name is left out
+PATIENCE_S: Final = 10.0  # for the list of a service that somebody named
+NO_ANSWERS: Final = ("embed", "rerank", "bge-")  # in names of models that write no text
+
+
+def models_at(base_url: str, timeout_s: float, key_variable: str = "") -> tuple[str, ...]:
+    """Names of the models that a service lists, to whoever asks if no variable holds a key.
+
+    Raises ModelError where no such service answers within the time, ConfigurationError when the
+    variable does not hold a key.
+    """
+    options = OpenAiOptions(
+        base_url=base_url, model="", api_key_variable=key_variable, call_timeout_s=timeout_s
+    )
+    endpoint = Endpoint(options, read_key(options), _uncounted)
+    try:
+        listed = endpoint.submit(models_of(endpoint)).result()
+    finally:
+        endpoint.close()
+    if listed is None:
+        raise RequestError("malformed", f"no list of models from {options.base_url}")
+    return listed
+
+
+def _uncounted(_: Kind) -> None:
+    return None
+
+
+async def models_of(endpoint: Endpoint) -> tuple[str, ...] | None:
+    """Names of the models that a service lists; None for another reply.
+
+    Raises ServiceError or RequestError.
+    """
+    entries = at(parsed(await endpoint.get("/models")), "data")
+    if not isinstance(entries, list):
+        return None
+    names = (at(entry, "id") for entry in entries)
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def writers(models: Sequence[str]) -> list[str]:
+    """The models that write text, as far as their names tell.
+
+    >>> writers(["nomic-embed-text", "qwen3:8b"])
+    ['qwen3:8b']
+    """
+    return [
+        name
+        for name in models
+        if not any(part in name.lower() for part in NO_ANSWERS) and 0 < len(name) <= NAME_CHARACTERS
+    ]
+
+
+def named(models: Sequence[str]) -> str:
+    """The first of the models in a few words, long names cut."""
+    shown = [name if len(name) <= NAME_CHARACTERS // 4 else f"{name[:24]}…" for name in models]
+    return ", ".join(shown[:LISTED]) + (", …" if len(models) > LISTED else "")
+
+
+def only_model(base_url: str, key_variable: str) -> str:
+    """The model of a service that has only one that writes text.
+
+    Raises ConfigurationError, which names the models, where there is not exactly one.
+    """
+    try:
+        found = writers(models_at(base_url, PATIENCE_S, key_variable))
+    except ModelError as error:
+        raise _unnamed(f"{base_url} does not tell which models it has ({error})") from None
+    if len(found) != 1:
+        has = f"{len(found)} models: {named(found)}" if found else "no model that writes text"
+        raise _unnamed(f"{base_url} has {has}")
+    return found[0]
+
+
+def _unnamed(why: str) -> ConfigurationError:
+    said = f"no model is named, and {why}; name one, as with --model NAME"
+    return ConfigurationError(said).mended_by("--model NAME")

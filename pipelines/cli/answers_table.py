@@ -1,0 +1,126 @@
+"""The answers of a replay on the terminal: a line for each, below its question."""
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from itertools import compress, groupby
+from typing import Any
+
+import polars as pl
+from rich.table import Column, Table
+from rich.text import Text
+
+from radarstream.pipelines.cli.terminal import cell, say, stdout
+from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.scoring import Outcome
+from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
+
+MEMORY_STYLES = {"retained": "green", "falsified": "yellow"}
+OUTCOME_STYLES = {
+    Outcome.CORRECT: "green",
+    Outcome.FOOLED: "bold red",
+    Outcome.BOTH: "bold red",
+    Outcome.OTHER: "yellow",
+    Outcome.STALE: "yellow",
+    Outcome.ABSTAINED: "dim",
+    Outcome.UNLABELLED: "",
+}
+WIDE = 150  # columns of a terminal that has room for the answers of baselines
+GAP = 2  # between columns
+
+
+def print_answers(
+    answers: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    frame: pl.DataFrame,
+    baselines: Sequence[str],
+) -> None:
+    """Print a line for each answer: its truth, outcome and status, and what became of the memory.
+
+    Columns that would be empty are left out, and baselines where the terminal is narrow.
+    """
+    texts = ("truth", UNDEFENDED, *(baselines if stdout.width >= WIDE else ()), DEFENDED)
+    heads = ("as of", "attack", *texts, "status", "cut", "memory")
+    scored = {
+        (row["contender"], row["query_id"], row["step"]): row for row in frame.rows(named=True)
+    }
+    rows = [_cells(answer, snapshots[answer.snapshot_id], scored, texts[1:]) for answer in answers]
+    filled = [any(cells[column].plain for cells in rows) for column in range(len(heads))]
+    heads = tuple(compress(heads, filled))
+    rows = [list(compress(cells, filled)) for cells in rows]
+    widths = fitting(heads, rows, {*texts}, stdout.width)
+    stdout.print(_drawn(widths, [[cell(head, "bold") for head in heads]]))
+    questions = groupby(zip(answers, rows, strict=True), key=lambda pair: pair[0].query_id)
+    for _, found in questions:
+        group = list(found)
+        say(group[0][0].question, style="bold", wrap=True)
+        stdout.print(_drawn(widths, [cells for _, cells in group]))
+
+
+def fitting(
+    heads: Sequence[str], rows: Sequence[Sequence[Text]], texts: Set[str], room: int
+) -> list[int]:
+    """The widths of columns that fit the room: `texts` share what the others leave, narrow ones
+    first; the others are as wide as their longest word.
+
+    >>> row = [Text("2025"), Text("x" * 9), Text("x" * 30)]
+    >>> fitting(["cut", "truth", "defended"], [row], {"truth", "defended"}, 30)
+    [4, 9, 13]
+    """
+    columns = list(zip(*([Text(head) for head in heads], *rows), strict=True))
+    whole = [max(len(found.plain) for found in column) for column in columns]
+    widths = [max(len(w) for found in column for w in found.plain.split()) for column in columns]
+    shared = [column for column, head in enumerate(heads) if head in texts]
+    for column in shared:
+        widths[column] = len(heads[column])
+    left = max(0, room - GAP * (len(heads) - 1) - sum(widths))
+    for place, column in enumerate(sorted(shared, key=lambda i: whole[i] - widths[i])):
+        more = min(whole[column] - widths[column], left // (len(shared) - place))
+        widths[column] += more
+        left -= more
+    return widths
+
+
+def _drawn(widths: Sequence[int], rows: Iterable[Iterable[Text]]) -> Table:
+    """Lines of columns of these widths."""
+    columns = (Column(width=width, overflow="fold") for width in widths)
+    table = Table(*columns, box=None, show_header=False, padding=(0, GAP, 0, 0), pad_edge=False)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _cells(
+    answer: AnswerEvent,
+    snapshot: SearchSnapshot,
+    scored: Mapping[tuple[str, str, int], Mapping[str, Any]],
+    sides: Sequence[str],
+) -> list[Text]:
+    """The cells of an answer, in the order of the columns."""
+    labels = snapshot.labels or Labels()
+    ranks = "+".join(str(found_rank(answer, rank)) for rank in labels.poisoned_ranks)
+    rejected = sum(not document.kept for document in answer.seen)
+    word = memory_in_words(answer)
+    return [
+        cell(f"{answer.observed_at:%Y-%m-%d}"),
+        cell(f"{labels.attack}@{ranks}" if labels.attack is not None else "", "red"),
+        cell(", ".join(labels.answers[:3])),
+        *(_judged(scored.get((side, answer.query_id, answer.step))) for side in sides),
+        cell("" if answer.status is None else STATUSES[answer.status]),
+        cell(f"{rejected}/{len(answer.seen)}"),
+        cell(word, MEMORY_STYLES.get(word, "dim")),
+    ]
+
+
+def found_rank(answer: AnswerEvent, rank: int) -> int:
+    """The rank in the search results of a document of an answer, before any reranker."""
+    return rank if answer.reranking is None else answer.reranking.found_rank(rank)
+
+
+def _judged(row: Mapping[str, Any] | None) -> Text:
+    """Colour an answer: green if right, red if it is the attacker's, plain if unknown."""
+    if row is None:
+        return cell("")
+    if not row["answer"]:
+        return cell("(no answer)", "dim")
+    return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])

@@ -1,0 +1,98 @@
+"""What `evaluate` is asked for: contenders, conditions, and the plug-in with both."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
+from radarstream.pipelines.cli.terminal import make_directory
+from radarstream.pipelines.evaluation.attacks import conditions as attack_conditions
+from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.datasets import Dataset, History
+from radarstream.pipelines.evaluation.defences import contenders as contending
+from radarstream.pipelines.evaluation.defences.defences import Defences
+from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
+from radarstream.pipelines.evaluation.defences.scorers import (
+    NOISE,
+    perturbation_of,
+    scorer_settings,
+)
+from radarstream.pipelines.settings import DefenseSettings, Settings
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError
+
+
+def plugin_of(
+    request: DefencesRequest, settings: Settings, out: Path, *, insisted: str = "all"
+) -> Defences:
+    """The plug-in of a request with its models, in a directory that is made for it.
+
+    Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
+    Raises ConfigurationError where none is left.
+    """
+    if not request.histories:
+        raise ConfigurationError(f"the data set has no question in the {request.half} half")
+    make_directory(out)
+    engine = shared_engine(settings)
+    models = build_models(settings, engine)
+    if (reranker := build_reranker_of(settings)) is not None:
+        check_needs(reranker, models)
+    served, left_out = contending.servable(request.contenders, models, insisted=insisted)
+    if not served:
+        raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
+    found = (request.dataset.complaint, _without_documents(request.histories), *left_out)
+    notes = (*request.notes, *filter(None, found))
+    return Defences(
+        replace(request, contenders=tuple(served), notes=notes), settings, engine, models
+    )
+
+
+def contenders_of(
+    data: Dataset,
+    settings: DefenseSettings,
+    defenses: str,
+    adaptations: Sequence[str],
+    sweeps: Sequence[str] = (),
+    relations: Sequence[str] = (),
+) -> tuple[Contender, ...]:
+    """Everyone who competes, each once; `relations` are other scorers of relations, or noise."""
+    contenders = contending.parse_contenders(defenses, settings)
+    contenders += contending.with_relations(contenders, relations)
+    for sweep in sweeps:
+        contenders += contending.swept(sweep)
+    # Called for a data set without histories, too: it refuses unknown adaptations.
+    spread = contending.spread_over_time(contenders, adaptations)
+    return tuple(dict.fromkeys(contenders if data.static else spread))
+
+
+def other_relations(scorers: list[str], noise: list[str]) -> list[str]:
+    """Names of other scorers of relations, and of perturbations. Raises ConfigurationError."""
+    for scorer in scorers:
+        scorer_settings(scorer)
+    for rate in noise:
+        perturbation_of(NOISE + rate, seed=0)
+    return [*scorers, *(NOISE + rate for rate in noise if float(rate) > 0.0)]
+
+
+def conditions_of(
+    attacks: list[str], positions: list[str], conditions: list[str], schedule: str, k: int
+) -> tuple[Condition, ...]:
+    """The clean condition and the attacked ones, all on one surface and within the first k."""
+    found = attack_conditions.product(attacks, positions, schedule)
+    if conditions and schedule:
+        raise ConfigurationError("--condition says when by itself, as in pia@1:late-3")
+    if conditions:
+        found = attack_conditions.one_surface(
+            dict.fromkeys([Condition(), *map(attack_conditions.parse_condition, conditions)])
+        )
+    for condition in found:
+        condition.check_depth(k)
+    return found
+
+
+def _without_documents(asked: Iterable[History]) -> str | None:
+    """How many of the asked questions bring no documents, if any."""
+    bare = sum(not any(s.documents for s in history) for history in asked)
+    if not bare:
+        return None
+    return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"

@@ -1,0 +1,133 @@
+"""The stage before all others: a reranker chooses among the documents that were found."""
+
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from radarstream.defenses.protocol import Request
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.pipelines.signals.fulfilment import Failure, drive, refusable
+from radarstream.pipelines.signals.long_form import in_its_form
+from radarstream.pipelines.signals.metering import Costs
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.responses import checked, isolating
+from radarstream.schemas.arrays import embedding_rows
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.retrieval import CandidatePool, Reranking
+from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.verdict import DocumentVerdict, Reason
+
+LeftOut = tuple[Document, Reason]  # a document that no defence saw, and why
+# Of a candidate, for rerankers: far more than an encoder's window. A page may be longer by orders
+# of magnitude, and every one of them is split into tokens.
+CANDIDATE_CHARACTERS: Final = 32_768
+
+
+@dataclass(frozen=True)
+class Reranked:
+    """A snapshot with the documents that a reranker kept, and what became of all of them.
+
+    `dropped` are the others. Both have the ranks of the new order. Without a reranker the snapshot
+    is as it was found.
+    """
+
+    snapshot: SearchSnapshot
+    reranking: Reranking | None = None
+    dropped: tuple[Document, ...] = ()
+
+    def told(self, event: AnswerEvent) -> AnswerEvent:
+        """The event with the reranking, and with the documents that it dropped."""
+        if self.reranking is None:
+            return event
+        why = {c.rank: c.reason or Reason.OUTRANKED for c in self.reranking.dropped}
+        left_out = [(document, why[document.rank]) for document in self.dropped]
+        return with_left_out(replace(event, reranking=self.reranking), left_out)
+
+
+def rerank(
+    method: RetrievalDefense,
+    keep: int,
+    snapshots: Sequence[SearchSnapshot],
+    models: Models,
+    costs: Costs,
+) -> list[Reranked | Failure]:
+    """Let a retrieval defence choose `keep` documents of each snapshot, all in lockstep.
+
+    The retriever's similarities are cosines of the embeddings of question and passage. The ranks
+    that a snapshot has are given out anew, so that documents left out before keep theirs. Of a
+    long text, rerankers read the first `CANDIDATE_CHARACTERS`.
+    """
+    counted = (models.generator, models.embedder, models.gradients, models.surrogate, models.masked)
+    with costs.stage("reranking", *counted, records=len(snapshots)):
+        asked = costs.around(models)
+        pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
+        outcomes = in_its_form(
+            list(zip(range(len(pools)), snapshots, pools, strict=True)),
+            lambda item: item[1].query.long_form,
+            lambda part, models: drive(
+                [costs.charged(place, reranking(method, pool)) for place, _, pool in part], models
+            ),
+            asked,
+        )
+        return [
+            reordered(snapshot, outcome) if isinstance(outcome, Reranking) else outcome
+            for snapshot, outcome in zip(snapshots, outcomes, strict=True)
+        ]
+
+
+def reranking(
+    method: RetrievalDefense, pool: CandidatePool | ModelError
+) -> Generator[Request, Any, Reranking | Failure]:
+    """The method on one pool; a pool that failed, or that it refuses, gives the error."""
+    if isinstance(pool, ModelError):
+        return pool
+    return (yield from refusable(method.rerank(pool)))
+
+
+def pools_of(snapshots: Sequence[SearchSnapshot], keep: int, models: Models) -> list[CandidatePool]:
+    """The candidates of each snapshot with their similarities. Raises ModelError."""
+    read = [tuple(map(as_candidate, snapshot.documents)) for snapshot in snapshots]
+    texts = [
+        text
+        for snapshot, documents in zip(snapshots, read, strict=True)
+        for text in (snapshot.query.text, *(document.passage for document in documents))
+    ]
+    rows = iter(checked(embedding_rows, models.embedder.embed(texts), len(texts)))
+    pools = []
+    for snapshot, documents in zip(snapshots, read, strict=True):
+        question = next(rows)
+        similar = tuple(float(next(rows) @ question) for _ in documents)
+        pools.append(CandidatePool(snapshot.query, documents, similar, keep))
+    return pools
+
+
+def as_candidate(document: Document) -> Document:
+    """A document as rerankers read it: at most so much of it as they look at."""
+    title = document.title[:CANDIDATE_CHARACTERS]
+    left = max(0, CANDIDATE_CHARACTERS - len(f"{title}\n"))
+    return replace(document, title=title, text=document.text[:left])
+
+
+def reordered(snapshot: SearchSnapshot, reranking: Reranking) -> Reranked:
+    """The snapshot with its documents at their new ranks, those that were dropped beside it."""
+    placed = reranking.renumbered(snapshot)
+    kept = reranking.without_dropped(placed)
+    ranks = {document.rank for document in kept.documents}
+    dropped = tuple(document for document in placed.documents if document.rank not in ranks)
+    return Reranked(kept, reranking, dropped)
+
+
+def with_left_out(event: AnswerEvent, left_out: Sequence[LeftOut]) -> AnswerEvent:
+    """The event with documents that no defence saw, each at its rank with the reason.
+
+    To be called after everything that is counted or proved from the documents of the event.
+    """
+    if not left_out:
+        return event
+    told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]
+    cited = [Source(d.rank, d.title, d.url) for d, _ in left_out]
+    documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
+    sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
+    verdict = replace(event.verdict, documents=tuple(documents))
+    return replace(event, verdict=verdict, sources=tuple(sources))

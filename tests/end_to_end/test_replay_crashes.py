@@ -1,0 +1,80 @@
+"""A replay that is killed at any moment and resumed has the results of an undisturbed one."""
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from radarstream.connectors.files import jsonl_sink
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.pipelines.cli import results
+from tests.commands import run
+from tests.programs import started
+
+FILES = ("answers.jsonl", "attribution.jsonl", "deadletter.jsonl", "snapshots.jsonl")
+PLACES: dict[str, tuple[Any, str, int]] = {  # whose function dies, at which call
+    "later documents": (ScriptedGenerator, "complete", 4),
+    "between two files": (jsonl_sink._EventFile, "append", 2),
+    "writing baselines": (Path, "replace", 4),
+    "before the report": (results, "write_report", 1),
+}
+
+
+def die_in(place: str) -> None:
+    """Have the process killed at a call of a function, before its work is done."""
+    owner, name, last = PLACES[place]
+    work: Callable[..., Any] = getattr(owner, name)
+    calls = iter(range(1, last + 1))
+
+    def dying(*given: Any, **named: Any) -> Any:
+        if next(calls) == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return work(*given, **named)
+
+    setattr(owner, name, dying)
+
+
+def rows(file: Path) -> list[dict[str, Any]]:
+    """The rows of baselines without what they took."""
+    told = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    return [{name: held for name, held in row.items() if name != "cost"} for row in told]
+
+
+@pytest.fixture(scope="module")
+def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("history") / "history.json"
+    run("simulate", "--questions", "4", "--snapshots", "3-3", "--seed", "5", "--out", file)
+    return file
+
+
+def command(history: Path, out: Path) -> list[str]:
+    baselines = "majority,majority:memory=true"
+    planted = ["--attack", "poison@2:every-2"]
+    options = ["--dry-run", "--certify", "--baselines", baselines, *planted]
+    return ["replay", str(history), *options, "--out", str(out)]
+
+
+@pytest.fixture(scope="module")
+def undisturbed(history: Path) -> Path:
+    out = history.parent / "undisturbed"
+    run(*command(history, out))
+    return out
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_killed_and_resumed(history: Path, undisturbed: Path, tmp_path: Path, place: str) -> None:
+    out, said = tmp_path / "out", tmp_path / "said"
+    with started(*command(history, out), out=said, first=partial(die_in, place)) as running:
+        assert running.wait(60) == -signal.SIGKILL, said.read_text()
+    assert not (out / "baselines.jsonl").exists() or place == "before the report"
+    run(*command(history, out), "--resume")
+    for name in FILES:
+        found, wanted = ((where / name).read_bytes().splitlines() for where in (out, undisturbed))
+        assert sorted(found) == sorted(wanted), name
+    assert rows(out / "baselines.jsonl") == rows(undisturbed / "baselines.jsonl")
+    assert json.loads(run("verify", out / "answers.jsonl", "--json").stdout)["wrong"] == 0

@@ -1,0 +1,114 @@
+"""--reranker and --keep as a user types them: replay, evaluate, corpus search; who takes them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from radarstream.pipelines.cli.options import with_reranker
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.codec import decode_answer, decode_rejected, encode
+from radarstream.schemas.snapshot import Labels
+from tests.commands import refused, run
+from tests.pipelines.cli.test_model_options import parameters
+from tests.reranking import crowd
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> Path:
+    snapshot = crowd(12)
+    labels = Labels(("Rome",), target="Oslo", attack="poison", poisoned_ranks=(2, 5))
+    snapshot = replace(snapshot, labels=labels)
+    file = tmp_path / "history.jsonl"
+    file.write_bytes(encode(snapshot) + b"\n")
+    return file
+
+
+def test_a_replay_judges_what_the_reranker_keeps(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    options = ("--dry-run", "--reranker", "prog_rank", "--keep", 4, "--baselines", "majority")
+    shown = run("replay", history, *options, "--out", out)
+    assert "prog_rank dropped 8 of 12 candidates (8 outranked)" in shown.output
+    assert "poison@2+5" in shown.output  # where they were planted
+    (line,) = (out / "answers.jsonl").read_bytes().splitlines()
+    event = decode_answer(line)
+    assert event.reranking is not None
+    assert (len(event.seen), len(event.reranking.candidates)) == (4, 12)
+    lines = (out / "attribution.jsonl").read_bytes().splitlines()
+    told = [decode_rejected(line) for line in lines]
+    assert sum(rejected.reason == "outranked" for rejected in told) == 8
+    assert "0 with a mismatch" in run("verify", out / "answers.jsonl").output
+    (baseline,) = (json.loads(line) for line in (out / "baselines.jsonl").open())
+    assert len(baseline["verdict"]["documents"]) == 4
+    other = (*options[:4], 5, "--resume", "--out", out)  # another number is another replay
+    code, why = refused(capsys, "replay", history, *other)
+    assert code == 2
+    assert "retrieval.keep" in why
+
+
+def test_an_unknown_reranker_is_refused_at_once(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for reranker, told in (("nobody", "prog_rank"), ("", "--keep says nothing")):
+        options = ("--reranker", reranker, "--keep", 3, "--out", tmp_path / "out")
+        code, error = refused(capsys, "replay", history, "--dry-run", *options)
+        assert code == 2
+        assert told in error
+
+
+def test_a_study_says_who_chose_the_documents(history: Path, tmp_path: Path) -> None:
+    out = tmp_path / "study"
+    run("evaluate", "--dataset", history, "--dry-run", "--defenses", "vanilla,radar", "--attacks",
+        "", "-k", 12, "--reranker", "grada", "--keep", 5, "--out", out)  # fmt: skip
+    record = json.loads((out / "study.json").read_text())
+    assert '"name":"grada"' in record["reranker"]
+    assert any("grada chose at most 5 documents" in note for note in record["notes"])
+    (evidence,) = (json.loads(line) for line in (out / "evidence.jsonl").open())
+    assert len(evidence["documents"]) == 5
+    assert len(evidence["reranking"]["candidates"]) == 12
+    rows = [json.loads(line) for line in (out / "rows.jsonl").open()]
+    assert {row["error"] for row in rows} == {None}
+    assert "chose at most 5 documents" in (out / "report.html").read_text()
+
+
+def test_a_search_of_the_corpus_is_reranked(tmp_path: Path) -> None:
+    config = tmp_path / "settings.toml"
+    config.write_text(f'profile = "scripted"\ndatabase = "sqlite:///{tmp_path / "state.db"}"\n')
+    texts = tmp_path / "texts.jsonl"
+    question = "Who won the cup?"
+    pages = [f"{question} It was team {n}." if n < 3 else f"Team {n} won." for n in range(9)]
+    texts.write_text("".join(json.dumps({"text": page}) + "\n" for page in pages))
+    run("corpus", "add", texts, "--config", config)
+    search = ("corpus", "search", question, "--config", config, "--json")
+    plain = json.loads(run(*search, "-k", 4).stdout)["texts"]
+    assert [text["rank"] for text in plain] == [1, 2, 3, 4]
+    assert "penalty" not in plain[0]
+    judged = json.loads(run(*search, "-k", 4, "--reranker", "prog_rank", "--pool", 8).stdout)
+    rows = judged["texts"]
+    assert sorted(row["found_rank"] for row in rows) == list(range(1, 9))
+    assert [row["kept"] for row in rows] == [True] * 4 + [False] * 4
+    assert [row["reason"] for row in rows] == [None] * 4 + ["outranked"] * 4
+    assert all(row["penalty"] is not None and row["score"] is not None for row in rows)
+    nearest = {row["id"]: row["found_rank"] for row in rows}
+    assert all(nearest.get(text["id"]) == text["rank"] for text in plain)
+    table = run("corpus", "search", question, "--config", config, "--reranker", "none", "-k", 2)
+    assert "found rank" in table.output and "outranked" in table.output
+    assert "penalty" not in table.output  # `none` takes nothing off
+
+
+def test_who_answers_takes_a_reranker() -> None:
+    for command in ("replay", "run", "submit", "evaluate"):
+        assert {"reranker", "keep"} <= parameters(command)
+
+
+def test_options_of_one_reranker_are_not_given_to_another() -> None:
+    options = {"name": "prog_rank", "options": {"runs": 5}, "keep": 7}
+    settings = load_settings(profile="scripted", retrieval=options)
+    assert with_reranker(settings, None, None) is settings
+    assert with_reranker(settings, "prog_rank", 3).retrieval.options == {"runs": 5}
+    other = with_reranker(settings, "grada", None).retrieval
+    assert (other.name, other.options, other.keep) == ("grada", {}, 7)
+    assert with_reranker(settings, "", None).retrieval.name == ""

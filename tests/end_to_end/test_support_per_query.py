@@ -1,0 +1,136 @@
+"""What a watchlist entry asks of its answers, from the YAML file through the running job."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+from sqlalchemy import update
+
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.tables import MEMORY
+from radarstream.pipelines.job.collecting.watchlist import entry_of, read_watchlist, table_entries
+from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.records import Envelope, OutboxRecord
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.times import time_at
+from radarstream.schemas.verdict import Abstention
+from tests.brokers import Broker
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.end_to_end.running_job import events, produce, running_job
+
+LIST = """
+defaults: {min_support: 3}
+queries:
+  - {question: "Who won?", id: by-default}
+  - {question: "Who won?", id: anything, min_support: 0}
+  - {question: "Who won?", id: one-site, min_support: 1}
+  - {question: "Who won?", id: abstains, min_support: 0, on_empty: abstain}
+  - {question: "Who won?", id: best, min_support: 0, on_empty: best_document}
+"""
+PRODUCTION = {"RADARSTREAM_DEFENSE__MIN_SUPPORT": "2"}
+SUPPORT = "min_support"
+WORDS = ("first", "second", "third")
+
+
+def pages(query_id: str, winners: Sequence[str], day: int = 0) -> SearchSnapshot:
+    """A page per winner, each on a site of its own and in words of its own."""
+    at = OBSERVED_AT + timedelta(days=day)
+    texts = [
+        f"{word} {word} {word} {word}. Output: {w}" for word, w in zip(WORDS, winners, strict=False)
+    ]
+    snapshot = make_snapshot(texts, query_id=query_id, observed_at=at)
+    documents = tuple(replace(d, url=f"https://s{d.rank}.example/") for d in snapshot.documents)
+    return replace(snapshot, documents=documents)
+
+
+def answered(options: object) -> dict[tuple[str, int], AnswerEvent]:
+    found = [decode_answer(data) for _, data in events(options, "answers.defended")]  # type: ignore[arg-type]
+    return {(event.query_id, event.step): event for event in found}
+
+
+def test_entries_of_a_watchlist_say_how_much_support_they_want(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options()
+    file = tmp_path / "watchlist.yaml"
+    file.write_text(LIST)
+    stored = table_entries(read_watchlist(file))  # as `watch` reads them from its table
+    queries = {name: entry_of(text).query for name, text in stored}
+    given = {
+        "by-default": ["Rome", "Rome"],
+        "anything": ["Rome"],
+        "one-site": ["Rome"],
+        "abstains": ["Rome", "Oslo"],
+        "best": ["Rome", "Oslo"],
+    }
+    produce(
+        options,
+        [replace(pages(name, won), query=queries[name]) for name, won in given.items()]
+        + [pages("job", ["Rome"]), pages("job's two", ["Rome", "Rome"])],
+    )
+    with running_job(options, tmp_path, "--once", **PRODUCTION) as job:
+        job.wait_for("stopped")
+    found = answered(options)
+    assert {name: event.abstention or event.answer for (name, _), event in found.items()} == {
+        "by-default": Abstention.THIN_EVIDENCE,
+        "anything": "Rome",
+        "one-site": "Rome",
+        "abstains": Abstention.NO_CONSENSUS,
+        "best": "Rome",
+        "job": Abstention.THIN_EVIDENCE,
+        "job's two": "Rome",
+    }
+    assert found["anything", 0].status is AnswerStatus.SINGLE_SOURCE
+
+
+def test_a_query_that_asks_for_what_there_is_not_is_a_dead_letter_and_the_others_go_on(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options()
+    produce(options, [pages("good", ["Rome", "Rome"])])
+    plain = json.loads(encode(pages("bad", ["Rome", "Rome"])))
+    wishes = [(SUPPORT, -1), (SUPPORT, 101), (SUPPORT, "many"), (SUPPORT, 1.5), (SUPPORT, True),
+              ("on_empty", "guess"), ("on_empty", 0)]  # fmt: skip
+    with KafkaSink(options) as sink:
+        for place, (name, value) in enumerate(wishes):
+            bad = plain | {"query": plain["query"] | {name: value}}
+            envelope = Envelope(f"bad{place}", "search.snapshot", "urn:test", "bad", "urn:x", None)
+            data = json.dumps(bad).encode()
+            sink.publish([OutboxRecord("search.snapshots", envelope, data)])
+    with running_job(options, tmp_path, "--once", **PRODUCTION) as job:
+        job.wait_for("stopped")
+    assert set(answered(options)) == {("good", 0)}
+    dead = [decode_dead_letter(data) for _, data in events(options, "snapshots.deadletter")]
+    assert len(dead) == len(wishes)
+    assert {letter.reason for letter in dead} <= {ReasonClass.OUT_OF_RANGE, ReasonClass.WRONG_TYPE}
+
+
+def test_rows_of_an_earlier_release_are_gone_on_from(own_broker: Broker, tmp_path: Path) -> None:
+    """Their answer stands, since when is not known; the next confirmation is dated."""
+    options = own_broker.options()
+    produce(options, [pages("cup", ["Rome"] * 3)])
+    with running_job(options, tmp_path, "--once", **PRODUCTION) as job:
+        job.wait_for("stopped")
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    with engine.begin() as connection:
+        row = b'{"v":1,"a":"Rome","s":0.9,"f":0.05}'
+        assert connection.execute(update(MEMORY).values(state=row)).rowcount == 1
+    engine.dispose()
+    produce(
+        options, [pages("cup", ["Bern"], 1), pages("cup", ["Rome"] * 3, 2), pages("cup", [], 3)]
+    )
+    with running_job(options, tmp_path, "--once", **PRODUCTION) as job:
+        job.wait_for("stopped")
+    found = answered(options)
+    thin, confirmed, remembered = (found["cup", step] for step in (1, 2, 3))
+    assert (thin.abstention, thin.standing.answer) == (Abstention.THIN_EVIDENCE, "Rome")
+    assert thin.standing.confirmed_at is None
+    assert (confirmed.answer, confirmed.changed, confirmed.standing) == ("Rome", False, None)
+    assert remembered.status is AnswerStatus.REMEMBERED
+    assert remembered.standing.confirmed_at == time_at(pages("cup", [], 2).observed_at_ms)

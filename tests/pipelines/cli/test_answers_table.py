@@ -1,0 +1,72 @@
+"""The answers of a replay on the terminal."""
+
+import re
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from radarstream import Replay
+from radarstream.pipelines.cli.answers_table import print_answers
+from radarstream.pipelines.cli.results import Results
+from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
+from radarstream.schemas.support import AnswerStatus
+
+SINGLE = "single source"
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+    directory = tmp_path_factory.mktemp("replay")
+    options = SimulationOptions(
+        questions=3, k=10, years=tuple(range(2012, 2025)), min_snapshots=4, max_snapshots=4, seed=0
+    )
+    write_history(directory / "history.json", options)
+    return Replay(
+        directory / "history.json",
+        out=directory / "out",
+        attack="pia@1:every-2",
+        profile="scripted",
+    ).run()
+
+
+def shown(results: Results, width: int, monkeypatch: pytest.MonkeyPatch) -> str:
+    console = Console(width=width)
+    monkeypatch.setattr("radarstream.pipelines.cli.terminal.stdout", console)
+    monkeypatch.setattr("radarstream.pipelines.cli.answers_table.stdout", console)
+    with console.capture() as captured:
+        print_answers(results.answers, results.snapshots, results.frame, results.sides[2:])
+    return captured.get()
+
+
+def test_every_answer_shows_its_status_on_a_narrow_terminal(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statuses = (AnswerStatus.SINGLE_SOURCE, AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
+    answers = [
+        replace(answer, status=status)
+        for answer, status in zip(results.answers, statuses, strict=False)
+    ]
+    text = shown(replace(results, answers=answers + results.answers[3:]), 80, monkeypatch)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].split()[-3:] == ["status", "cut", "memory"]
+    at = lines[0].index("status")
+    dated = [line for line in lines if re.match(r"\d{4}-\d\d-\d\d ", line)]
+    assert len(dated) == len(results.answers)
+    assert [line[at:].split("  ")[0].strip() for line in dated[:3]] == [
+        "single", "no answer", "remembered",
+    ]  # fmt: skip
+    assert "source" in text
+    for question in {answer.question for answer in results.answers}:
+        assert question in lines  # whole, on a line of its own
+
+
+def test_columns_that_would_be_empty_are_left_out(
+    results: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "undefended" in shown(results, 80, monkeypatch)
+    bare = [replace(answer, undefended_answer=None, status=None) for answer in results.answers]
+    snapshots = {key: replace(s, labels=None) for key, s in results.snapshots.items()}
+    text = shown(replace(results, answers=bare, snapshots=snapshots), 80, monkeypatch)
+    assert text.splitlines()[0].split() == ["as", "of", "defended", "cut", "memory"]
