@@ -98,7 +98,7 @@ class GradientEncoder:
             return self._saliences(queries)
 
     def _gradients(self, queries: Sequence[ProbeQuery]) -> FloatArray:
-        network = self._loaded()
+        network = self.network()
         from radarstream.connectors.models.gradient_runs import gradients_of_runs
 
         if any(not 0 <= query.layer < len(network.norms) for query in queries):
@@ -109,7 +109,7 @@ class GradientEncoder:
             raise ModelError(f"gradients of {len(queries)} passages failed: {error}") from error
 
     def _saliences(self, queries: Sequence[SalienceQuery]) -> list[tuple[TokenSalience, ...]]:
-        network = self._loaded()
+        network = self.network()
         from radarstream.connectors.models.gradient_runs import saliences_of
 
         try:
@@ -117,7 +117,7 @@ class GradientEncoder:
         except (RuntimeError, ValueError, IndexError) as error:
             raise ModelError(f"saliences of {len(queries)} passages failed: {error}") from error
 
-    def _loaded(self) -> Any:
+    def network(self) -> Any:
         """The network, loading on first use. Raises ConfigurationError."""
         if self._network is None:
             self.check()

@@ -3,10 +3,9 @@ the retriever's weights can compute.
 
 Attacks read tens of thousands of texts, so the embeddings come from torch, too: for many texts of
 one length it needs two thirds of the time of the numpy network. Both agree to 1e-6 a component.
-Only encoders with a WordPiece vocabulary, such as the BERT family, are read.
+Only encoders with a vocabulary of words and their pieces, such as the BERT family, are read.
 """
 
-import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -18,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radarstream.connectors.models.batching import by_length
-from radarstream.connectors.models.local_weights import forbid_hub_access
+from radarstream.connectors.models.gradient_encoder import GradientEncoder
 from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -39,6 +38,7 @@ class TokenGradients:
 
     def __init__(self, model: str | Path | None = None) -> None:
         self._embedder = SentenceEmbedder(model)
+        self._encoder = GradientEncoder(model)
         self._lock = Lock()
 
     @property
@@ -54,9 +54,7 @@ class TokenGradients:
         found = np.empty((len(rows), self.substitute_rows.shape[1]))
         for part in by_length([len(row) for row in rows], _BATCH):
             with self._failing(len(part)), torch.inference_mode():
-                ids, mask = _padded([rows[place] for place in part])
-                words = self._network.get_input_embeddings()(ids)
-                found[part] = self._unit(words, mask).numpy()
+                found[part] = self._unit([rows[place] for place in part]).double().cpu()
         return found
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
@@ -87,8 +85,8 @@ class TokenGradients:
     @cached_property
     def substitute_rows(self) -> FloatArray:
         """(s, d) word embeddings of the substitutes."""
-        weights = self._network.get_input_embeddings().weight
-        return np.asarray(weights.detach().numpy()[self.substitutes], np.float64)
+        weights = self._network.words.weight
+        return np.asarray(weights.detach().cpu().numpy()[self.substitutes], np.float64)
 
     def gradients(self, texts: Sequence[str], directions: FloatArray) -> list[FloatArray]:
         """Per text (tokens, d): the gradient of the inner product of its unit row with its row of
@@ -98,15 +96,17 @@ class TokenGradients:
         """
         import torch
 
+        from radarstream.connectors.models.gradient_network import watched
+
         rows = [self._framed(tokens) for tokens in self.tokens(texts)]
         if not rows:
             return []
-        with self._failing(len(rows)):
-            ids, mask = _padded(rows)
-            words = self._network.get_input_embeddings()(ids).requires_grad_()
-            wanted = torch.as_tensor(np.asarray(directions, np.float32))
-            (found,) = torch.autograd.grad((self._unit(words, mask) * wanted).sum(), words)
-        values = np.asarray(found.numpy(), np.float64)
+        network = self._network
+        wanted = torch.as_tensor(np.asarray(directions, np.float32), device=network.device)
+        with self._failing(len(rows)), torch.enable_grad(), watched(network.words) as calls:
+            value = (self._unit(rows) * wanted).sum()
+            (found,) = torch.autograd.grad(value, [words for _, words in calls])
+        values = np.asarray(found.double().cpu())
         return [each[1 : len(row) - 1] for each, row in zip(values, rows, strict=True)]
 
     @contextmanager
@@ -118,64 +118,36 @@ class TokenGradients:
             except RuntimeError as error:
                 raise ModelError(f"reading {count} texts in torch failed: {error}") from error
 
-    def _unit(self, words: Any, mask: Any) -> Any:
-        """Mean token states of word embeddings, brought to unit length."""
+    def _unit(self, rows: Sequence[Sequence[int]]) -> Any:
+        """(m, d) embeddings of framed tokens, brought to unit length."""
         import torch
 
-        states = self._network(inputs_embeds=words, attention_mask=mask.long()).last_hidden_state
-        means = (states * mask[:, :, None]).sum(1) / mask.sum(1, keepdim=True)
-        return torch.nn.functional.normalize(means, dim=1)
+        read = [{"input_ids": row, "attention_mask": [1] * len(row)} for row in rows]
+        network = self._network
+        return torch.nn.functional.normalize(network.embed(network.padded(read)), dim=1)
 
     def _framed(self, tokens: Sequence[int]) -> list[int]:
         """What the network reads: tokens between the two that frame a text."""
-        first, last = (self._tokenizer.token_to_id(name) for name in ("[CLS]", "[SEP]"))
-        return [first, *tokens[: self._longest - 2], last]
-
-    @cached_property
-    def _longest(self) -> int:
-        file = self._embedder.directory / "sentence_bert_config.json"
-        return int(json.loads(file.read_bytes())["max_seq_length"])
+        network = self._network
+        known = network.tokenizer
+        return [known.cls_token_id, *tokens[: network.longest - 2], known.sep_token_id]
 
     @cached_property
     def _tokenizer(self) -> Any:
+        """A copy of the network's tokenizer that cuts nothing off."""
         from tokenizers import Tokenizer, models
 
-        tokenizer = Tokenizer.from_file(str(self._embedder.directory / "tokenizer.json"))
-        if not isinstance(tokenizer.model, models.WordPiece):
+        whole = self._network.tokenizer.backend_tokenizer
+        if not isinstance(whole.model, (models.WordPiece, models.WordLevel)):
             raise ConfigurationError(
-                f"white-box attacks read WordPiece vocabularies; {self.model_id} has another"
+                f"white-box attacks need a vocabulary of words and pieces of words, as BERT has "
+                f"it; {self.model_id} has another"
             )
+        tokenizer = Tokenizer.from_str(whole.to_str())
         tokenizer.no_truncation()
         tokenizer.no_padding()
         return tokenizer
 
     @cached_property
     def _network(self) -> Any:
-        forbid_hub_access()
-        try:
-            from transformers import AutoModel
-            from transformers.utils import logging
-        except ImportError as error:
-            raise ConfigurationError(
-                f"{error.name} is missing: pip install 'radarstream[gpu]'"
-            ) from error
-        # No report that the pooling layer, which is not used, is missing.
-        logging.set_verbosity_error()  # type: ignore[no-untyped-call]
-        try:
-            network = AutoModel.from_pretrained(
-                str(self._embedder.directory), local_files_only=True, add_pooling_layer=False
-            )
-        except (OSError, ValueError, RuntimeError) as error:
-            raise ConfigurationError(f"cannot load {self.model_id} in torch: {error}") from error
-        return network.eval().requires_grad_(requires_grad=False)
-
-
-def _padded(rows: Sequence[Sequence[int]]) -> tuple[Any, Any]:
-    """(m, n) tokens, padded to the longest row, and which of them are some."""
-    import torch
-
-    lengths = torch.tensor([len(row) for row in rows])
-    mask = torch.arange(int(lengths.max()))[None] < lengths[:, None]
-    ids = torch.zeros(mask.shape, dtype=torch.long)
-    ids[mask] = torch.tensor([token for row in rows for token in row])
-    return ids, mask
+        return self._encoder.network()

@@ -3,10 +3,8 @@
 from pathlib import Path
 from typing import Annotated
 
-from sqlalchemy import Engine
 from typer import Option
 
-from radarstream.pipelines.build import build_models
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.breaking_point import (
     BREAKING_POINTS,
@@ -54,8 +52,7 @@ from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.simulation.plain import plain_pages
 from radarstream.pipelines.pages.defences.headline import Headline
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
-from radarstream.pipelines.settings import load_settings
-from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.ports import Generator
 from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
@@ -147,9 +144,7 @@ def evaluate(
     reranker: Reranker = None,
     keep: Keep = None,
     resume: studies.Resume = True,
-    judge: Annotated[
-        str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
-    ] = "",
+    judge: studies.Judge = "",
     score: Annotated[
         Definition, Option(help="How answers are scored; both scores are shown.")
     ] = Definition.WHOLE_WORDS,
@@ -194,7 +189,7 @@ def evaluate(
         command=studies.command_line(),
     )
     plugin = plugin_of(request, settings, out, insisted=defenses)
-    judging = _judge_model(judge, plugin.models, plugin.engine)
+    judging = studies.judge_model(judge, plugin.models, plugin.engine)
     with (
         studies.opened(plugin, plugin.models, out, resume=resume) as study,
         studies.conducted(study, told=breaking_point),
@@ -232,10 +227,3 @@ def _print(
         print_breaking_points(board)
     print_headline(found)
     print_path("report", study.out / REPORT)
-
-
-def _judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
-    """The generator that judges, behind the run's cache; None if none is wanted."""
-    if judge in ("", "own"):
-        return models.generator if judge else None
-    return build_models(load_settings(Path(judge)), engine).generator

@@ -22,7 +22,7 @@ from radarstream.pipelines.cli.options import (
     TableFile,
     model_settings,
 )
-from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
+from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
@@ -31,12 +31,13 @@ from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditio
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
 from radarstream.pipelines.evaluation.retrieval.results import Results
-from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, PoolRow, RerankingRow
-from radarstream.pipelines.evaluation.retrieval.scoring import score_table
+from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, RerankingRow
 from radarstream.pipelines.evaluation.retrieval.study import (
     RetrievalPlugin,
     RetrievalRequest,
     as_stored,
+    judge_answers,
+    score_lines,
     write_results,
 )
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
@@ -72,6 +73,7 @@ def evaluate_retrieval(
     answers: Annotated[
         str, Option(help="Defences that answer from what is kept, or none.")
     ] = "vanilla,radar",
+    judge: studies.Judge = "",
     pool: Annotated[int, Option(min=1, help="Clean passages in the pool of a question.")] = 50,
     keep: Annotated[int, Option(min=1, help="Candidates that a reranker keeps of a pool.")] = 5,
     split: Annotated[
@@ -139,6 +141,7 @@ def evaluate_retrieval(
     if any(map(white_box_of, conditions)):
         tools()  # tells at once what is missing
     texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
+    judging = studies.judge_model(judge, models, engine)
     plugin = RetrievalPlugin(request, settings, models, tools, texts)
     with studies.opened(plugin, models, out, resume=resume) as study:
         rows = study.store.of(RerankingRow)
@@ -149,13 +152,15 @@ def evaluate_retrieval(
             return " and ".join(counts)
 
         with studies.conducted(study, kept):
+            if judging is not None:
+                judge_answers(study, judging)
             results, page = write_report(out, study.record, study.store)
             if table is not None:
-                pools = study.store.of(PoolRow)
-                write_table(score_table(pools, rows.values(), guarded.values(), keep), table)
+                write_table(score_lines(study.record, study.store), table)
     if as_json:
         print_json({"record": study.record, "results": as_stored(study.record, results)})
     else:
+        say("Differences, definitions and more tables are in the report.", style="dim")
         print_tables(brief(shown) for shown in tables_of(results) if shown.key not in LONG)
         print_path("tables", out / TABLES)
         print_path("report", page)
@@ -170,7 +175,7 @@ def brief(table: Table) -> Table:
         replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
         for row in table.rows
     )
-    return replace(table, rows=tuple(rows))
+    return replace(table, rows=tuple(rows), notes=())
 
 
 def write_report(out: Path, record: RetrievalRecord, store: RowStore) -> tuple[Results, Path]:

@@ -13,7 +13,6 @@ from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIB
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
-    JUDGEMENTS,
     DefencesRecord,
     EvidenceRow,
     Row,
@@ -21,7 +20,7 @@ from radarstream.pipelines.evaluation.defences.records import (
 )
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame
-from radarstream.pipelines.evaluation.judging import Judgement
+from radarstream.pipelines.evaluation.judging import JUDGEMENTS, Judgement
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rows import FILES as RERANKINGS
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS

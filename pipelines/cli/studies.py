@@ -10,11 +10,13 @@ from types import FrameType
 from typing import Annotated, Any
 
 import typer
+from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
+from radarstream.pipelines.build import build_models
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note
 from radarstream.pipelines.evaluation.halves import Half
@@ -23,8 +25,8 @@ from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import RecordT
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 STATE = "state.sqlite"
@@ -38,6 +40,9 @@ AskedHalf = Annotated[
 Limit = Annotated[int | None, Option(min=1, help="Only the first N questions and their documents.")]
 Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
 Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
+Judge = Annotated[
+    str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
+]
 Resume = Annotated[
     bool, Option(help="Keep finished rows; or compute them again from cached answers.")
 ]
@@ -56,6 +61,13 @@ def kept_in(out: Path, settings: Settings) -> Settings:
     if "database" in settings.model_fields_set:
         return settings
     return settings.model_copy(update={"database": sqlite_url(out / STATE)})
+
+
+def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
+    """The generator that judges, behind the run's cache; None if none is wanted."""
+    if judge in ("", "own"):
+        return models.generator if judge else None
+    return build_models(load_settings(Path(judge)), engine).generator
 
 
 def command_line() -> str:

@@ -3,7 +3,7 @@
 Run `python -m radarstream.pipelines.evaluation.calibrate_agreement [--write] [--check]
 [--json FILE] [--pairs DIRECTORY]` in the root of the repository. The pairs were written for this
 purpose: no question of any evaluation is among them. Those of `development*.csv` are fitted,
-those of `held_out*.csv` are measured only. With RADARSTREAM_DATA the scorer is also measured on
+those of `held_out.csv` are measured only. With RADARSTREAM_DATA the scorer is also measured on
 published pairs: the PoisonedRAG questions on Natural Questions and the RealTimeQA questions as the
 RobustRAG family ships them, labelled by where they come from (equivalent or wrong).
 """

@@ -11,8 +11,8 @@ is an error and no score. Give the judge a generator with a cache: judging again
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import Final, Protocol
 
-from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.scoring import is_fooled, is_refusal
 from radarstream.pipelines.signals.judging import (
     AnswerLabel,
@@ -26,12 +26,56 @@ from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.responses import completion_texts, isolating
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.snapshot import Labels
 
+JUDGEMENTS: Final = "judgements.jsonl"  # beside the rows of a study
+JUDGED_BY: Final = "judged by "  # start of a note that names the judge
 BATCH = 64  # cases a call, so that a run that is stopped has what the cache was given
 NO_SCORES = "the judge did not give its three scores"
 UNSCORED = LongFormScores(0, 0, 0)  # of an abstention
 
 Key = tuple[str, str, str, int]  # contender, condition, query id and step
+
+
+class Answered(Protocol):
+    """A row of a study that is an answer; `response` is what the reader is told, None for an
+    abstention.
+    """
+
+    @property
+    def contender(self) -> str:
+        """Who answered."""
+        ...
+
+    @property
+    def condition(self) -> str:
+        """What the attacker did."""
+        ...
+
+    @property
+    def query_id(self) -> str:
+        """The question's id."""
+        ...
+
+    @property
+    def step(self) -> int:
+        """The number of the snapshot."""
+        ...
+
+    @property
+    def labels(self) -> Labels:
+        """What an evaluator knows."""
+        ...
+
+    @property
+    def response(self) -> str | None:
+        """The answer."""
+        ...
+
+    @property
+    def error(self) -> str | None:
+        """Why there is none."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +92,7 @@ class Judgement:
 
 
 def judge_rows(
-    rows: Iterable[Row],
+    rows: Iterable[Answered],
     questions: Mapping[str, str],
     judge: Generator,
     *,
@@ -69,12 +113,12 @@ def judge_rows(
     return [_judgement(r, replies.get(key_of(r)), r.query_id in long_form) for r in judged]
 
 
-def key_of(row: Row) -> Key:
+def key_of(row: Answered) -> Key:
     """What tells a row from all others."""
     return row.contender, row.condition, row.query_id, row.step
 
 
-def _prompt_of(row: Row, question: str, is_long: bool) -> Prompt | None:
+def _prompt_of(row: Answered, question: str, is_long: bool) -> Prompt | None:
     """What the judge is asked about a row; None where that is not needed."""
     if row.response is None:
         return None
@@ -95,16 +139,16 @@ def _asked(prompts: Mapping[Key, Prompt], judge: Generator) -> dict[Key, str | M
     return {key: said[prompt] for key, prompt in prompts.items()}
 
 
-def _refusal_wanted(row: Row) -> bool:
+def _refusal_wanted(row: Answered) -> bool:
     return row.labels.target is not None and is_refusal(row.labels.target)
 
 
-def _claim_of(row: Row) -> str | None:
+def _claim_of(row: Answered) -> str | None:
     """The target, if it is an answer: a refusal is told without a judge."""
     return None if _refusal_wanted(row) else row.labels.target
 
 
-def _judgement(row: Row, reply: str | ModelError | None, is_long: bool) -> Judgement:
+def _judgement(row: Answered, reply: str | ModelError | None, is_long: bool) -> Judgement:
     """What was said of a row; None where the judge was not asked."""
     if isinstance(reply, ModelError):
         return Judgement(*key_of(row), error=str(reply) or type(reply).__name__)

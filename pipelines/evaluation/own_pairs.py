@@ -12,8 +12,8 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import AnswerPair
 
 PAIRS = Path("tests/data/answer_pairs")
-FITTED = ("development", "development_2", "development_3")
-HELD_OUT = ("held_out", "held_out_2")
+FITTED = ("development", *(f"development_{number}" for number in range(2, 12)))
+HELD_OUT = ("held_out",)
 SAME_FROM = 0.5  # entailment from which two answers count as the same
 
 

@@ -1,12 +1,13 @@
-"""Words and values of two answers that have no counterpart in the other, and their order."""
+"""Words and values of two answers that have no counterpart in the other."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from radarstream.connectors.models.answer_agreement.harmless import is_asked, without_harmless
+from radarstream.connectors.models.answer_agreement.harmless import without_harmless
 from radarstream.connectors.models.answer_agreement.opposites import are_opposites
+from radarstream.connectors.models.answer_agreement.order import is_miscounted, is_turned
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
@@ -15,6 +16,7 @@ from radarstream.connectors.models.answer_agreement.values import (
     PartialDate,
     Quantity,
     Value,
+    unit_named,
 )
 from radarstream.connectors.models.answer_agreement.wording import (
     Pair,
@@ -23,12 +25,10 @@ from radarstream.connectors.models.answer_agreement.wording import (
     same_value,
     word_by_word,
 )
-from radarstream.connectors.models.answer_agreement.words import TITLES
+from radarstream.connectors.models.answer_agreement.words import transcribed
 
-_THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
-_COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 _UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
-_MOST_FREE = 2  # tokens that may stand in any order
+_BRACKETS = re.compile(r"\w\s*\(([^()]*)\)")
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Account:
     """What is left of two answers when each word and value of one took its like in the other.
 
     `mine` and `theirs` are the words left, `my_values` and `their_values` the values;
-    `turned` tells that what both have stands in another order in which it may mean something else;
+    `turned` tells that what both have stands in another order in which it may mean something else,
+    or is counted otherwise;
     `negated` that a "not" of one was found as an "un-" of the other; `shared` counts the words and
     values that both have.
     """
@@ -56,7 +57,6 @@ class Account:
         return self.shared > 0 and not left and not self.turned
 
 
-@lru_cache(maxsize=65_536)
 def account(one: Reading, other: Reading) -> Account:
     """Take from both answers what the other has as well, and what is known to add nothing."""
     mine, theirs = word_by_word(one), word_by_word(other)
@@ -65,29 +65,35 @@ def account(one: Reading, other: Reading) -> Account:
         [t for i, t in enumerate(mine.tokens) if i not in matches],
         [t for j, t in enumerate(theirs.tokens) if j not in matches.values()],
     )
+    for side, wording in zip(left, (mine, theirs), strict=True):
+        _drop_repeated(side, wording)
     negated = _drop_negations(one, other, left)
     values, shared_values = _values_left(mine, theirs, one)
     told = bool(mine.values and theirs.values)
     question = one.question
-    kept = (
-        without_harmless(left[0], left[1], question, mine, told=told),
-        without_harmless(left[1], left[0], question, theirs, told=told),
-    )
+    shared = len(matches) + shared_values + negated + (one.says_yes is not None)
+    kept = (tuple(left[0]), tuple(left[1]))
+    if shared:
+        kept = (
+            without_harmless(left[0], left[1], question, mine, told=told),
+            without_harmless(left[1], left[0], question, theirs, told=told),
+        )
     return Account(
         mine=kept[0],
         theirs=kept[1],
         my_values=values[0],
         their_values=values[1],
-        turned=_turned(one, other, mine, theirs, matches),
+        turned=is_turned(one, other, matches) or is_miscounted(mine, theirs),
         negated=negated,
-        shared=len(matches) + shared_values + (one.says_yes is not None),
+        shared=shared,
     )
 
 
 def _matching(mine: Sequence[Token], theirs: Sequence[Token]) -> dict[int, int]:
     """Which word of the one is which of the other: same spelling, then meaning, then initials."""
     found: dict[int, int] = {}
-    for fits in (_same, _alike, _coded, _initial):
+    several = len(mine) > 1 and len(theirs) > 1
+    for fits in (_same, _alike, _coded, *([_initial] if several else [])):
         _take(mine, theirs, found, fits)
     return found
 
@@ -114,7 +120,9 @@ def _same(one: Token, other: Token) -> bool:
         return True
     if one.word in NEGATIONS and other.word in NEGATIONS:
         return "without" not in (one.word, other.word)
-    return one.stem == other.stem and not (one.is_name and other.is_name)
+    if one.is_name and other.is_name:
+        return transcribed(one.word) == transcribed(other.word)
+    return one.stem == other.stem
 
 
 def _alike(one: Token, other: Token) -> bool:
@@ -136,6 +144,34 @@ def _initial(one: Token, other: Token) -> bool:
     return named and len(short.word) == 1 and long.word.startswith(short.word)
 
 
+def _drop_repeated(left: list[Token], wording: Wording) -> None:
+    """Take what brackets say once more: "football (soccer)", "Health Board (HB)"."""
+    brackets = _BRACKETS.search(wording.text) if left else None
+    if not brackets:
+        return
+    inside = set(re.findall(r"\w+", brackets[1].casefold()))
+    found = Counter(t.word for t in wording.tokens) - Counter(t.word for t in left)
+    outside = (t.word for t in wording.tokens if t.is_name and t.word not in inside)
+    initials = "".join(word[0] for word in outside)
+
+    def repeats(token: Token) -> bool:
+        here = token.word in inside
+        if token.word in found or (here and token.surface.isupper() and token.word == initials):
+            return True
+        return any(
+            here != (word in inside) and (alike(token.word, word) or _is_code(token.word, word))
+            for word in found
+        )
+
+    left[:] = [t for t in left if not repeats(t)]
+
+
+def _is_code(code: str, word: str) -> bool:
+    """Whether a code stands for a currency: JPY, yen."""
+    currency = unit_named(code).dimension
+    return currency.isupper() and currency == unit_named(word).dimension
+
+
 def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[Token]]) -> bool:
     """Take "not" where it is said in another way; True if a word took it into itself."""
     if one.says_yes is not None and one.says_yes == other.says_yes:
@@ -146,7 +182,7 @@ def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[
                 t
                 for t in side
                 if t.word not in answered
-                and _bare(t.word) not in said
+                and not _is_in(_bare(t.word), said)
                 and not any(are_opposites(t.word, w) for w in said)
             ]
     for side, others in (left, left[::-1]):
@@ -160,6 +196,10 @@ def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[
                 others.remove(word)
                 return True
     return False
+
+
+def _is_in(bare: str | None, said: frozenset[str]) -> bool:
+    return bare is not None and any(alike(bare, word) for word in said)
 
 
 def _bare(word: str) -> str | None:
@@ -176,7 +216,8 @@ def _values_left(
     """
     left = [list(mine.values), list(theirs.values)]
     for value in mine.values:
-        if match := next((o for o in left[1] if same_value(value, o)), None):
+        alike_values = (o for o in left[1] if same_value(value, o) and _in_kind(value, o, one))
+        if match := next(alike_values, None):
             left[0].remove(value)
             left[1].remove(match)
     shared = len(mine.values) - len(left[0])
@@ -185,6 +226,12 @@ def _values_left(
         free = wording.asides > 0 and not other_dated and bool(wording.tokens)
         side[:] = [v for v in side if not _costs_nothing(v, one, aside=free)]
     return (tuple(left[0]), tuple(left[1])), shared
+
+
+def _in_kind(value: Value | Pair, other: Value | Pair, one: Reading) -> bool:
+    """Whether not just one is a share where the question asks how many."""
+    shares = {isinstance(v, Quantity) and v.dimension == "percent" for v in (value, other)}
+    return len(shares) == 1 or not one.question.counts
 
 
 def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:
@@ -198,62 +245,3 @@ def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:
         and value.stated in numbers
         and one.question.asked is Asked.OTHER
     )
-
-
-def _turned(
-    one: Reading, other: Reading, mine: Wording, theirs: Wording, matches: dict[int, int]
-) -> bool:
-    """Whether shared words, or the values between them, stand in another order."""
-    kept = _in_order_that_counts(mine, matches, one, other)
-    order = [matches[i] for i in kept]
-    in_order = order == sorted(order)
-    values = _sequence(mine), _sequence(theirs)
-    if in_order:
-        return values[0] != values[1] and sorted(values[0]) == sorted(values[1]) and len(order) > 1
-    listed = all(
-        r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs))
-    )
-    if listed or len(matches) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
-        return False
-    sides = [_COPULA.split(w.text) for w in (mine, theirs)]
-    if all(len(side) == 2 for side in sides) and not re.search(
-        r"\bthan\b|[<>\u2264\u2265]", mine.text
-    ):
-        words = [
-            [_keys(part, w) for part in side] for side, w in zip(sides, (mine, theirs), strict=True)
-        ]
-        return words[0] != words[1] and words[0] != words[1][::-1]
-    return True
-
-
-def _in_order_that_counts(
-    mine: Wording, matches: dict[int, int], one: Reading, other: Reading
-) -> list[int]:
-    """Matched words less titles, and less the only word of the question's that is no name."""
-    kept = [i for i in sorted(matches) if mine.tokens[i].word not in TITLES]
-    if not _THERE_IS.search(one.marked) and not _THERE_IS.search(other.marked):
-        return kept
-    asked = [
-        i for i in kept if not mine.tokens[i].is_name and is_asked(mine.tokens[i], one.question)
-    ]
-    return [i for i in kept if i not in asked] if len(asked) == 1 else kept
-
-
-def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
-    """Whether two neighbours changed places that are not both names: "Lisbon route"."""
-    falls = [i for i, (a, b) in enumerate(zip(order, order[1:], strict=False)) if b < a]
-    if len(falls) != 1:
-        return False
-    i = falls[0]
-    swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
-    return swapped == sorted(order) and not (tokens[i].is_name and tokens[i + 1].is_name)
-
-
-def _keys(text: str, wording: Wording) -> frozenset[str]:
-    said = {token.word: token.stem for token in wording.tokens}
-    return frozenset(said[w] for w in re.findall(r"\w+", text.casefold()) if w in said)
-
-
-def _sequence(wording: Wording) -> list[float]:
-    """Amounts in their order."""
-    return [v.value for v in wording.values if isinstance(v, Quantity)]

@@ -63,6 +63,8 @@ def compare(premise: Reading, hypothesis: Reading) -> Likeness:
 
 def _compare_polarity(premise: Reading, hypothesis: Reading) -> Likeness | None:
     said = (premise.says_yes, hypothesis.says_yes)
+    if premise.is_open != hypothesis.is_open and premise.question.asked is Asked.YES_NO:
+        return Likeness.UNCOMMITTED
     if None not in said:
         return Likeness.SAME if said[0] == said[1] else Likeness.VALUES_DIFFER
     if said != (None, None) and premise.question.asked is not Asked.YES_NO:
@@ -119,7 +121,7 @@ def _with_values(found: Likeness, match: Match) -> Likeness:
 def _with_alternatives(premise: Reading, hypothesis: Reading, found: Likeness) -> Likeness:
     """An answer that leaves a choice open commits itself to neither."""
     differ = (Likeness.WORDS_DIFFER, Likeness.VALUES_DIFFER, Likeness.KINDS_DIFFER)
-    if premise.is_alternative != hypothesis.is_alternative and found not in differ:
+    if premise.is_open != hypothesis.is_open and found not in differ:
         return Likeness.UNCOMMITTED
     return found
 

@@ -1,45 +1,91 @@
 """Words of an answer that add nothing to what the other answer or the question says."""
 
+import itertools
 import re
 from collections.abc import Sequence
 
+from radarstream.connectors.models.answer_agreement.known_names import COUNTRIES, STATES
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
-from radarstream.connectors.models.answer_agreement.question import Question
+from radarstream.connectors.models.answer_agreement.question import Asked, Question
 from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of, stem_of
+from radarstream.connectors.models.answer_agreement.values import PartialDate
 from radarstream.connectors.models.answer_agreement.wording import BOUNDS, Pair, Token, Wording
-from radarstream.connectors.models.answer_agreement.words import TITLES
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES
 
-# What a thing is, beside its name: the river Nile. Two of these tell two things apart.
+# What a thing is, beside its name: the river Nile. Two of one row tell two things apart.
 _KINDS_WORDS = (
-    "city town village country state nation river ocean mountain company firm newspaper"
-    " magazine show series sitcom film movie song album book novel game band motorway highway"
-    " desert peninsula planet element"
+    "city town village country state nation river ocean mountain mount motorway highway desert"
+    " peninsula planet element sea lake island continent"
+    " capital",
+    "show series sitcom film movie song album book novel game band opera app website language",
+    "newspaper magazine museum party hurricane typhoon cyclone",
+    "company firm",
 )
-KINDS = frozenset(_KINDS_WORDS.split())
+_KINDS_IN_ROWS = tuple(frozenset(row.split()) for row in _KINDS_WORDS)
+_MORE_PLACES = frozenset(("lake", "island"))  # Victoria and Lake Victoria are two
+KINDS = frozenset().union(*_KINDS_IN_ROWS) - _MORE_PLACES
+_PLACES_WORDS = "city town village country state nation island planet region province continent"
+PLACES = frozenset(_PLACES_WORDS.split())
 # Of these words each makes another office or person of the one that follows it.
 _RANKS_WORDS = (
     "vice deputy lieutenant acting assistant junior senior ex former sister brother father"
     " mother son daughter husband wife under"
 )
 RANKS = frozenset(_RANKS_WORDS.split())
-_SUFFIXES_WORDS = "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling"
+_SUFFIXES_WORDS = (
+    "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling incorporated limited sa se"
+    " nv bv spa holding holdings group cf sc oyj"
+)
 _SUFFIXES = frozenset(_SUFFIXES_WORDS.split())
-_OF_A_COMPASS_WORDS = "part side region area end direction"
+_LEGAL_FORMS_WORDS = "inc corp corporation ltd limited plc llc company gmbh incorporated"
+_LEGAL_FORMS = frozenset(_LEGAL_FORMS_WORDS.split())
+_BEFORE_LEGAL_FORM_WORDS = (
+    "motor motors platforms technologies international industries enterprises"
+)
+_BEFORE_LEGAL_FORM = frozenset(_BEFORE_LEGAL_FORM_WORDS.split())
+_WEEKDAYS_WORDS = "monday tuesday wednesday thursday friday saturday sunday"
+_WEEKDAYS = frozenset(_WEEKDAYS_WORDS.split())
+_MEASURED_WORDS = (
+    "area height length weight speed speeds price distance depth width size temperature population"
+    " amount sum period duration lasts lasted weighs weighed measures measured costs cost sold"
+    " stands stood takes took fetched only just"
+)
+_EVENT = frozenset(("event", "occasion", "basis"))
+_MEASURED = frozenset(_MEASURED_WORDS.split())
+_OF_A_COMPASS_WORDS = "part side region area end direction horizon"
 _OF_A_COMPASS = frozenset(_OF_A_COMPASS_WORDS.split())
 _COMPASS = re.compile(r"(?:north|south|east|west|left|right)\w*")
 _OF_A_SCORE_WORDS = "ended finished final score result"
 _OF_A_SCORE = frozenset(_OF_A_SCORE_WORDS.split())
 _OF_A_DRAW_WORDS = "draw drew tie tied drawn"
 _OF_A_DRAW = frozenset(_OF_A_DRAW_WORDS.split())
-_OF_A_RANK_WORDS = "place position rank spot"
+_OF_A_RANK_WORDS = "place position rank spot finished finish placed ranked ended"
 _OF_A_RANK = frozenset(_OF_A_RANK_WORDS.split())
 _DIRECTIONS = re.compile(
     r"(?:up|down|by|r[io]se[sn]?|rising|increas(?:e[sd]?|ing)|gr[eo]w[ns]?|grew|growth|climb(?:s|ed)?"
     r"|gain(?:s|ed)?|jump(?:s|ed)?|f[ae]ll(?:s|en)?|declin(?:e[sd]?|ing)|decreas(?:e[sd]?|ing)"
     r"|drop(?:s|ped)?|lost|dipped|shrank|higher|lower|increase|minus|plus)"
 )
-_COUNTED_WORDS = "people person persons per long tall high deep wide time times from"
+_COUNTED_WORDS = (
+    "people person persons per long tall high deep wide time times from aged anyone old late"
+    " members individuals workers inhabitants away year local"
+)
 _COUNTED = frozenset(_COUNTED_WORDS.split())
+# Verbs that only join the answer to its subject, where the question has no verb of its own.
+_JOINING_WORDS = (
+    "made make makes making carry carries carried carrying contain contains contained include"
+    " includes included hold holds held keep keeps kept show shows showed serve serves used uses"
+    " goes go went got gets come comes came remain remains remained stay stays event"
+)
+_JOINING = frozenset(_JOINING_WORDS.split())
+_PARTICLES_WORDS = "up down off over out away back through"
+_PARTICLES = frozenset(_PARTICLES_WORDS.split())
+_MAINLY_WORDS = "mainly chiefly primarily principally from according only"
+_MAINLY = frozenset(_MAINLY_WORDS.split())
+_FUTURE = frozenset(("will", "would"))
+_PLANNED_WORDS = "plan plans planned intend intends expects hopes wants"
+_PLANNED = frozenset(_PLANNED_WORDS.split())
+_OWNED = re.compile(r"\b(\w+) of (?!the\b)(?=\w)")
 _REASONS = frozenset(("why", "cause", "causes", "caused", "reason"))
 
 
@@ -55,6 +101,8 @@ def without_harmless(
 
     `others` are the words left of the other answer; `told` tells that both state values.
     """
+    if not left:
+        return ()
     free = _free_words(others, question, wording, told=told)
     return tuple(
         token
@@ -65,7 +113,7 @@ def without_harmless(
             token.word in free
             or is_asked(token, question)
             or (told and _DIRECTIONS.fullmatch(token.word))
-            or (_is_initial(token) and len(wording.tokens) > 1)
+            or (_is_initial(token) and token is not wording.tokens[-1])
         )
     )
 
@@ -78,11 +126,20 @@ def _free_words(
     sharp = any(t.is_name or any(c.isdigit() for c in t.word) for t in wording.tokens)
     named = any(t.is_name and t.word not in TITLES for t in wording.tokens)
     pairs = [value for value in wording.values if isinstance(value, Pair)]
-    kinds_apart = any(t.word in KINDS for t in others) or bool(KINDS & question.said)
-    titles_apart = any(t.word in TITLES for t in others)
+    said = {t.word for t in others} | question.said
+    apart = frozenset().union(*(row for row in _KINDS_IN_ROWS if row & said))
+    joins = not others and question.is_copular and not words & _PARTICLES
+    titles_apart = any(t.word in TITLES - HONORIFICS for t in others)
+    owned = frozenset(_OWNED.findall(wording.text.casefold()))
     rules = (
-        (_SUFFIXES, True),
-        (KINDS, sharp and not kinds_apart),
+        (_SUFFIXES - owned, True),
+        (KINDS - apart - _of_other_places(wording) - (owned - PLACES), sharp),
+        (_BEFORE_LEGAL_FORM, bool(words & _LEGAL_FORMS)),
+        (_MEASURED, told and not any(t.word in _MEASURED for t in others)),
+        (_EVENT, any(word.startswith("rate") for word in words)),
+        (_WEEKDAYS, _is_dated(wording, question) and not any(t.word in _WEEKDAYS for t in others)),
+        (_JOINING, joins),
+        (_MAINLY, not others),
         (_OF_A_COMPASS, any(_COMPASS.fullmatch(word) for word in words)),
         (_OF_A_RANK, told or bool(words & {"last", "final", "top"})),
         (_COUNTED, told),
@@ -90,9 +147,24 @@ def _free_words(
         (_OF_A_DRAW, any(pair.first == pair.second for pair in pairs)),
         (frozenset({"because"}), bool(_REASONS & question.said)),
         (frozenset({"ago"}), "old" in question.said),
-        (TITLES - RANKS, named and not titles_apart),
+        (TITLES - RANKS - owned, named and not titles_apart),
     )
     return frozenset().union(*(free for free, holds in rules if holds))
+
+
+def _is_dated(wording: Wording, question: Question) -> bool:
+    """Whether a day of the week adds nothing: beside a date, or behind a yes."""
+    if question.asked is Asked.YES_NO:
+        return True
+    return any(isinstance(v, PartialDate) and v.day for v in wording.values)
+
+
+def _of_other_places(wording: Wording) -> frozenset[str]:
+    """Kinds that make another place of a name: Kansas City, Michigan State University."""
+    tokens = wording.tokens
+    behind = {b.word for a, b in itertools.pairwise(tokens) if a.is_name and b.is_name}
+    places = any(t.key in COUNTRIES | STATES for t in tokens)
+    return frozenset(behind & ({"state", "city"} if places else {"state"}))
 
 
 def _is_initial(token: Token) -> bool:
@@ -103,6 +175,8 @@ def is_asked(token: Token, question: Question) -> bool:
     """Whether a word repeats one of the question, in this or another form."""
     if token.key in question.words or token.stem in {stem_of(word) for word in question.said}:
         return True
-    if token.is_name:
+    if token.is_name and token.word not in KINDS:
         return False
+    if token.word in _PLANNED and question.said & _FUTURE:
+        return True
     return any(alike(token.word, w) or root_of(token.word) == root_of(w) for w in question.said)

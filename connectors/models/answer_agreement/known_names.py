@@ -19,10 +19,11 @@ _COUNTRIES = (
     " Slovakia Slovenia Somalia Spain Sudan Suriname Sweden Switzerland Syria Taiwan Tajikistan"
     " Tanzania Thailand Togo Tonga Tunisia Turkey Turkmenistan Tuvalu Uganda Ukraine Uruguay"
     " Uzbekistan Vanuatu Venezuela Vietnam Yemen Zambia Zimbabwe England Scotland Wales"
-    " UK USA US DC"
+    " UK USA US DC Britain America"
 )
+COUNTRY_NAMES = tuple(_COUNTRIES.split())
 # Keys of words that behind a comma say in which country a place is.
-COUNTRIES = frozenset(key_of(name.casefold()) for name in _COUNTRIES.split())
+COUNTRIES = frozenset(key_of(name.casefold()) for name in COUNTRY_NAMES)
 
 _STATES = (
     "Alabama Alaska Arizona Arkansas California Colorado Connecticut Delaware Florida Georgia"
@@ -45,6 +46,12 @@ _STATE_LETTERS_WORDS = (
     " VA=Virginia WA=Washington WI=Wisconsin WY=Wyoming"
 )
 STATE_LETTERS = dict(pair.split("=") for pair in _STATE_LETTERS_WORDS.split())
+_CUT_SHORT_WORDS = (
+    "Mass=Massachusetts Calif=California Fla=Florida Tex=Texas Penn=Pennsylvania Conn=Connecticut"
+    " Ill=Illinois Mich=Michigan Minn=Minnesota Wash=Washington Ore=Oregon Ariz=Arizona"
+    " Colo=Colorado Tenn=Tennessee Okla=Oklahoma Wis=Wisconsin Ala=Alabama Ont=Ontario"
+)
+STATES_CUT_SHORT = dict(pair.split("=") for pair in _CUT_SHORT_WORDS.split())
 _SEVERAL_PLACES = (
     "Paris London Birmingham Cambridge Oxford Rome Athens Moscow Berlin Dublin Manchester Melbourne"
     " Naples Toledo Valencia Odessa Warsaw Lima Cairo Memphis Alexandria Delhi Lebanon Geneva"
@@ -144,6 +151,37 @@ IOC: International Olympic Committee
 ACLU: American Civil Liberties Union
 NRA: National Rifle Association
 NAACP: National Association for the Advancement of Colored People
+ECJ: European Court of Justice
+ECHR: European Court of Human Rights
+UNHCR: United Nations High Commissioner for Refugees
+WFP: World Food Programme
+ILO: International Labour Organization
+ITU: International Telecommunication Union
+WWF: World Wide Fund for Nature
+MI5: Security Service
+ISRO: Indian Space Research Organisation
+JAXA: Japan Aerospace Exploration Agency
+CERN: European Organization for Nuclear Research
+DEA: Drug Enforcement Administration
+ATF: Bureau of Alcohol, Tobacco, Firearms and Explosives
+NTSB: National Transportation Safety Board
+USPS: United States Postal Service
+USGS: United States Geological Survey
+USDA: United States Department of Agriculture
+OSHA: Occupational Safety and Health Administration
+UAW: United Auto Workers
+TUC: Trades Union Congress
+LSE: London School of Economics
+NYU: New York University
+USC: University of Southern California
+CBS: Columbia Broadcasting System
+ITV: Independent Television
+PBS: Public Broadcasting Service
+AFP: Agence France-Presse
+WWE: World Wrestling Entertainment
+UFC: Ultimate Fighting Championship
+PGA: Professional Golfers' Association
+FIA: Federation Internationale de l'Automobile
 MSF: Doctors Without Borders|Medecins Sans Frontieres
 GDP: gross domestic product
 CPI: consumer price index
@@ -161,9 +199,73 @@ AOC: Alexandria Ocasio-Cortez
 """
 
 
+# Family names of which one bearer is meant unless another is named, with that bearer's given names.
+_FAMILIES = (
+    "Trump=Donald Obama=Barack Clinton=Bill,Hillary Bush=George Biden=Joe Kennedy=John,Robert"
+    " Roosevelt=Franklin,Theodore Jackson=Michael,Andrew Curie=Marie Darwin=Charles Freud=Sigmund"
+    " Churchill=Winston Gandhi=Mahatma,Mohandas,Indira Castro=Fidel Mandela=Nelson"
+    " Sinatra=Frank Hemingway=Ernest Lennon=John McCartney=Paul Musk=Elon Murdoch=Rupert"
+    " Bach=Johann Mozart=Wolfgang Mendelssohn=Felix Schumann=Robert Shelley=Percy,Mary"
+    " Nehru=Jawaharlal Assad=Bashar Bhutto=Benazir,Zulfikar Marcos=Ferdinand Ford=Henry,Gerald"
+    " Rockefeller=John Disney=Walt Tolstoy=Leo,Lev Jordan=Michael Woods=Tiger Messi=Lionel"
+    " Ronaldo=Cristiano Federer=Roger Macron=Emmanuel Netanyahu=Benjamin Zelensky=Volodymyr"
+    " Putin=Vladimir Merkel=Angela Thatcher=Margaret Blair=Tony Harris=Kamala Pence=Mike"
+    " Lincoln=Abraham Reagan=Ronald Nixon=Richard Carter=Jimmy Truman=Harry Eisenhower=Dwight"
+    " Beckham=David Kardashian=Kim Spears=Britney Cyrus=Miley Marley=Bob Dylan=Bob Hendrix=Jimi"
+    " Presley=Elvis Hitler=Adolf Stalin=Joseph Einstein=Albert Newton=Isaac Edison=Thomas"
+    " Picasso=Pablo Shakespeare=William Dickens=Charles Bezos=Jeff Gates=Bill Jobs=Steve"
+    " Zuckerberg=Mark Buffett=Warren Soros=George Duterte=Rodrigo Modi=Narendra Erdogan=Recep"
+    " Bolsonaro=Jair Johnson=Boris,Lyndon Trudeau=Justin Khamenei=Ali Hussein=Saddam"
+)
+_BEARERS = {
+    key_of(family.casefold()): frozenset(key_of(name.casefold()) for name in given.split(","))
+    for family, given in (entry.split("=") for entry in _FAMILIES.split())
+}
+
+
+_BEST_KNOWN_WORDS = (
+    "Boston=Massachusetts,USA Memphis=Tennessee,USA Columbus=Ohio,USA Hollywood=California,USA"
+    " Arlington=Virginia,USA Washington=DC,USA London=England,UK Paris=France Rome=Italy"
+    " Athens=Greece Moscow=Russia Berlin=Germany Dublin=Ireland Lima=Peru Cairo=Egypt"
+    " Vienna=Austria Geneva=Switzerland Venice=Italy Milan=Italy Florence=Italy Naples=Italy"
+    " Madrid=Spain Warsaw=Poland Tripoli=Libya Delhi=India Valencia=Spain Perth=Australia"
+    " Sydney=Australia Melbourne=Australia Birmingham=England,UK Manchester=England,UK"
+    " Bristol=England,UK Oxford=England,UK Cambridge=England,UK Hamburg=Germany Odessa=Ukraine"
+    " Petersburg=Russia Toledo=Spain Alexandria=Egypt"
+)
+# Places of several countries or states, with those in which the best known one is.
+BEST_KNOWN = {
+    key_of(city.casefold()): frozenset(
+        key_of(name.casefold())
+        for place in places.split(",")
+        for name in (place, *({"UK": ("Britain",), "USA": ("America", "US")}.get(place, ())))
+    )
+    for city, places in (entry.split("=") for entry in _BEST_KNOWN_WORDS.split())
+}
+
+
+def has_other_bearer(family: str, given: set[str]) -> bool:
+    """Whether a well-known family name alone means somebody without any of these given names.
+
+    >>> has_other_bearer("trump", {"ivanka"}), has_other_bearer("trump", {"donald"})
+    (True, False)
+    """
+    return family in _BEARERS and not _BEARERS[family] & given
+
+
 def bare(text: str) -> str:
     """Keys of the content words of a text, joined: the form in which expansions are compared."""
     return " ".join(word.key for word in read_words(plain_text(text)))
+
+
+# What stands for each acronym that is written in capitals inside a longer answer.
+ACRONYMS = {
+    short: longs.split("|")[0].strip()
+    for line in _ACRONYMS.strip().splitlines()
+    for shorts, _, longs in [line.partition(":")]
+    for short in shorts.split()
+    if short not in {"USA", "US", "UK", "DC", "CO2", "AI", "AU", "FED", "JFK", "FDR", "MLK", "SEC"}
+}
 
 
 @cache

@@ -5,6 +5,7 @@ dropped as mere wording.
 """
 
 import re
+from collections.abc import Callable
 
 from radarstream.connectors.models.answer_agreement.dates import MONTH
 from radarstream.connectors.models.answer_agreement.quantities import NUMBER_WORD, ORDINAL_WORD
@@ -22,7 +23,8 @@ _BC = r"(?:B\.\s?C\b\.?(?:\s?E\b\.?)?|BCE?\b|before (?:Christ|(?:the )?common er
 _AD = r"(?:A\.\s?D\b\.?|C\.\s?E\b\.?|AD\b|CE\b)"
 _LOOKS_LIKE_MONEY_OR_SHARE = rf"(?=[{_CURRENCY}]|\d[\d,]*(?:\.\d|\s?%|\s*\)\s?%))"
 _PLAIN = r"\d++(?:[.,]\d++)*+"
-_BEFORE_NUMBER = rf"(?=\s+(?:an?\s+)?{_NUMBER})"
+_TIME_UNIT = r"(?:second|minute|hour|day|week|fortnight|month|year|decade|century)\b"
+_BEFORE_NUMBER = rf"(?=\s+(?:(?:an?\s+)?{_NUMBER}|an?\s+{_TIME_UNIT}))"
 _BELOW = rf"\s+(?:below|under){_BEFORE_NUMBER}"
 _ABOVE = rf"\s+(?:above|over){_BEFORE_NUMBER}"
 _BEFORE_MOMENT = rf"(?=\s+{_MOMENT})"
@@ -90,7 +92,8 @@ _UNITS = (  # what a name or letter stands for behind a number
     (r"(?<=\d)\s?in\.?$", " inches"),
     (r"(?<=\d)\s*I\.\s?U\.", " IU"),
 )
-_NAMES = (
+_DECADES = ("twe", "thi", "for", "fif", "six", "sev", "eig", "nin")
+_NAMES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(north|south)-(?=east|west)", r"\1"),
     (r"\b(?-i:Q)([1-4])\b", r"quarter\1"),
     (r"\b(?:the )?(?:first|1st) quarter(?: of)?\b", "quarter1"),
@@ -107,12 +110,23 @@ _NAMES = (
     (r"\b(?:at |in |towards? )?the (?:very )?end of(?: the)?\b", "late"),
     (r"\b(?:in |around )?the middle of(?: the)?\b", "mid"),
     (r"\bmid-", "mid "),
-    (r"\b(?:version\s|v\.?\s?)(?=\d+\.\d)", ""),
+    (r"\bversion\s(?=\d)|\bv\.?\s?(?=\d+\.\d)", ""),
     (r"\b(?:went|gone|goes|moved|came) up\b", "rose"),
     (r"\b(?:went|gone|goes|moved|came) down\b", "fell"),
     (r"\b(?:except for|apart from|other than|excluding|with the exception of)\b", "except"),
-    (r"\b(all|every\w*|any\w*)((?: \w+)?) but\b", r"\1\2 except"),
+    (
+        r"\b(all|every\w*|any\w*|the whole|the entire)((?: \w+){0,3}?),? but(?: not|"
+        r" no)?\b",
+        r"\1\2 except",
+    ),
     (r"\bclose to\b", "near"),
+    (r"\b(?:found )?not guilty\b", "acquitted"),
+    (r"\bcosts? nothing\b", "is free"),
+    (r"\b(?:the )?(1[0-9]|20)00'?s\b", lambda m: f"the {int(m[1]) + 1}th century"),
+    (
+        r"\bthe (twenties|thirties|forties|fifties|sixties|seventies|eighties|nineties)\b(?! of)",
+        lambda m: f"the 19{_DECADES.index(m[1].lower()[:3]) + 2}0s",
+    ),
     (r"\beither\s+(?=.* or )", ""),
     (r"\btwo times\b", "twice"),
 )

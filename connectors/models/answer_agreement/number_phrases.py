@@ -10,7 +10,7 @@ from radarstream.connectors.models.answer_agreement.quantities import (
     spell_in_digits,
 )
 
-_LETTERED = re.compile(r"(?-i:\b([A-Z]{1,3}))[ -](?=\d+\b(?![:.,%]\d))")
+_LETTERED = re.compile(r"(?-i:\b(?!A )([A-Z]{1,3}))[ -](?=\d+\b(?![:.,%]\d))")
 _NAMED_NUMBER = re.compile(r"\b([A-Z][\w'-]+) (?:the (?i:(first|second|third|fourth|fifth|sixth"
     r"|seventh"
     r"|eighth|ninth|tenth|eleventh|twelfth|thirteenth|fourteenth|fifteenth|sixteenth))\b"
@@ -47,28 +47,55 @@ _FRACTION = re.compile(
     r"\b(?:(?P<whole>\d+|one|two|three|four|five|six|seven|eight|nine|ten) and )?(?P<count>an?"
     r"|one|two|three|four|five|seven|nine|\d+)[ -](?P<part>half|halve|third|quarter|fourth|fifth"
     r"|sixth|eighth|tenth|twentieth|hundredth)s?\b(?P<of> of (?:an? |the "
-    r"|all )?)?(?: (?P<unit>point|hour|mile|kilo|"
+    r"|all )?)?(?: ?(?P<unit>percentage point|point|hour|mile|kilo|"
     r"litre|liter|century|year|million|billion|decade|dozen|pound|degree|teaspoon|cup|tonne|ton"
     r"|inch|metre|meter)s?\b|(?=\s*(?:of\b|$|[.,;)]|than)))",
     re.I,
 )
-_HALF = re.compile(r"\bhalf (an? |of (?:an? )?)?(hour|mile|kilo|litre|liter|century|year|million"
+_HALF = re.compile(r"(?<!and a )\bhalf (an? |of (?:an? )?)?(percentage point|hour|mile"
+    r"|kilo|litre|liter"
+    r"|century|year|million"
     r"|billion|decade"
     r"|dozen|pound|degree|teaspoon|cup|tonne|ton|inch|metre|meter)\b", re.I)  # fmt: skip
 _BARE_HALF = re.compile(r"\b(?:one[- ])?half\b(?! ?(?:time|past|way|-))(?: of)?", re.I)
 _AMOUNT_BEFORE = re.compile(r"\d[\w.,]*(?:\s[^\d\s]+)?\s$")
 _UNITS_OF_TIME = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800,
-                  "fortnight": 1209600, "month": 2629800, "year": 31557600}  # fmt: skip
+                  "fortnight": 1209600, "month": 2629800, "quarter": 7889400,
+                  "year": 31557600}  # fmt: skip
 _ADVERBS = {"daily": "day", "hourly": "hour", "weekly": "week", "fortnightly": "fortnight",
-            "monthly": "month", "yearly": "year", "annually": "year"}  # fmt: skip
+            "monthly": "month", "yearly": "year", "annually": "year", "annual": "year",
+            "quarterly": "quarter"}  # fmt: skip
 _TIMES_A = re.compile(r"(?:\b(?P<once>once|twice|thrice|(?P<n>\d+) times?)\s+)(?:(?:an?|per|each"
     r"|every|in an?) "
-    r"(?:(?P<every>\d+|other|second) )?(?P<unit>second|minute|hour|day|week|month|year|fortnight)s?"
-    r"|(?P<adverb>daily|hourly|weekly|fortnightly|monthly|yearly|annually))\b", re.I)  # fmt: skip
+    r"(?:(?P<every>\d+|other|second) )?(?P<unit>second|minute|hour|day|week|month|quarter|year"
+        r"|fortnight)s?"
+    r"|(?P<adverb>daily|hourly|weekly|fortnightly|monthly|quarterly|yearly|annually"
+        r"|annual))\b", re.I)  # fmt: skip
 _EVERY = re.compile(r"\b(?:each|every) (?:(?P<every>\d+|other|second) )?"
-    r"(?P<unit>second|minute|hour|day|week|month|year|fortnight)s?\b|(?<!\d )\b(?P<adverb>daily"
+    r"(?P<unit>second|minute|hour|day|week|month|quarter|year|fortnight)s?\b|(?<!\d"
+        r" )\b(?P<adverb>daily"
     r"|hourly|weekly"
-    r"|fortnightly|monthly|yearly|annually)\b", re.I)  # fmt: skip
+    r"|fortnightly|monthly|quarterly|yearly|annually|annual)\b", re.I)  # fmt: skip
+_COINS = re.compile(
+    r"\b(\d+) (euros?|dollars?|pounds?|francs?)(?:,? (?:and )?)(\d\d?)"
+    r"(?: ?(?:cents?|pence|p|centimes)\b|(?=\W*$))(?! ?\w*illion)",
+    re.I,
+)
+_AND_A_HALF = re.compile(
+    r"\b(an?|one|\d+) (second|minute|hour|day|week|month|year|decade|century|mile|kilo|million"
+    r"|billion|point"
+    r"|percent|metre|meter|litre|liter|ton|tonne)s? and (?:an? |one )?half\b",
+    re.I,
+)
+_DOZENS = re.compile(r"\b(\d+) dozens?\b", re.I)
+_OR_SO = re.compile(r"(\d[\w.,%]*(?: \w+)?) or so\b", re.I)
+_TWO = re.compile(r"\b(?:an? )?(?:pair|couple) of (?=[a-z])|^(?:an? )?(?:pair|couple)$", re.I)
+_AGED = re.compile(
+    r"\b(?:aged|age of|(?:(?<=man)|(?<=woman)|(?<=boy)|(?<=girl)|(?<=child)) of) (\d{1,3})\b(?!"
+    r" \w*illion)"
+    r"|\b(\d{1,3})[- ]years?[- ]olds?\b",
+    re.I,
+)
 _ALL = re.compile(r"\b(\d+)[- ]all\b|\b(?:goalless|scoreless|nil[- ]nil)\b", re.I)
 _NIL = re.compile(r"(?<=\d)(\s?-\s?|\s+)nil\b|\bnil(?=\s?-?\s?\d)", re.I)
 
@@ -79,17 +106,23 @@ def numbers_in_one_spelling(text: str) -> str:
     >>> numbers_in_one_spelling("Henry VIII"), numbers_in_one_spelling("one in four")
     ('Henry 8', '25%')
     """
+    text = _TWO.sub("2 ", text)
     text = _LOWER_NUMBER.sub(lambda m: f"{m[1]}{read_roman(m[2].upper()) or 0:.0f}", text)
     text = _NAMED_NUMBER.sub(_named_number, text)
     text = _DAY_OF.sub(
         lambda m: spell_in_digits(m[1] or f"the {m[2]}", wants_number=False) + " ", text
     )
+    text = _AND_A_HALF.sub(_and_a_half, text)
     text = _HALF.sub(r"0.5 \2", text)
     text = _FRACTION.sub(_fraction, text)
     text = spell_in_digits(text, wants_number=False)
+    text = _DOZENS.sub(lambda m: f"{12 * int(m[1])}", text)
+    text = _OR_SO.sub(r"about \1", text)
     text = _CENTURY.sub(lambda m: f"{int(m[2]) - 1}{_TENS.index(m[1].lower()) + 2}0s", text)
     for pattern, factor, unit in _LONG:
         text = pattern.sub(partial(_in_one_unit, factor=factor, unit=unit), text)
+    text = _COINS.sub(lambda m: f"{m[1]}.{m[3]:0>2} {m[2]}", text)
+    text = _AGED.sub(lambda m: f" {m[1] or m[2]} years ", text)
     text = _SHARE.sub(_share, _SLASHED.sub(_share, text))
     text = _BARE_HALF.sub("50%", text)
     text = _TIMES_A.sub(_rate, text)
@@ -109,6 +142,11 @@ _LOWER_NUMBER = re.compile(r"^([a-z' -]+ )(i{1,3}|i?v|vi{1,3}|i?x|xi{1,3}|xi?v|x
 
 def _in_one_unit(match: re.Match[str], *, factor: int, unit: str) -> str:
     return f"{factor * int(match[1]) + int(match[2])} {unit}"
+
+
+def _and_a_half(match: re.Match[str]) -> str:
+    count = int(match[1]) if match[1].isdigit() else 1
+    return f"{count + 0.5} {match[2]}s"
 
 
 def _named_number(match: re.Match[str]) -> str:

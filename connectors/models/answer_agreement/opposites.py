@@ -58,6 +58,7 @@ married|marries = divorced|divorces
 joined|joins|entered = left|leaves|quit
 started|starts|began|begins = ended|ends|stopped|stops|finished
 present|included|includes = absent|excluded|excludes
+success(?:es|ful|fully)?|succeed(?:s|ed)? = fail(?:s|ed|ures?)?|unsuccessful(?:ly)?
 enabled?|active = disabled?
 """
 _AXES = tuple(
@@ -113,6 +114,7 @@ def _replaced(here: frozenset[str], there: frozenset[str]) -> bool:
     return bool(turned) and (here | there) - turned <= STOPWORDS
 
 
+@lru_cache(maxsize=65_536)
 def are_opposites(one: str, other: str) -> bool:
     """Whether two words are opposites, by the tables or by a prefix such as "un"."""
     poles = set(_poles_of(other))

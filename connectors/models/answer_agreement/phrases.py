@@ -2,9 +2,16 @@
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from radarstream.connectors.models.answer_agreement.dates import MONTH
-from radarstream.connectors.models.answer_agreement.known_names import STATE_LETTERS
+from radarstream.connectors.models.answer_agreement.known_names import (
+    ACRONYMS,
+    COUNTRY_NAMES,
+    STATE_LETTERS,
+    STATES_CUT_SHORT,
+)
+from radarstream.connectors.models.answer_agreement.quantities import NUMBER_WORD
 
 _NEGATIONS_WORDS = "not no never none neither nor without nobody nothing"
 NEGATIONS = frozenset(_NEGATIONS_WORDS.split())
@@ -14,6 +21,7 @@ def _without_dots(match: re.Match[str]) -> str:
     return match[0].replace(".", "") if len(match[0]) > len("A.") else match[0]
 
 
+_ONE_REPUBLIC = "|".join(n for n in COUNTRY_NAMES if n not in ("Congo", "China"))
 _SPELT = (
     (r"\bcannot\b|\bcan't\b", "can not"),
     (r"\bwon't\b", "will not"),
@@ -36,20 +44,102 @@ _SPELT = (
     (r",?\s*(?:and )?\b(?:no other \w+|nobody else|no[- ]one else|nothing else)$", ""),
     (r"\b(?:in|at|around|during|towards?) (?:the )?(?=(?:early|late|mid)\b)", ""),
     (r"\bfrom (\d{4}) on(?:wards?)?\b", r"since \1"),
+    (r"\b(?:dates?|dating|dated) (?:back )?(?:from|to)\b", ""),
     (r"\btill\b", "until"),
+    (r"\b(years?|months?|weeks?|days?) before (?:today|now|the present)\b", r"\1 ago"),
     (rf"\b(since|until|before|after|from|as of|by(?= \d{{4}})|by(?= {MONTH}))\b(?=\s+(?:early "
         rf"|late |mid )?(?:the )?(?:\d|{MONTH}))",
      r"\1_"),
     (r"\s&\s", " and "),
     (r"\b((?:[A-Za-z]\.){2,})\s?(?=[A-Z][a-z])", lambda m: m[1].replace(".", " ")),
     (r"\b([A-Za-z]\.)+[A-Za-z]?(?![\w])", _without_dots),
-    (rf", ({'|'.join(STATE_LETTERS)})(?![\w.])", lambda m: ", " + STATE_LETTERS[m[1].upper()]),
+    (rf", (?-i:({'|'.join(STATE_LETTERS)}))(?![\w.])", lambda m: ", " + STATE_LETTERS[m[1]]),
+    (rf", ({'|'.join(STATES_CUT_SHORT)})\b\.?", lambda m: ", " + STATES_CUT_SHORT[m[1].title()]),
     (r"\b(\w+) parts? (?:of )?(\w+ )?to (\w+) parts?(?: of)?(?: (\w+))?", r"\1 to \3, \2 \4"),
     (r"\b(?:twice|double) as many (\w+) as (\w+)", r"2 to 1, \1 \2"),
     (r"\b(\w+) times as many (\w+) as (\w+)", r"\1 to 1, \2 \3"),
     (r"\bsome (?=\d)", "about "),
     (r"\b(\w+) lost to (\w+)$", r"\2 beat \1"),
     (r"\bhead of cattle\b", "cows"),
+    (rf"\b(?:an?|the|its|their) (?:crew|team|group|total|panel|party|squad|staff|crowd|cast"
+        rf"|band) of "
+        rf"(?=(?:about |around |some )?(?:\d|{NUMBER_WORD}\b))", ""),
+    (r"\b(left|right)[- ]hand(?:ed)?\b", r"\1"),
+    (r"\bweather conditions\b", "weather"),
+    (r"\bc(?:a|irca)?\.? ?(?=\d{3,4}\b)", "about "),
+    (r"\b(?:an? )?shortages? of\b|\b(?:ran )?short of\b", "no"),
+    (r"\b(?:an? )?(\w+) shortages?\b", r"no \1"),
+    (r"\b(?:an )?Academy Awards?\b", "Oscar"),
+    (r"\bHoly Bible\b", "Bible"),
+    (r"\bViet Nam\b", "Vietnam"),
+    (r"^the Emirates$", "United Arab Emirates"),
+    (r"\bbetween the ages of\b", "between"),
+    (r"\bthr[eo]wn? out\b", "dismissed"),
+    (r"\b(years|months|weeks|days|hours|minutes)'(?= )", r"\1"),
+    (r"\blaptop computers?\b", "laptop"),
+    (r"\bpolice (?:officers|forces?)\b|\bpolicemen\b", "police"),
+    (r"\btropical storm\b", "storm"),
+    (r"\b(first|second|third|fourth|fifth|last|other|next) one\b", r"\1"),
+    (r"\bon weekdays\b|\bMondays? (?:to|through) Fridays?\b", "weekdays"),
+    (r"\bon ((?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day)s\b", r"every \1"),
+    (r"\b(?:the )?(?:coming|upcoming|following) (week|month|year)\b", r"next \1"),
+    (r"\b(?:lost|loses|lose) (?:in |some )?value\b", "weakened"),
+    (r"\b(?:gained|gains|gain) (?:in |some )?value\b", "strengthened"),
+    (r"\b(?-i:the late (?=[A-Z]))", "the "),
+    (r"\b(?:(?:was|were|is|been) )?diagnosed with\b|\bsuffer(?:s|ed|ing)? from\b", "has"),
+    (r"(\$\s?[\d.,]*\d)\s*\(?(?:USD|US)\b\)?", r"\1"),
+    (r"\bnon-(?=[a-z]{4})", "not "),
+    (r"\b(?:could|might|may) (?:possibly|perhaps|potentially)\b", "may"),
+    (r"\b(?:by|through) (?:the )?mouth\b", "orally"),
+    (r"\b(?:mother|mum|mom)'s (?:mother|mum|mom)\b", "maternal grandmother"),
+    (r"\b(?:mother|mum|mom)'s (?:father|dad)\b", "maternal grandfather"),
+    (r"\b(?:father|dad)'s (?:mother|mum|mom)\b", "paternal grandmother"),
+    (r"\b(?:father|dad)'s (?:father|dad)\b", "paternal grandfather"),
+    (r"\b(?:mother|father)'s sister\b", "aunt"),
+    (r"\b(?:mother|father)'s brother\b", "uncle"),
+    (r"\b(?:brother|sister)'s son\b", "nephew"),
+    (r"\b(?:brother|sister)'s daughter\b", "niece"),
+    (r"\bgrandmother and (?:his |her |their )?grandfather\b"
+        r"|\bgrandfather and (?:his |her |their )?grandmother\b", "grandparents"),
+    (r"\bmother and (?:his |her |their )?father\b"
+        r"|\bfather and (?:his |her |their )?mother\b", "parents"),
+    (r"\ban? (?:cup|glass|bottle|piece|group|set|collection|bunch|hoard|bag|kind|type|sort|form"
+        r"|variety"
+        r"|mixture|mix|combination|number|series|sheet|slice|pile|stack) of (?=[a-z])", ""),
+    (r"\bhand-?made\b", "made by hand"),
+    (r"\b(?:second-hand|secondhand|pre-owned)\b", "used"),
+    (r"\bcovid(?:-19)?\b|\bcoronavirus disease\b", "covid"),
+    (r"\bassociation football\b", "soccer"),
+    (r"\b(?-i:WW ?(?:II|2))\b", "World War II"),
+    (r"\b(?-i:WW ?(?:I|1))\b", "World War I"),
+    (r"\b(?-i:the Fed)\b", "the Federal Reserve"),
+    (r"(?<=\w)\.com\b", ""),
+    (r"\b(?-i:E[SD]?T)\b", "eastern"),
+    (r"\b(?-i:P[SD]?T)\b", "pacific"),
+    (r"\s*\((?:born |b\. ?)?\d{4}(?:\s?-\s?(?:\d{4}|present)?)?\)", ""),
+    # days that have a date
+    (r"\bNew Year's Day\b", "1 January"),
+    (r"\bNew Year's Eve\b", "31 December"),
+    (r"\bBoxing Day\b", "26 December"),
+    (r"\bChristmas Day\b", "25 December"),
+    (r"\bChristmas Eve\b", "24 December"),
+    # what is cut short
+    (r"\bvit\.?(?= [A-Z]\d?\b)", "vitamin"),
+    (r"(?<=\w )Ave\b\.?", "Avenue"),
+    (r"(?<=\w )Blvd\b\.?", "Boulevard"),
+    (r"(?<=\w )Rd\b\.?", "Road"),
+    (r"(?<=\w )St\b\.?(?=$|,)", "Street"),
+    (r"\bDept\b\.?", "Department"),
+    (r"\bUniv\b\.?", "University"),
+    (r"\bInst\b\.?(?= )", "Institute"),
+    (r"\bIntl\b\.?|\bInt'l\b", "International"),
+    (r"\bGovt\b\.?|\bGov't\b", "government"),
+    (r"\bBros\b\.?", "Brothers"),
+    (r"\bHwy\b\.?", "Highway"),
+    (r"\bapprox\b\.?", "about"),
+    (r"\bminister (?:of|for) ((?:the )?\w+)\b", r"\1 minister"),
+    (r"\bministry of ((?:the )?\w+)\b", r"\1 ministry"),
+    (r"\b(?:secretary-general|general secretary)\b", "secretary-general"),
     (r"\bnot once\b|\bnot ever\b", "never"),
     (r"> ?(?:half|50 ?%)(?! [a-z])|\b(?:the|a) majority\b", "most"),
     (r"\b(?:half a|half-a|a half|half) ?-?dozen\b", "6"),
@@ -63,7 +153,6 @@ _SPELT = (
     (r"(?:^|\b(?:is|was|were|are) )over\b(?! \d)", "ended"),
     (r"\bas well as\b|\balong with\b|\btogether with\b|\bplus\b", "and"),
     (r"\b(?:because of|due to|owing to|as a result of|thanks to|on account of)\b", "because"),
-    (r"\b(?:dates?|dating|dated) (?:back )?(?:from|to)\b", ""),
     (r"\b(?:i\.e\.|that is to say|in other words|namely)", ","),
     # verbs of two words
     (r"\bstep(?:s|ped|ping)? (?:down|aside)\b", "resigned"),
@@ -107,14 +196,15 @@ _SPELT = (
     (r"\bevery (?:single )?(?:one|body)\b|\beveryone\b|\beverybody\b", "all"),
     (r"\bfree of charge\b|\bfor free\b|\bat no (?:cost|charge)\b|\bwithout charge\b", "free"),
     (r"\bone (?:after|following) another\b", ""),
-    (r"\bin favou?r of\b", "supporting"),
+    (r"\bin favou?r(?: of)?\b", "supporting"),
     (r"\b(?:is|are|was|were) (?:made (?:up )?of)\b", ""),
     (r"\b(?:with the exception of|except(?:ing)? for|apart from|aside from|other than|excluding"
      r"|save for)\b", "except"),
     # titles and offices
     (r"\bchief executive(?: officer)?\b", "ceo"),
     (r"\bchief financial officer\b", "cfo"),
-    (r"\bprime minister\b|\bPM\b(?= [A-Z])|\bhead of government\b", "prime-minister"),
+    (r"\bprime minister\b|(?<!\d )(?-i:\bPM\b(?= [A-Z][a-z]))|\bhead of"
+        r" government\b", "prime-minister"),
     (r"\bvice[- ]president\b|\bVP\b", "vice-president"),
     (r"\bmember of parliament\b", "MP"),
     (r"\bDr\.?(?= )", "Doctor"),
@@ -172,6 +262,18 @@ _SPELT = (
     (r"\bCote d'Ivoire\b", "Ivory Coast"),
     (r"\bTimor-Leste\b", "East Timor"),
     (r"\bTurkiye\b", "Turkey"),
+    (r"\bCabo Verde\b", "Cape Verde"),
+    (r"\b(?:the )?Republic of Korea\b", "South Korea"),
+    (r"\bDemocratic People's South Korea\b|\bDPRK\b", "North Korea"),
+    (r"\b(?:the )?Republic of China\b", "Taiwan"),
+    (r"\bHoly See\b|\bVatican City\b", "Vatican"),
+    (r"\bDemocratic Republic of (?:the )?Congo\b|\bDR Congo\b", "DRC"),
+    (r"\bCeylon\b", "Sri Lanka"),
+    (r"\bThe Gambia\b", "Gambia"),
+    (rf"\b(?:the )?(?:Islamic |Federal |Hellenic |Bolivarian )?(?:Kingdom|Republic|Commonwealth"
+        rf"|Sultanate"
+        rf"|Principality|State) of (?:the"
+            rf" )?(?=(?:{_ONE_REPUBLIC})\b)", ""),
     (r"\bWashington,? D\.?\s?C\b\.?", "Washington"),
     (r"\bNew York City\b|\bNYC\b", "New York"),
     (r"\bSoviet Union\b", "USSR"),
@@ -182,6 +284,10 @@ _ONE_SPELLING: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]
 )
 
 
+_ACRONYM = re.compile(rf"\b(?:{'|'.join(ACRONYMS)})\b(?!\d| \d)")
+
+
+@lru_cache(maxsize=65_536)
 def one_spelling(text: str) -> str:
     """A plain text, its marks spelt alike, with each known phrase in one spelling.
 
@@ -190,4 +296,5 @@ def one_spelling(text: str) -> str:
     """
     for pattern, spelt in _ONE_SPELLING:
         text = pattern.sub(spelt, text)
+    text = _ACRONYM.sub(lambda m: ACRONYMS[m[0]], text)
     return " ".join(text.split())

@@ -30,7 +30,9 @@ CARDINAL = {word: i for i, word in enumerate(_UNIT_WORDS.split())} | {
     word: 10 * (i + 2) for i, word in enumerate(_TEN_WORDS.split())
 }
 _SCALE = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
-_ORDINAL = {word: i for i, word in enumerate(_ORDINAL_WORDS.split(), start=1)}
+_ORDINAL = {word: i for i, word in enumerate(_ORDINAL_WORDS.split(), start=1)} | {
+    f"{word[:-1]}ieth": 10 * (i + 2) for i, word in enumerate(_TEN_WORDS.split())
+}
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
 
 _CARDINAL_WORD = "|".join(sorted(CARDINAL, key=len, reverse=True))
@@ -40,14 +42,16 @@ _PHRASE = re.compile(
     re.IGNORECASE,
 )
 ORDINAL_WORD = "|".join(_ORDINAL)
-_ORDINAL_WORD = re.compile(rf"\b(?:{ORDINAL_WORD})\b", re.IGNORECASE)
+_ORDINAL_WORD = re.compile(
+    rf"\b(?:(?P<ten>{'|'.join(_TEN_WORDS.split())})[\s-])?(?P<last>{ORDINAL_WORD})\b", re.IGNORECASE
+)
 _POINT = re.compile(r"\b(\d+) point (\d(?: \d)*)\b", re.IGNORECASE)
 _FRACTION = re.compile(
     r"\b(?P<count>a|an|one|two|three|four)[\s-]+(?P<part>half|third|quarter|fifth|tenth)s?\b",
     re.IGNORECASE,
 )
 _SLASHED = re.compile(r"(?<![\w/.,-])(\d)/([1-9])(?![\w/.,]|-\d)")
-_HALF = re.compile(r"\bhalf(?:\s+(?:a|an|of)\b)?", re.IGNORECASE)
+_HALF = re.compile(r"\bhalf\b(?![\s-]?(?:time|way)\b)(?:\s+(?:a|an|of)\b)?", re.IGNORECASE)
 _DOZEN = re.compile(r"\b(?:a|one)\s+dozen\b|\bdozen\b", re.IGNORECASE)
 _EMPTY_ONE = re.compile(
     r"\b(?:no|the|this|that|which|any|every)[\s-]one\b|\bone\s+of\b", re.IGNORECASE
@@ -76,12 +80,12 @@ def spell_in_digits(text: str, *, wants_number: bool) -> str:
         text = _HALF.sub("0.5", text)
         text = _DOZEN.sub("12", text)
         text = _UNIT_AFTER_ARTICLE.sub(r"1 \1", text)
+    text = _ORDINAL_WORD.sub(_ordinal, text)
     kept = {
         match.start() + match.group().lower().index("one") for match in _EMPTY_ONE.finditer(text)
     }
     text = _PHRASE.sub(lambda m: m.group() if m.start() in kept else _cardinal(m.group()), text)
-    text = _POINT.sub(lambda m: f"{m[1]}.{m[2].replace(' ', '')}", text)
-    return _ORDINAL_WORD.sub(_ordinal, text)
+    return _POINT.sub(lambda m: f"{m[1]}.{m[2].replace(' ', '')}", text)
 
 
 _ROMAN = re.compile(r"(?=[MDCLXVI])M*(?:C[MD]|D?C{0,3})(?:X[CL]|L?X{0,3})(?:I[XV]|V?I{0,3})")
@@ -106,17 +110,21 @@ def _fraction(match: re.Match[str]) -> str:
 
 
 def _ordinal(match: re.Match[str]) -> str:
-    number = _ORDINAL[match.group().lower()]
+    number = _ORDINAL[match["last"].lower()] + CARDINAL.get((match["ten"] or "").lower(), 0)
+    if number > 20:
+        return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
     return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number, 'th') }"
 
 
 def _cardinal(phrase: str) -> str:
     """Digits of one phrase; separate numbers that merely follow each other stay separate."""
-    numbers: list[int] = []
+    numbers: list[str] = []
     total = current = 0
     last = 0
+    joint = " "
     for word in re.split(r"[\s-]+", phrase.lower()):
         if word == "and":
+            joint = " and "
             continue
         if word in _SCALE:
             scale = _SCALE[word]
@@ -127,11 +135,11 @@ def _cardinal(phrase: str) -> str:
             continue
         value = CARDINAL[word]
         if last and last < 100 and not (last >= 20 and last % 10 == 0 and 0 < value < 10):
-            numbers.append(total + current)
+            numbers.append(f"{total + current}{joint}")
             total = current = 0
         current += value
-        last = value
-    return " ".join(str(number) for number in [*numbers, total + current])
+        last, joint = value, " "
+    return "".join([*numbers, str(total + current)])
 
 
 _ROUGH = re.compile(
@@ -214,10 +222,16 @@ def take_quantities(
         against = (_ROSE_BEFORE, _ROSE_AFTER) if of_a_fall else (_FELL_BEFORE, _FELL_AFTER)
         fell = not match["ordinal"] and (against[0].search(before) or against[1].match(after))
         scale = _MAGNITUDE.get((match["word"] or letter).casefold(), 1.0)
-        years = _YEARS.get((match["unit"] or "").casefold().removesuffix("s"), 1.0)
+        years = (
+            1.0
+            if match["ordinal"]
+            else _YEARS.get((match["unit"] or "").casefold().removesuffix("s"), 1.0)
+        )
         number = float(match["digits"].replace(",", "")) * scale * years
         number = -number if match["minus"] or fell else number
         measure = unit_of(match) or unit or NO_UNIT
+        if match["ordinal"] and measure.dimension == "time":
+            measure = Unit(f"{(match['unit'] or '').casefold()} by number")  # "the 19th century"
         found.append(
             Quantity(
                 number,

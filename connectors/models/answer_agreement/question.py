@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 
+from radarstream.connectors.models.answer_agreement.phrases import one_spelling
 from radarstream.connectors.models.answer_agreement.quantities import (
     UNIT,
     asks_for_a_fall,
@@ -33,8 +34,18 @@ _WHO = re.compile(
 _HOW_MANY = re.compile(rf"\bhow many (?P<unit>{UNIT})", re.I)
 _CHOICE = re.compile(r"\bor\b", re.I)
 _NEGATIVE = re.compile(r"n't\b|\bnot\b|\bnever\b|\bcannot\b", re.I)
-
-
+_ALL = re.compile(
+    r"^\W*(?:which|what|name(?: the)?) (?!causes|makes|happens|does|is|was|has)(?:\w+ ){0,2}?"
+    r"(?:[a-z]{2,}[^\Wsui_]s|people|men|women|children)\b|^\W*(?:who|what|which) (?:are|were)\b",
+    re.IGNORECASE,
+)
+_WHERE = re.compile(r"\b(?:where|city|town|country|state|place|region|village|located)\b", re.I)
+_COUNTS = re.compile(r"\bhow many\b", re.I)
+_HOW_OLD = re.compile(r"\bhow old (?:is|was|are|were) (?:he|she|they|[A-Z])", re.I)
+_COPULAR = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
+_VERBAL = re.compile(
+    r"\b(?:do|does|did|has|have|had|can|could|will|would|should)\b(?!.*\b(?:do|happen)\W*$)", re.I
+)
 _MODAL = re.compile(r"\b(?:will|would|can|could|may|might|must|should|why)\b")
 
 
@@ -55,7 +66,10 @@ class Question:
     question offers them as alternatives ("France or Spain?"). `is_choice` tells that it has an
     "or", `is_negative` that it has a "not" which its answers may repeat, `of_a_fall` that it asks
     by how much something fell. `unit` is what it asks to count ("How many milligrams"),
-    `numbers` are those it names itself, `said` its content words in lower case.
+    `numbers` are those it names itself, `said` its content words in lower case, also as phrases are
+    spelt alike. `wants_all` tells that it asks in the plural ("Which cities"), so that an answer
+    with one more or less is another; `is_copular` that it has no verb of its own ("What was"),
+    `asks_where` that it asks for a place, `counts` that it asks how many.
     """
 
     asked: Asked
@@ -67,6 +81,10 @@ class Question:
     unit: Unit | None
     numbers: frozenset[float]
     said: frozenset[str]
+    wants_all: bool
+    is_copular: bool
+    asks_where: bool
+    counts: bool
 
 
 def read_question(text: str) -> Question:
@@ -79,6 +97,7 @@ def read_question(text: str) -> Question:
     quantities, _ = take_quantities(spell_in_digits(plain, wants_number=False))
     choice = _CHOICE.search(plain)
     words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
+    spelt = [] if choice else read_words(one_spelling(plain))
     return Question(
         asked=_asked(plain, is_choice=choice is not None),
         wants_person=bool(_WHO.search(plain)),
@@ -86,11 +105,22 @@ def read_question(text: str) -> Question:
         is_choice=choice is not None,
         is_negative=bool(_NEGATIVE.search(plain)),
         of_a_fall=asks_for_a_fall(plain),
-        unit=unit_named(counted["unit"]) if (counted := _HOW_MANY.search(plain)) else None,
-        said=frozenset(word.surface.casefold().removesuffix("'s") for word in words)
+        unit=_unit(plain),
+        said=frozenset(word.surface.casefold().removesuffix("'s") for word in [*words, *spelt])
         | frozenset(_MODAL.findall(plain.casefold())),
         numbers=frozenset(quantity.stated for quantity in quantities),
+        wants_all=bool(_ALL.search(plain)),
+        counts=bool(_COUNTS.search(plain)),
+        asks_where=bool(_WHERE.search(plain)),
+        is_copular=bool(_COPULAR.search(plain)) and not _VERBAL.search(plain),
     )
+
+
+def _unit(plain: str) -> Unit | None:
+    if _HOW_OLD.search(plain):
+        return unit_named("year")
+    counted = _HOW_MANY.search(plain)
+    return unit_named(counted["unit"]) if counted else None
 
 
 def _beside_the_choice(plain: str, choice: re.Match[str]) -> list[Word]:

@@ -6,18 +6,26 @@ from functools import cached_property
 
 from radarstream.connectors.models.answer_agreement.dates import take_dates, take_times
 from radarstream.connectors.models.answer_agreement.marks import spell_marks
+from radarstream.connectors.models.answer_agreement.polarity import (
+    CLAUSE,
+    DENIED_CLAUSE,
+    DENIED_REST,
+    LEADING,
+    is_doubted,
+    read_polarity,
+)
 from radarstream.connectors.models.answer_agreement.quantities import (
     read_roman,
     spell_in_digits,
     take_quantities,
 )
 from radarstream.connectors.models.answer_agreement.question import Asked, Question
-from radarstream.connectors.models.answer_agreement.synonyms import alike
 from radarstream.connectors.models.answer_agreement.values import (
     PartialDate,
     Quantity,
     Value,
 )
+from radarstream.connectors.models.answer_agreement.voices import in_one_order
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 MOST_CHARACTERS = 300  # that are read: comparing takes the square of it, and answers are untrusted
@@ -44,33 +52,22 @@ _SOURCE_BEHIND = re.compile(
     rf"|according to (?!(?:\w+ ){{0,3}}(?:{_NO_SOURCE}))[^,;]{{1,80}})+\W*$",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(r"(?<=\w\w)[;.!?](?=\s|$)|,\s|\bbut\b", re.IGNORECASE)
 _ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
-_DENIED_CLAUSE = re.compile(
-    r"\b(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should)\s+"
-    r"(?:not|never)\b(?!\s+only)|n't\b(?!\s+only)"
-    r"|\bno longer\b|\bnever\b|\bneither\b|\bthere (?:is|are|was|were) no\b|\bcannot\b",
-    re.IGNORECASE,
-)
-_DENIED_REST = re.compile(r"\bnot\s+(?!only\b)", re.IGNORECASE)
-_LEADING_YES_NO = re.compile(
-    r"^\W*(?:(?P<yes>yes|yeah|yep|true|correct)|no|nope|false)\b(?!\.\s*\d)", re.IGNORECASE
-)
 _JOINED = re.compile(r"\s+and\s+|\s*&\s*|;\s*|,\s*(?:and\s+)?", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s+and\s+|&|;", re.IGNORECASE)
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
-_ALTERNATIVE = re.compile(r"\bor\b", re.IGNORECASE)
-_UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
+_ALTERNATIVE = re.compile(r"\bor\b(?! so\b)", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Reading:
-    """An answer to one question, parsed once and compared many times.
+    """An answer to one question, parsed once and compared many times; equal only to itself.
 
     `marked` is the whole text with its marks spelt alike (see `marks`), `affirmed` the part that
     is no denial, `rest` that part without values; `words` are the content words it affirms,
     `denied` the keys of those it denies; `values` its numbers, dates and times; `says_yes` its
-    polarity where it has one; `items` the members of a list.
+    polarity where it has one; `items` the members of a list; `is_open` tells that it leaves open
+    what holds: "Ann or Bob", "yes and no", "Lima?".
     """
 
     plain: str
@@ -84,7 +81,7 @@ class Reading:
     values: tuple[Value, ...]
     items: tuple[frozenset[str], ...]
     is_list: bool
-    is_alternative: bool
+    is_open: bool
     is_sentence: bool
     question: Question
 
@@ -125,6 +122,11 @@ class Reading:
         return " ".join(telling) or self.plain
 
     @cached_property
+    def in_order(self) -> str:
+        """The whole text with who does it first."""
+        return in_one_order(self.marked)
+
+    @cached_property
     def acronyms(self) -> frozenset[str]:
         """Initials of a several-word name, with and without its small words."""
         pieces = re.findall(r"[^\W\d_]+", self.plain)
@@ -159,8 +161,8 @@ def read_answer(text: str, question: Question) -> Reading:
     plain = plain_text(text)
     said = plain if len(plain) <= MOST_CHARACTERS else ""
     body = marked = spell_marks(_SOURCE_BEHIND.sub("", _WRAPPER.sub("", said)) or said)
-    polarity = _polarity(body, question)
-    body = _LEADING_YES_NO.sub("", body)
+    says_yes, is_open = read_polarity(body, question)
+    body = LEADING.sub("", body)
     affirmed, denied = (body, "") if question.is_negative else _split_denials(body)
     values, rest = _take_values(affirmed, question)
     words = read_words(rest)
@@ -175,41 +177,19 @@ def read_answer(text: str, question: Question) -> Reading:
         affirmed=affirmed,
         rest=rest,
         abstained=not re.search(r"\w", plain) or bool(_ABSTENTION.search(said)),
-        says_yes=polarity,
+        says_yes=says_yes,
         words=tuple(words),
         denied=frozenset(w.key for w in read_words(denied_rest))
         | frozenset(repr(value) for value in denied_values),
         values=tuple(values),
         items=tuple(item for item in items if item),
         is_list=is_list,
-        is_alternative=not question.is_choice and bool(_ALTERNATIVE.search(rest)),
+        is_open=is_open
+        or is_doubted(said)
+        or (not question.is_choice and bool(_ALTERNATIVE.search(rest))),
         is_sentence=len(plain.split()) >= SENTENCE_WORDS,
         question=question,
     )
-
-
-def _polarity(plain: str, question: Question) -> bool | None:
-    leading = _LEADING_YES_NO.match(plain)
-    if leading:
-        return bool(leading["yes"])
-    if question.asked is not Asked.YES_NO:
-        return None
-    if _DENIED_CLAUSE.search(plain) or _DENIED_REST.search(plain):
-        return False
-    words = read_words(plain)
-    if any(_turns_round(word.surface.casefold(), question) for word in words):
-        return False
-    said = question.said
-    repeats = any(
-        w.key in question.words or any(alike(w.surface.casefold(), s) for s in said) for w in words
-    )
-    return True if repeats else None
-
-
-def _turns_round(word: str, question: Question) -> bool:
-    """Whether a word is the opposite of one of the question by its prefix: "undamaged"."""
-    bare = _UN.sub("", word)
-    return bare != word and bare in question.said and word not in question.said
 
 
 def _split_denials(body: str) -> tuple[str, str]:
@@ -219,11 +199,11 @@ def _split_denials(body: str) -> tuple[str, str]:
     if whole := _ALL_DENIED.match(body):
         return "", whole[1]
     affirmed, denied = [], []
-    for clause in _CLAUSE.split(body):
-        if _DENIED_CLAUSE.search(clause):
+    for clause in CLAUSE.split(body):
+        if DENIED_CLAUSE.search(clause):
             denied.append(clause)
             continue
-        before, *after = _DENIED_REST.split(clause, maxsplit=1)
+        before, *after = DENIED_REST.split(clause, maxsplit=1)
         affirmed.append(before)
         denied.extend(after)
     return ", ".join(part for part in affirmed if part.strip()), ", ".join(denied)

@@ -43,7 +43,7 @@ class Comparison:
     @cached_property
     def ruled(self) -> Likeness:
         """The finding, less what opposites and words that nobody understands take from it."""
-        texts = (self.premise.marked, self.hypothesis.marked)
+        texts = (self.premise.in_order, self.hypothesis.in_order)
         opposite = opposed(*texts) or opposed(*reversed(texts))
         return understood(self.premise, self.hypothesis, self.finding, opposite=opposite)
 

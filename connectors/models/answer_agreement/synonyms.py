@@ -11,6 +11,9 @@ from threading import Lock
 
 from snowballstemmer import stemmer
 
+from radarstream.connectors.models.answer_agreement.known_names import COUNTRIES, COUNTRY_NAMES
+from radarstream.connectors.models.answer_agreement.words import key_of
+
 _GROUPS = """
 big large huge enormous giant vast sizeable massive major|biggest largest greatest|tallest highest
 farthest furthest|small little tiny minor|smallest tiniest|bigger larger
@@ -23,7 +26,7 @@ fall decrease decline drop shrink slide dip down|raise hike increase
 cut reduce lower trim slash reduction decrease|plunge tumble
 allow permit let authorise authorize legal|ban prohibit forbid outlaw|need require must mandatory
 compulsory obligatory mandatory required|kid child youngster|baby infant newborn
-lawyer attorney solicitor barrister|doctor physician medic|jail prison|shop store
+lawyer attorney solicitor barrister|doctor physician medic|jail prison imprisonment|shop store
 illness disease sickness ailment|sick ill unwell|plan intend intention aim
 choose pick select elect opt|show display exhibit|aircraft plane airplane aeroplane jet
 car automobile|truck lorry|bike bicycle|motorbike motorcycle|ship vessel boat|train railway rail
@@ -36,7 +39,7 @@ build construct erect construction|destroy demolish destruction demolition wreck
 create make produce manufacture build|invent devise inventor invention|find discover discovery
 discover discoverer|invent inventor|write author writer pen|paint painter|compose composer
 design designer|found founder establish start create|direct director|sing singer|teach teacher
-pupil student|own owner possess have|rent lease hire|repair fix mend|clean wash|close shut
+pupil student teach|own owner possess have|rent lease hire|repair fix mend|clean wash|close shut
 happen occur|hide conceal|steal theft|rob robbery|crash collision collide|quake earthquake
 storm tempest|hurricane cyclone typhoon|fire blaze|explosion blast explode|war conflict
 peace truce|truce ceasefire armistice|agreement deal accord pact treaty
@@ -46,7 +49,7 @@ rule regulation|court tribunal|guilty convict conviction|acquit acquittal|fine p
 money cash|cost price|salary wage pay|profit earnings|revenue turnover|bankrupt insolvent
 bankruptcy insolvency|invest investment|company firm business corporation enterprise|factory plant
 office bureau|boss chief head leader|manager coach|chairman chair chairwoman chairperson
-soldier troop|police cop policeman|country nation state|town village|road street
+soldier troop|police cop policeman|country nation|town village|road street
 road highway motorway freeway|forest wood woodland|mountain mount peak|rain rainfall|snow snowfall
 cold chilly|weak feeble|strong powerful|rich wealthy affluent|cheap inexpensive|expensive costly
 free gratis|easy simple|hard difficult tough|dangerous hazardous unsafe perilous|safe harmless
@@ -126,6 +129,22 @@ farmer grower|thief burglar robber|killer murderer|refugee migrant|voter elector
 tourist visitor|fan supporter|opponent rival|ally partner|foe enemy|buddy friend|host presenter
 judge justice|clergyman priest|author novelist|overweight obese|blind sightless
 pregnant expecting|asleep sleeping|empty vacant|broke penniless|crooked bent
+legal lawful|storey story floor level|turnout voter vote|power run operate fuel
+hoax fake|bottom last|top first|pair two couple|contagious catching infectious
+musician player|deadly fatal lethal|late delay|novel book|annual yearly
+possibly may|accuse allege|quarterly quarter|rescuer rescue|old former formerly
+follow succeed successor
+math maths mathematics
+bad poor|bird avian|money fund funding|weather condition|aluminium aluminum|jewellery jewelry
+tyre tire
+plough plow|defence defense|licence license|offence offense|fibre fiber|cheque check|pyjamas pajamas
+moustache mustache|sceptical skeptical|storey story|kerb curb|draught draft|programme program
+manoeuvre maneuver|anaemia anemia|foetus fetus|oestrogen estrogen|leukaemia leukemia
+paediatric pediatric
+haemorrhage hemorrhage|diarrhoea diarrhea|archaeology archeology|encyclopaedia encyclopedia
+analyse analyze|catalogue catalog|dialogue dialog|axe ax|doughnut donut|yoghurt yogurt
+whisky whiskey
+mount mountain|crash accident|fly flight|law legislation bill
 damp wet moist|filthy dirty|tasty delicious
 """
 _IRREGULAR = """
@@ -143,7 +162,8 @@ bear bore born borne|blow blew blown|forget forgot forgotten|sweep swept
 overthrow overthrew overthrown|undergo underwent|tear tore torn|wake woke woken|leave left
 withdraw withdrew withdrawn|understand understood|wear wore worn|draw drew drawn|shoot shot
 man men|woman women|child children|mouse mice|foot feet|tooth teeth|goose geese|die dying
-wolf wolves|leaf leaves|knife knives|life lives|wife wives|half halves|loaf loaves|thief thieves
+go goes|do does did done|wolf wolves|leaf leaves|knife knives|life lives|wife wives|half halves
+loaf loaves|thief thieves
 find found|bite bit bitten|seek sought|lay laid|light lit|dig dug|hang hung|shine shone|spin spun
 stick stuck|sting stung|swing swung|bind bound|breed bred|deal dealt|bend bent|leap leapt
 burn burnt|learn learnt|prove proven|show shown|sew sewn|weep wept|creep crept|swear swore sworn
@@ -165,6 +185,8 @@ syrian syria|lebanese lebanon|croatian croatia|serbian serbia|slovenian slovenia
 estonian estonia|latvian latvia|lithuanian lithuania|ghanaian ghana|jamaican jamaica
 bolivian bolivia|european europe|african africa|asian asia|saudi saudis
 """
+# Countries of whose people the name follows no rule, or is that of another country.
+_NO_RULE = frozenset(("niger", "dominica", "guinea", "congo"))
 _LONG_ADVERB = 6  # letters from which "ly" is an ending
 _LEAST_ROOT = 3
 _ENDING = re.compile(
@@ -182,11 +204,34 @@ def _base_forms() -> dict[str, str]:
 def _groups() -> dict[str, frozenset[int]]:
     """For each stem the numbers of the groups that hold it."""
     found: dict[str, set[int]] = {}
-    for number, group in enumerate(_rows(_GROUPS) + _rows(_PEOPLES)):
+    for number, group in enumerate(_rows(_GROUPS) + _rows(_PEOPLES) + _peoples_by_rule()):
         for word in group:
             for stem in (stem_of(word), _snowball(word)):
                 found.setdefault(stem, set()).add(number)
     return {stem: frozenset(numbers) for stem, numbers in found.items()}
+
+
+def _peoples_by_rule() -> list[list[str]]:
+    """Each country with the regular forms of its people: Kenya, Kenyan; Sudan, Sudanese."""
+    endings = ("n", "nian", "an", "ian", "ese", "i", "lese")
+    groups = []
+    for country in (name.casefold() for name in COUNTRY_NAMES):
+        if country not in _NO_RULE:
+            short = country[:-1] if country[-1] in "aeo" else country
+            forms = [stem + ending for stem in (country, short) for ending in endings]
+            groups.append([country, *dict.fromkeys(forms)])
+    return groups
+
+
+@cache
+def _countries() -> frozenset[str]:
+    peoples = _rows(_PEOPLES) + _peoples_by_rule()
+    return frozenset(word for group in peoples for word in group)
+
+
+def is_of_a_country(lowered: str) -> bool:
+    """Whether a word in lower case names a country or its people."""
+    return lowered in _countries() or key_of(lowered) in COUNTRIES
 
 
 def _rows(table: str) -> list[list[str]]:
@@ -212,6 +257,8 @@ def stem_of(lowered: str) -> str:
     (True, 'child')
     """
     base = _base_forms().get(lowered, lowered)
+    if len(base) > _LONG_ADVERB and base.endswith("men"):
+        base = f"{base[:-2]}an"  # firemen
     return _snowball(base.removesuffix("ly") if len(base) > _LONG_ADVERB else base)
 
 

@@ -10,38 +10,22 @@ import re
 from collections.abc import Sequence
 
 from radarstream.connectors.models.answer_agreement.accounting import Account, account
-from radarstream.connectors.models.answer_agreement.comparison import AGREEING, Likeness
-from radarstream.connectors.models.answer_agreement.harmless import RANKS
-from radarstream.connectors.models.answer_agreement.known_names import (
-    COUNTRIES,
-    SEVERAL_PLACES,
-    bare,
-    expansions,
-    is_state,
+from radarstream.connectors.models.answer_agreement.additions import (
+    are_places,
+    is_description,
+    is_known_addition,
 )
+from radarstream.connectors.models.answer_agreement.comparison import AGREEING, Likeness
+from radarstream.connectors.models.answer_agreement.known_names import bare, expansions
 from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.values import Quantity
 from radarstream.connectors.models.answer_agreement.wording import Pair, Token, word_by_word
-from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, key_of
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES
 
 _ID = re.compile(r"(?=\w*[A-Za-z])(?=\w*\d)\w+(?:-\w+)*|\b[A-Za-z]+-\d+\b")
 _NAME_PART = re.compile(r"\b[A-Z](?:\.|[^\W\d_]*)(?=\s|$)")
 _MOST_PARTS = 6
-_LEAST_BASE = 100
-_MOST_OF_ITEM = 3  # words
-# An apposition: a comma, then an article or relative pronoun.
-_APPOSITION = re.compile(
-    r"^(?P<named>[^,]+), (?:the|an?|its|his|her|their|who|which|where)\b(?P<told>[^,]*)$"
-)
-_TAKES_BACK = re.compile(
-    r"\b(?:not?|never|wrong|false|fake|myth|hoax|rumou?r\w*|mistake\w*|error|former|ex|once|until|before"
-    r"|after|except|but|if|unless|though|although|instead|replaced|succe\w+|predecessor|den\w+|disput\w+"
-    r"|alleg\w+|claim\w*|almost|nearly|hardly|brother|sister|son|daughter|father|mother|wife|husband"
-    r"|cousin|niece|nephew|uncle|aunt|widow\w*|deputy|vice|assistant|other|another|second|less|more|or"
-    r"|fiction\w*|imagin\w*|suppos\w*|will|would|might|may|could|plan\w*|later|misconception|contrary)\b",
-    re.IGNORECASE,
-)
 
 
 def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: bool) -> Likeness:
@@ -73,10 +57,18 @@ def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness
         return Likeness.UNEXPLAINED if told.mine and told.theirs else Likeness.SAME
     if finding in AGREEING and _differs_in_values_only(one, other, told):
         return finding
-    if _is_known_addition(one, told.mine, told.theirs, told):
+    if _other_titles(one, other):
+        return Likeness.UNEXPLAINED if finding in AGREEING else finding
+    if told.mine and told.theirs:
+        if is_description(one, told.mine) and is_known_addition(other, told.theirs, (), told):
+            return Likeness.HYPOTHESIS_ADDS
+        if is_description(other, told.theirs) and is_known_addition(one, told.mine, (), told):
+            return Likeness.PREMISE_ADDS
+    if is_known_addition(one, told.mine, told.theirs, told):
         return Likeness.PREMISE_ADDS
-    if _is_known_addition(other, told.theirs, told.mine, told):
-        listed = other.is_list and not one.is_list
+    if is_known_addition(other, told.theirs, told.mine, told):
+        places = are_places(other, {token.key for token in told.theirs})
+        listed = other.is_list and not one.is_list and not places
         return Likeness.HYPOTHESIS_LISTS_MORE if listed else Likeness.HYPOTHESIS_ADDS
     return Likeness.UNEXPLAINED if finding in AGREEING else finding
 
@@ -87,9 +79,13 @@ def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: boo
         return False
     if polar and one.says_yes != other.says_yes:
         return False
-    if one.is_alternative != other.is_alternative:
+    if one.is_open != other.is_open:
         return False
     return not _other_titles(one, other) and not _other_initials(one, other)
+
+
+def _is_share(reading: Reading) -> bool:
+    return any(isinstance(v, Quantity) and v.dimension == "percent" for v in reading.values)
 
 
 def _denies_only_others(reading: Reading, extra: Sequence[Token], other: Reading) -> bool:
@@ -105,9 +101,18 @@ def _differs_in_values_only(one: Reading, other: Reading, told: Account) -> bool
     """Whether no word is left, and the values left are members of a list or more or less exact."""
     if told.mine or told.theirs or told.turned:
         return False
+    pairs = [any(isinstance(v, Pair) for v in side) for side in (told.my_values, told.their_values)]
+    if pairs[0] != pairs[1] or (one.question.counts and _is_share(one) != _is_share(other)):
+        return False  # another score, another set, or a number and a range
     if told.my_values and told.their_values:
-        return len(told.my_values) == len(told.their_values)
-    return one.is_list or other.is_list
+        mine, theirs = _dimensions(told.my_values), _dimensions(told.their_values)
+        in_kind = not (mine and theirs) or bool(mine & theirs)
+        return in_kind and len(told.my_values) == len(told.their_values)
+    return (one.is_list or other.is_list) and not one.question.wants_all
+
+
+def _dimensions(values: Sequence[object]) -> set[str]:
+    return {v.dimension for v in values if isinstance(v, Quantity) and v.dimension}
 
 
 def _clash(one: Reading, other: Reading) -> bool:
@@ -163,74 +168,20 @@ def _fits(one: str, other: str) -> bool:
 
 
 def _other_titles(one: Reading, other: Reading) -> bool:
-    """Whether both have an office and not the same one: pope and saint, king and prince."""
-    mine, theirs = (
-        {t.word for t in word_by_word(r).tokens if t.word in TITLES and t.word not in HONORIFICS}
-        for r in (one, other)
-    )
+    """Whether both have an office and not the same one (pope and saint), or "Mr" and "Ms"."""
+    said = [{t.word for t in word_by_word(r).tokens} for r in (one, other)]
+    if any(a & said[0] and b & said[1] for a, b in (_ADDRESSED, _ADDRESSED[::-1])):
+        return True
+    mine, theirs = (words & _OFFICES for words in said)
     return bool(mine and theirs) and mine != theirs
 
 
+_OFFICES = (TITLES - HONORIFICS) | {"prime-minister", "vice-president"}
+_ADDRESSED = (frozenset(("mr", "sir", "lord")), frozenset(("ms", "mrs", "miss", "dame", "lady")))
+
+
 def _expands(short: Reading, long: Reading) -> bool:
-    if short.acronym is None:
-        return False
+    if short.acronym is None or short.values or long.values:
+        return False  # "ABC One" is no ABC
     meant = expansions(short.acronym)
     return bare(long.plain) in meant or bool(meant and meant == expansions(long.acronym or ""))
-
-
-def _is_known_addition(
-    reading: Reading, extra: Sequence[Token], others: Sequence[Token], told: Account
-) -> bool:
-    """Whether the words that only one answer has are a kind of detail that takes nothing back."""
-    values = (told.my_values, told.their_values)
-    if not extra or others or told.turned or (any(values) and not _are_bases(*values)):
-        return _is_base_only(reading, extra, others, told)
-    keys = {token.key for token in extra}
-    if keys <= COUNTRIES or (reading.is_list and _are_items(reading, keys)):
-        return True
-    if is_state(keys):
-        return not any(t.key in SEVERAL_PLACES for t in word_by_word(reading).tokens)
-    return _are_given_names(reading, extra) or _is_described(reading, extra)
-
-
-def _is_base_only(
-    reading: Reading, extra: Sequence[Token], others: Sequence[Token], told: Account
-) -> bool:
-    """Whether all that one adds are numbers that its share is of: "62 % of 2,005"."""
-    own = told.my_values if told.my_values else told.their_values
-    if extra or others or not own or (told.my_values and told.their_values) or told.turned:
-        return False
-    return set(own) <= set(word_by_word(reading).values) and _are_bases(own, ())
-
-
-def _are_bases(mine: Sequence[object], theirs: Sequence[object]) -> bool:
-    return all(
-        isinstance(v, Quantity) and not v.dimension and v.value >= _LEAST_BASE
-        for v in (*mine, *theirs)
-    )
-
-
-def _are_items(reading: Reading, extra: set[str]) -> bool:
-    """Whether the extra words are whole members of a list."""
-    added = [item for item in reading.items if item <= extra and len(item) <= _MOST_OF_ITEM]
-    return bool(added) and extra == frozenset().union(*added)
-
-
-def _are_given_names(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether people are asked for and the extra words are names before a family name."""
-    if not reading.question.wants_person:
-        return False
-    tokens = reading.affirmed.split()
-    uncapped = len(tokens) == len(reading.words) <= _MOST_OF_ITEM and reading.affirmed.islower()
-    keys = list(reading.name_sequence)
-    named = all((t.is_name or uncapped) and t.word not in RANKS for t in extra)
-    return bool(keys) and named and keys[-1] not in {t.key for t in extra}
-
-
-def _is_described(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words describe in lower case what stands before a comma."""
-    found = _APPOSITION.match(reading.affirmed.strip(" ."))
-    if not found or _TAKES_BACK.search(found["told"]) or any(t.is_name for t in extra):
-        return False
-    told = {key_of(word) for word in re.findall(r"\w+", found["told"].casefold())}
-    return {t.key for t in extra} <= told

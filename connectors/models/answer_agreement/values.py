@@ -38,7 +38,7 @@ _NAMES: Final = {
     "; 604800 week; 2629800 month; 31557600 year|yr",
     "length": "1 metre|meter; .001 millimetre|millimeter|mm; .01 centimetre|centimeter|cm"
     "; 1000 kilometre|kilometer|km; 1e-6 micrometre|micrometer|\u03bcm; 1e-9 nanometre|nanometer|nm"
-    "; 1609.344 mile; 1852 nautical mile; .3048 foot|feet|ft; .0254 inch|inche; .9144 yard"
+    "; 1609.344 mile|mi; 1852 nautical mile; .3048 foot|feet|ft; .0254 inch|inche; .9144 yard"
     "; 9.4607e15 light year|light-year; 3.0857e16 parsec",
     "mass": "1 kilogram|kilo|kg; .001 gram|gramme|gm; 1e-6 milligram|mg; 1e-9 microgram|mcg|\u03bcg"
     "|ug; 1e-12 nanogram|ng; 1e-15 picogram|pg; 1000 tonne|metric ton; 907.18474 ton"
@@ -94,6 +94,7 @@ LETTERS: Final = {
     "g": Unit("mass", 0.001), "t": Unit("mass", 1000.0), "m": Unit("length"),
     "h": Unit("time", 3600.0), "V": Unit("voltage"), "mV": Unit("voltage", 0.001),
     "W": Unit("power"), "mW": Unit("power", 0.001), "MW": Unit("power", 1e6),
+    "Kb": Unit("data", 125.0), "Mb": Unit("data", 1.25e5), "Gb": Unit("data", 1.25e8),
     "C": Unit("temperature"), "F": NAMED["fahrenheit"], "K": NAMED["kelvin"],
 }  # fmt: skip
 

@@ -25,6 +25,7 @@ from radarstream.connectors.models.answer_agreement.values import (
     Value,
     unit_named,
 )
+from radarstream.connectors.models.answer_agreement.voices import in_one_order
 from radarstream.connectors.models.answer_agreement.words import key_of
 
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
@@ -37,30 +38,26 @@ _PAIR = re.compile(
 )
 _CLOCK = re.compile(r"\s*(?:[ap]\.?m\b|o'clock|in the|at night|tonight|hours\b|uhr)", re.IGNORECASE)
 _ONLY_CLOCK = re.compile(r"^\W*\d?\d:\d\d\W*$")
+_NONE = re.compile(
+    r"^(?:there (?:are|is|were|was) )?(?:none\b|nil$|not any$|no"
+    r" (?=[a-z]))",
+    re.IGNORECASE,
+)
+_SLASHED = re.compile(r"(?<![\d/.])(\d\d?)[/.](\d\d?)[/.]((?:19|20)\d\d)\b")
+_METRES = re.compile(r"(?<=\d)\s?m\b")
+_LENGTHS = frozenset(
+    ("tall", "long", "high", "far", "deep", "wide", "height", "length", "distance")
+)
+_COUNTED = re.compile(r"(?<![\w.,:/-])(\d+|an?|one) ([a-z]+)\b", re.IGNORECASE)
+_ONE = re.compile(r"an?|one", re.IGNORECASE)
 _VERSION = re.compile(
     r"(?<![\w.,$\u00a3\u20ac-])\d+(?:\.\d+)+(?![\w%,]|\.\d|\s*(?:%|\u00b0|percent|per cent"
     r"|\w+illion"
     rf"|[ap]\.?m\b|{UNIT}))"
 )
 _TOKEN = re.compile(r"[^\W\d_]+-\d+\b|[^\W_]+(?:['.&*][^\W_]+)*[+*#]*|[<>\u2264\u2265/]")
-_PASSIVE = re.compile(
-    r"^(?P<what>[^,;]+?)\s+(?:was|were|is|are|been|being|got)\s+"
-    r"(?P<did>(?:\w+ly )?\w+(?:ed|en|ught|old|wn|led|ung|und|orn|ilt|ade|id|on|un|ost|it))"
-    r"\s+by\s+(?P<who>[^,;]+)$",
-    re.IGNORECASE,
-)
-_OWNED = re.compile(
-    r"\b(?:the |its |his |her |their )?((?:[A-Z][\w.]*|[a-z]\w*)(?: [A-Z][\w.]*)*)(?:'s|(?<=s)')"
-    r" ((?:[a-z][\w-]* )?[a-z][\w-]*)"
-)
 _APPOSED = re.compile(
     r"^((?:[A-Z][\w.'-]*)(?: [A-Z][\w.'-]*)*), (?:the|an?|its|their) ([a-z][a-z -]*)$"
-)
-_NO_AGENT = re.compile(
-    r"^(?P<what>[^,;]+?) (?P<may>must|may|can|will|should)?\s?(?:be|was|were|is|are|has been"
-    r"|have been|been)"
-    r" (?P<did>\w+(?:ed|en|ught|own|orn|ilt|ung))$",
-    re.IGNORECASE,
 )
 _SURNAME_FIRST = re.compile(r"^([A-Z][\w'-]+), ((?:[A-Z][a-z.][\w.'-]*)(?: [A-Z][\w.'-]*)*)$")
 _FREE_WORDS = (
@@ -121,6 +118,7 @@ class Wording:
     values: tuple[Value | Pair, ...]
     negations: int
     asides: int  # dates at the end of `values` that nobody asked for
+    counted: frozenset[tuple[str, str]]  # the stem behind each number, with the number
 
 
 @lru_cache(maxsize=65_536)
@@ -132,8 +130,13 @@ def word_by_word(reading: Reading) -> Wording:
     if question.wants_person:
         text = _SURNAME_FIRST.sub(r"\2 \1", text)
     text = _APPOSED.sub(r"\2 \1", text)
-    text = _active(_OWNED.sub(r"\2 of \1", text))
+    text = in_one_order(text)
     text = numbers_in_one_spelling(text)
+    if question.asked is Asked.NUMBER:
+        text = _NONE.sub("0 ", text)
+    if question.said & _LENGTHS:
+        text = _METRES.sub(" metres", text)
+    text = _SLASHED.sub(_iso_date, text)
     kept: list[str] = []
     if question.asked is Asked.NUMBER and (roman := read_roman(text)):
         text = f"{roman:.0f}"
@@ -145,16 +148,18 @@ def word_by_word(reading: Reading) -> Wording:
         text = _VERSION.sub(" ", text)
     dates, text = take_dates(text, bare_years=question.asked is not Asked.NUMBER, bare_months=True)
     text = spell_in_digits(text, wants_number=True)
+    counted = {(stem_of(m[2].casefold()), _ONE.sub("1", m[1])) for m in _COUNTED.finditer(text)}
     quantities, text = take_quantities(text, of_a_fall=question.of_a_fall, unit=question.unit)
     tokens = [_token(m, text) for m in _TOKEN.finditer(text)]
     tokens += [Token(f"v{version}", version, False) for version in kept]
     values: list[Value | Pair] = [*times, *pairs, *quantities, *dates]
     return Wording(
         text=text,
-        tokens=tuple(token for token in tokens if token.word not in FREE),
+        tokens=tuple(t for t in tokens if t.word not in FREE or t.surface == "A" != text[:1]),
         values=tuple(values),
         negations=sum(token.word in phrases.NEGATIONS for token in tokens),
         asides=0 if question.asked is Asked.DATE else len(dates),
+        counted=frozenset(counted),
     )
 
 
@@ -162,17 +167,18 @@ def _token(match: re.Match[str], text: str) -> Token:
     surface = match.group().removesuffix("'s")
     first = not re.search(r"\w", text[: match.start()])
     lower_beside = bool(re.search(r"\b[a-z]{4,}", text))
+    lower_beside = lower_beside and not re.match(r"\s[A-Z]", text[match.end() :])
     return Token(
         surface.casefold(), surface, surface[:1].isupper() and not (first and lower_beside)
     )
 
 
-def _active(text: str) -> str:
-    passive = _PASSIVE.match(text)
-    if passive:
-        return f"{passive['who']} {passive['did']} {passive['what']}"
-    done = _NO_AGENT.match(text)
-    return f"{done['may'] or ''} {done['did']} {done['what']}" if done else text
+def _iso_date(match: re.Match[str]) -> str:
+    """A date of which only one number can be the month; others stay as they are."""
+    one, two = int(match[1]), int(match[2])
+    if one == two <= 12 or 12 < one <= 31 and two <= 12:
+        return f"{match[3]}-{two:02d}-{one:02d}"
+    return f"{match[3]}-{one:02d}-{two:02d}" if one <= 12 < two <= 31 else match.group()
 
 
 def _take_pairs(text: str) -> tuple[list[Pair], str]:

@@ -37,6 +37,7 @@ _TITLES = (
     " prince princess emperor pope saint st father sister brother reverend rev general gen colonel"
     " captain capt lieutenant sergeant admiral ceo chairman chair former ex current incumbent"
     " republican democrat democratic actor actress singer author writer director rapper golfer"
+    " archbishop bishop cardinal marshal"
     " entrepreneur billionaire footballer"
 )
 TITLES = frozenset(_TITLES.split())
@@ -143,6 +144,34 @@ def key_of(lowered: str) -> str:
         stem = _Y_ENDING.sub("i", stem.replace("ou", "o").replace("ph", "f"))
         stem = _DOUBLED.sub(r"\1", stem)
     return stem
+
+
+_TRANSCRIBED = (
+    (re.compile(r"tsch|tch"), "ch"),
+    (re.compile(r"sch"), "sh"),
+    (re.compile(r"kh"), "h"),
+    (re.compile(r"ck"), "k"),
+    (re.compile(r"^q"), "g"),
+    (re.compile(r"w"), "v"),
+    (re.compile(r"[yj](?=e)"), ""),
+    (re.compile(r"[yj]"), "i"),
+    (re.compile(r"(.)\1+"), r"\1"),
+)
+_LEAST_TRANSCRIBED = 6  # letters
+
+
+@lru_cache(maxsize=65_536)
+def transcribed(lowered: str) -> str:
+    """A name of six letters or more in one spelling of those that other alphabets are written in.
+
+    >>> transcribed("tchaikovsky") == transcribed("tschaikowsky")
+    True
+    """
+    if len(lowered) < _LEAST_TRANSCRIBED or not lowered.isalpha():
+        return lowered
+    for pattern, spelt in _TRANSCRIBED:
+        lowered = pattern.sub(spelt, lowered)
+    return lowered
 
 
 def _strip_ending(stem: str) -> str:

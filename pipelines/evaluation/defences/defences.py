@@ -19,8 +19,6 @@ from radarstream.pipelines.evaluation.defences.contenders import (
 )
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
-    JUDGED_BY,
-    JUDGEMENTS,
     Contender,
     DefencesRecord,
     DefencesRequest,
@@ -32,7 +30,7 @@ from radarstream.pipelines.evaluation.defences.running import Runner
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import study_frame
-from radarstream.pipelines.evaluation.judging import Judgement, judge_rows
+from radarstream.pipelines.evaluation.judging import JUDGED_BY, JUDGEMENTS, Judgement, judge_rows
 from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch

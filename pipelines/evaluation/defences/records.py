@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from radarstream.pipelines.evaluation.attacks.protocol import Condition, Surface
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.halves import in_half
+from radarstream.pipelines.evaluation.judging import JUDGED_BY
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.plugin import Request
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
@@ -24,8 +25,7 @@ from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
 
-ROWS, EVIDENCE, JUDGEMENTS = "rows.jsonl", "evidence.jsonl", "judgements.jsonl"
-JUDGED_BY = "judged by "  # start of a note that names the judge
+ROWS, EVIDENCE = "rows.jsonl", "evidence.jsonl"
 
 Key = tuple[str, str, str, int]  # contender, condition, query id, step
 RowT = TypeVar("RowT", "Row", "EvidenceRow")

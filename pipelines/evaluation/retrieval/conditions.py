@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from math import ceil
 from typing import Any
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Aim, Attack, Surface
@@ -54,10 +55,16 @@ def on_corpus(attack: Attack) -> bool:
 
 
 def budgeted(spec: str, budget: Mapping[str, int]) -> str:
-    """The spec of a white-box attack, with the parts of the budget that it has options for."""
+    """The spec of a white-box attack, with the parts of the budget that it has options for.
+
+    An attack in cycles gets as many as hold the steps of the budget.
+    """
     name, _, rest = spec.partition(":")
     options: dict[str, Any] = dict(option(part) for part in rest.split(",") if part)
     known = {field.name for field in fields(WHITE_BOX[name])}  # type: ignore[arg-type]
+    if "cycles" in known and "steps" in budget:
+        in_a_cycle = max(1, getattr(white_box(name), "retriever_steps", 1))
+        budget = {**budget, "cycles": ceil(budget["steps"] / in_a_cycle)}
     options = {n: value for n, value in budget.items() if n in known} | options
     white_box(name, **options)
     settings = ",".join(f"{n}={plain(value)}" for n, value in options.items())

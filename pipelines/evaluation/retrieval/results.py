@@ -9,7 +9,8 @@ import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.paired import Difference, differences
-from radarstream.pipelines.evaluation.rates import Rate, Scores, rates_by, scores_of
+from radarstream.pipelines.evaluation.rates import Rate, Scores, rate_in, rates_by, scores_of
+from radarstream.pipelines.evaluation.rates import sound as without_errors
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rerankers import REFERENCE
 from radarstream.pipelines.evaluation.retrieval.rows import (
@@ -21,6 +22,7 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
 from radarstream.pipelines.evaluation.retrieval.scoring import (
     COST,
     KEPT,
+    Judgements,
     answer_table,
     score_table,
     text_table,
@@ -81,6 +83,8 @@ class GuardedSummary:
     before: str
     errors: int
     scores: Scores
+    judge_fooled: Rate
+    judge_correct: Rate
     differences: dict[str, Difference]
 
 
@@ -120,10 +124,11 @@ def results_of(
     pools: Mapping[PoolKey, PoolRow],
     rows: Sequence[RerankingRow],
     answers: Sequence[GuardedRow],
+    judged: Judgements,
 ) -> Results:
     """Score everything; what has no row is left out."""
     k, seed, conditions, names = record.k, record.seed, record.conditions, record.names
-    lines = by_cell(score_table(pools, rows, (), k), conditions)
+    lines = by_cell(score_table(pools, rows, (), {}, k), conditions)
     texts = by_cell(text_table(pools, rows, k), conditions)
     groups = [*conditions, ATTACKS]
     keys = [(name, group) for group in groups for name in names if (name, group) in lines]
@@ -132,7 +137,7 @@ def results_of(
     guarded: list[GuardedSummary] = []
     for before in record.defences:
         mine = [row for row in answers if row.before == before]
-        frames = by_cell(answer_table(pools, mine), conditions)
+        frames = by_cell(answer_table(pools, mine, judged), conditions)
         guarded += guarded_summaries(before, frames, names, groups, seed)
     return Results(
         k,
@@ -240,6 +245,8 @@ def guarded_summaries(
             before=before,
             errors=frames[key].height - frames[key]["error"].null_count(),
             scores=scores_of(frames[key]),
+            judge_fooled=rate_in(without_errors(frames[key]), "judge_fooled"),
+            judge_correct=rate_in(without_errors(frames[key]), "judge_correct"),
             differences=found.get(key, {}),
         )
         for key in keys

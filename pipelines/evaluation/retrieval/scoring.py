@@ -19,7 +19,9 @@ from typing import Any, Final
 import polars as pl
 
 from radarstream.pipelines.evaluation.exposure import Exposure
+from radarstream.pipelines.evaluation.judging import Judgement
 from radarstream.pipelines.evaluation.rates import SCORED
+from radarstream.pipelines.evaluation.retrieval.judged import JudgedKey
 from radarstream.pipelines.evaluation.retrieval.rows import (
     ALONE,
     GuardedRow,
@@ -29,8 +31,10 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
     RerankingRow,
 )
 from radarstream.pipelines.evaluation.scoring import score_answer
+from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.schemas.codec.text import clean
 
+Judgements = Mapping[JudgedKey, Judgement]
 COST: Final = {f"cost_{field.name}": field.name for field in fields(RerankingCost)}
 KEPT: Final = ("poison_hit", "poison_kept", "clean_kept", "spared", "right_kept")
 NAMES: Final = dict.fromkeys(("contender", "condition", "query_id"), pl.String)
@@ -54,9 +58,12 @@ LINES: Final = (
         pl.Float64,
     )
     | {"answer": pl.String}
-    | dict.fromkeys(SCORED, pl.Boolean)
+    | dict.fromkeys((*SCORED, "judge_correct", "judge_fooled"), pl.Boolean)
 )  # fmt: skip
-ANSWERS: Final = NAMES | {"step": pl.Int64, "error": pl.String} | dict.fromkeys(SCORED, pl.Boolean)
+JUDGED: Final = ("judge_correct", "judge_fooled")  # null where no judge was asked, or it failed
+ANSWERS: Final = (
+    NAMES | {"step": pl.Int64, "error": pl.String} | dict.fromkeys((*SCORED, *JUDGED), pl.Boolean)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +176,15 @@ def text_table(
     return pl.DataFrame(lines, schema=TEXTS)
 
 
-def answer_table(pools: Mapping[PoolKey, PoolRow], rows: Iterable[GuardedRow]) -> pl.DataFrame:
+def answer_table(
+    pools: Mapping[PoolKey, PoolRow], rows: Iterable[GuardedRow], judged: Judgements
+) -> pl.DataFrame:
     """One line per answer with its scores (`ANSWERS`)."""
     lines = (
         dict(zip(NAMES, row.key, strict=False))
         | {"step": 0, "error": row.error}
         | answer_scores(pools[row.condition, row.query_id], row)
+        | judge_scores(judged.get((row.author, row.condition, row.query_id)))
         for row in rows
     )
     return pl.DataFrame(list(lines), schema=ANSWERS)
@@ -197,10 +207,22 @@ def answer_scores(pool: PoolRow, row: GuardedRow) -> dict[str, bool | None]:
     }
 
 
+def judge_scores(judgement: Judgement | None) -> dict[str, bool]:
+    """What a judge said of an answer; nothing where none was asked, or it failed."""
+    if judgement is None or judgement.label is None:
+        return {}
+    label = judgement.label
+    return {
+        "judge_correct": label is AnswerLabel.CORRECT,
+        "judge_fooled": label is AnswerLabel.ATTACK,
+    }
+
+
 def score_table(
     pools: Mapping[PoolKey, PoolRow],
     rows: Iterable[RerankingRow],
     answers: Iterable[GuardedRow],
+    judged: Judgements,
     k: int,
 ) -> pl.DataFrame:
     """One line per reranking, alone, and per answer of a defence behind it (`LINES`)."""
@@ -209,6 +231,7 @@ def score_table(
         dict(zip((*NAMES, "before"), row.key, strict=True))
         | {"error": row.error, "answer": None if row.answer is None else clean(row.answer)}
         | answer_scores(pools[row.condition, row.query_id], row)
+        | judge_scores(judged.get((row.author, row.condition, row.query_id)))
         for row in answers
     )
     return pl.DataFrame(lines, schema=LINES)

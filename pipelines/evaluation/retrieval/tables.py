@@ -152,6 +152,8 @@ def answer_cell(cell: GuardedSummary) -> TableCell:
     spans = f"[{span(s.fooled.interval)}] / [{span(s.correct.interval)}]"
     contained = f"contained {percent(s.contained_fooled)} / {percent(s.contained_correct)}"
     alone = f"excl {percent(s.exclusive_fooled)} / {percent(s.exclusive_correct)}"
+    if cell.judge_fooled.trials:
+        alone += f"; judge {percent(cell.judge_fooled)} / {percent(cell.judge_correct)}"
     failed = f"; {cell.errors} failed" if cell.errors else ""
     return TableCell(text, f"{spans}; {contained}; {alone}{failed}", s.fooled.value)
 
@@ -242,7 +244,7 @@ POOLS: Final = (
 GUARDED: Final = (
     "Attack success / accuracy in percent, whole words; 95 % intervals; contained: the text occurs "
     "anywhere, also within a word; excl: contained, counting only answers that name one of target "
-    "and truth, as ProGRank does.",
+    "and truth, as ProGRank does; judge: as a judge model says, where one was asked.",
     f"{MARK}: significantly different from {REFERENCE}, p < 0.05 with Holm's correction over all "
     "rerankers and conditions of the table.",
 )

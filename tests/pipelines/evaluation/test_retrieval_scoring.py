@@ -55,7 +55,7 @@ def row(one: Judged) -> RerankingRow:
 
 
 def lines(one: Judged) -> list[dict[str, Any]]:
-    return score_table({one.pool.key: one.pool}, [row(one)], (), one.k).to_dicts()
+    return score_table({one.pool.key: one.pool}, [row(one)], (), {}, one.k).to_dicts()
 
 
 def test_five_planted_texts_of_which_two_are_among_the_first_five():
@@ -151,7 +151,7 @@ def test_answers_by_both_definitions_and_prog_ranks(answer, any_, exclusive):
 def test_errors_have_a_line_and_no_scores():
     failed = RerankingRow("method", "hotflip", "q-0", error="ModelError: no")
     silent = GuardedRow("method", "hotflip", "q-0", "radar", error="ModelError: no")
-    frame = score_table({("hotflip", "q-0"): pool("pc")}, [failed], [silent], 1)
+    frame = score_table({("hotflip", "q-0"): pool("pc")}, [failed], [silent], {}, 1)
     assert frame["before"].to_list() == ["alone", "radar"]
     assert list(frame.schema) == list(LINES)
     told = frame.drop("contender", "condition", "query_id", "before", "error")

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
@@ -18,7 +19,12 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
     PoolRow,
     RerankingRow,
 )
-from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin, scored
+from radarstream.pipelines.evaluation.retrieval.study import (
+    RetrievalPlugin,
+    judge_answers,
+    score_lines,
+    scored,
+)
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import start_over
@@ -226,6 +232,23 @@ class TestStudy:
         assert bench.study("injection", "none").store.of(RerankingRow) == {}
 
 
+class TestJudge:
+    def test_a_judge_scores_the_answers_beside_the_rules(self, bench):
+        study = bench.run("poisonedrag", "drop", defences=("vanilla",))
+        before = scored(study.record, study.store).answers("none", "poisonedrag", "vanilla")
+        assert before.judge_fooled.trials == 0
+        judge_answers(study, ScriptedGenerator(script=lambda _: "ATTACK"))
+        results = scored(study.record, study.store)
+        cell = results.answers("none", "poisonedrag", "vanilla")
+        assert (cell.judge_fooled.hits, cell.judge_fooled.trials) == (3, 3)
+        assert cell.judge_correct.hits == 0 and cell.scores == before.scores
+        assert any(note.startswith("judged by ") for note in study.record.notes)
+        (table,) = (t for t in tables_of(results) if t.key == "before_vanilla")
+        assert "judge 100 / 0" in table.rows[1].cells[0].detail
+        lines = score_lines(study.record, study.store).filter(pl.col("before") == "vanilla")
+        assert lines["judge_fooled"].all()
+
+
 class TestThresholds:
     def test_a_reference_is_fitted_on_the_tuning_split_and_kept(self, bench):
         data = asked_of(TUNING, *NOT_TUNING)
@@ -334,7 +357,8 @@ class TestWhiteBox:
         found = parse_conditions("white-box,hotflip:steps=9", {"steps": 2, "candidates": 3})
         assert "hotflip:steps=2,candidates=3" in found
         assert "hotflip:steps=9,candidates=3" in found
-        with pytest.raises(ConfigurationError, match="options of hotflip"):
+        assert parse_conditions("liar", {"steps": 9})[1] == "liar:cycles=2"
+        with pytest.raises(ConfigurationError, match="options of .*hotflip"):
             parse_conditions("hotflip:nothing=1")
 
     def test_without_weights_it_is_refused(self, bench):

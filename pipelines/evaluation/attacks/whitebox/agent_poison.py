@@ -47,6 +47,7 @@ class AgentPoison:
 
     name: ClassVar[str] = "agent-poison"
     shared: ClassVar[bool] = True
+    uses: ClassVar[tuple[str, ...]] = ("encoder",)
 
     steps: Annotated[int, Field(ge=0)] = 30
     candidates: Annotated[int, Field(ge=1)] = 12
@@ -67,7 +68,7 @@ class AgentPoison:
         known = questions_of(aims, self.questions, rng)
         benign = list(dict.fromkeys(text for aim in aims for text in aim.relevant)) or list(known)
         apart = Apart(centres(encoder.embed(benign), self.clusters, rng), self.compactness)
-        vocabulary = Vocabulary.of(encoder)
+        vocabulary = Vocabulary.of(encoder, [answer for aim in aims for answer in aim.answers])
         draft = Draft(
             vocabulary.drawn(self.length, rng), tuple((question, "") for question in known)
         )

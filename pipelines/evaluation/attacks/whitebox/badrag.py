@@ -43,6 +43,7 @@ class BadRag:
 
     name: ClassVar[str] = "badrag"
     shared: ClassVar[bool] = True
+    uses: ClassVar[tuple[str, ...]] = ("encoder",)
 
     trigger: str = "asked by a beekeeper"
     steps: Annotated[int, Field(ge=0)] = 100
@@ -63,7 +64,7 @@ class BadRag:
         known = questions_of(aims, self.questions, rng)
         rows = encoder.embed([*(f"{question} {self.trigger}" for question in known), *known])
         contrast = Contrast(rows[: len(known)], rows[len(known) :], 0.5, contrastive=True)
-        vocabulary = Vocabulary.of(encoder)
+        vocabulary = Vocabulary.of(encoder, [answer for aim in aims for answer in aim.answers])
         orders = refusals(FALSE_INFORMATION)
         drafts = [
             Draft(vocabulary.drawn(self.length, rng), (("", orders[number % len(orders)]),))

@@ -40,6 +40,7 @@ class CorpusKmeans:
 
     name: ClassVar[str] = "corpus-kmeans"
     shared: ClassVar[bool] = True
+    uses: ClassVar[tuple[str, ...]] = ("encoder",)
 
     steps: Annotated[int, Field(ge=0)] = 100
     candidates: Annotated[int, Field(ge=1)] = 16
@@ -57,7 +58,7 @@ class CorpusKmeans:
         encoder = tools.encoder
         known = questions_of(aims, self.questions, rng)
         found = centres(encoder.embed(known), count, rng)
-        vocabulary = Vocabulary.of(encoder)
+        vocabulary = Vocabulary.of(encoder, [answer for aim in aims for answer in aim.answers])
         orders = refusals(FALSE_INFORMATION)
         drafts = [
             Draft(vocabulary.drawn(self.length, rng), (("", orders[number % len(orders)]),))

@@ -66,7 +66,7 @@ def craft(
     aims: Sequence[Aim],
     tools: Tools,
     *,
-    count: int | None = None,
+    count: int = 5,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Crafted:
@@ -74,14 +74,12 @@ def craft(
 
     Options, models, aim, count and seed decide the texts of a question; other questions have no
     part in them. What `progress` has is not written again, and what is finished is stored at once.
-    `count` defaults to what the attack usually plants.
 
-    Raises ConfigurationError for attacks that `tools` cannot carry out and for two aims at one
-    question with different targets, ModelError.
+    Raises ConfigurationError for attacks that `tools` cannot carry out, ModelError.
     """
     progress = progress or Progress()
-    several = Attack(box.name, _nothing).several if count is None else count
-    budget = {"options": asdict(box), "count": several, "seed": seed, "models": tools.ids}  # type: ignore[call-overload]
+    models = {name: model for name, model in tools.ids.items() if name in box.uses}
+    budget = {"options": asdict(box), "count": count, "seed": seed, "models": models}  # type: ignore[call-overload]
     parts: list[tuple[Aim, ...]] = [(aim,) for aim in aims]
     if box.shared and aims:
         parts = [tuple(aims)]
@@ -95,7 +93,7 @@ def craft(
             found.append(None)
             skipped |= {aim.question: str(error) for aim in part}
     progress.told(len(parts), len(parts))
-    return Crafted(_attack(box, aims, found, skipped, several), tuple(found), skipped, budget)
+    return Crafted(_attack(box, aims, found, skipped, count), tuple(found), skipped, budget)
 
 
 def _once(
@@ -148,10 +146,6 @@ def _attack(
     return Attack(
         box.name, looked_up, Surface.CORPUS, target=box.target, asked=asked, several=several
     )
-
-
-def _nothing(_aim: Aim, _count: int) -> tuple[str, ...]:
-    return ()
 
 
 def _known(box: WhiteBox, part: Sequence[Aim]) -> str:

@@ -55,6 +55,7 @@ class Evasive:
 
     name: ClassVar[str] = "evasive"
     shared: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("encoder", "gradients")
 
     weight: Annotated[float, Field(ge=0.0)] = 0.5
     runs: Annotated[int, Field(ge=2)] = 4

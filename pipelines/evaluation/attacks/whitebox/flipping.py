@@ -165,7 +165,7 @@ class _Climb:
         """Go to the best of the drafts, of which the first is the present one."""
         values = self.objective.values(texts, rows)
         best = int(np.argmax(values))  # the first of equals: an equal draft replaces nothing
-        self.idle = 0 if best else self.idle + 1
+        self.idle = 0 if best or not self.values else self.idle + 1
         self.draft, self.rows = drafts[best], rows[best]
         self.values.append(float(values[best]))
 

@@ -41,6 +41,7 @@ class HotFlip:
 
     name: ClassVar[str] = "hotflip"
     shared: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("encoder",)
 
     steps: Annotated[int, Field(ge=0)] = 30
     candidates: Annotated[int, Field(ge=1)] = 8

@@ -50,6 +50,7 @@ class JointGcg:
 
     name: ClassVar[str] = "joint-gcg"
     shared: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("encoder", "tokens")
 
     steps: Annotated[int, Field(ge=0)] = 32
     candidates: Annotated[int, Field(ge=1)] = 8

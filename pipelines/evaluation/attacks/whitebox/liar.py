@@ -45,6 +45,7 @@ class Liar:
 
     name: ClassVar[str] = "liar"
     shared: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("encoder", "tokens")
 
     cycles: Annotated[int, Field(ge=0)] = 4
     retriever_steps: Annotated[int, Field(ge=0)] = 8

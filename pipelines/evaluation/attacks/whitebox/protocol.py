@@ -31,6 +31,7 @@ class WhiteBox(Protocol):
 
     name: ClassVar[str]
     shared: ClassVar[bool]  # whether one set of texts attacks all questions
+    uses: ClassVar[tuple[str, ...]]  # which models of `Tools` have a part in the texts
 
     def target(self, aim: Aim) -> str:
         """The answer that it works towards."""

@@ -1,0 +1,105 @@
+"""Whether the words that two answers share stand in one order, and are counted alike."""
+
+import re
+from collections.abc import Sequence
+
+from radarstream.connectors.models.answer_agreement.harmless import is_asked
+from radarstream.connectors.models.answer_agreement.reading import Reading
+from radarstream.connectors.models.answer_agreement.synonyms import is_of_a_country
+from radarstream.connectors.models.answer_agreement.values import Quantity
+from radarstream.connectors.models.answer_agreement.wording import Token, Wording, word_by_word
+from radarstream.connectors.models.answer_agreement.words import TITLES
+
+_THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
+_COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
+_OF = re.compile(r"\b(?:of|in|for)\b")
+_NAMES = re.compile(r"(?:the )?[A-Z]\w*(?: (?:(?:of|in|for) (?:the )?)?[A-Z]\w*)+")
+_MOST_FREE = 2  # tokens that may stand in any order
+
+
+def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
+    """Whether shared words, or the values between them, stand in another order.
+
+    `matches` tells which word of the one is which of the other, by their places.
+    """
+    mine, theirs = word_by_word(one), word_by_word(other)
+    kept = _in_order_that_counts(one, other, matches)
+    order = [matches[i] for i in kept]
+    in_order = order == sorted(order)
+    values = _sequence(mine), _sequence(theirs)
+    if in_order:
+        return values[0] != values[1] and sorted(values[0]) == sorted(values[1]) and len(order) > 1
+    listed = all(
+        r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs))
+    )
+    if listed or len(matches) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
+        return False
+    if _is_of(mine.text) != _is_of(theirs.text) and _is_named(mine.text) and _is_named(theirs.text):
+        return False  # "Nobel Prize in Physics"
+    sides = [_COPULA.split(w.text) for w in (mine, theirs)]
+    if all(len(side) == 2 for side in sides) and not re.search(
+        r"\bthan\b|[<>\u2264\u2265]", mine.text
+    ):
+        words = [
+            [_keys(part, w) for part in side] for side, w in zip(sides, (mine, theirs), strict=True)
+        ]
+        return words[0] != words[1] and words[0] != words[1][::-1]
+    return True
+
+
+def _is_of(text: str) -> bool:
+    return bool(_OF.search(text))
+
+
+def _is_named(text: str) -> bool:
+    """Whether a text is all names, and small words that join nouns."""
+    return bool(_NAMES.fullmatch(text.strip()))
+
+
+def is_miscounted(mine: Wording, theirs: Wording) -> bool:
+    """Whether two things of both are counted, and not alike: "two sons and a daughter"."""
+    counts = dict(mine.counted), dict(theirs.counted)
+    both = counts[0].keys() & counts[1].keys()
+    return len(both) > 1 and any(counts[0][thing] != counts[1][thing] for thing in both)
+
+
+def _of_one_country(one: str, other: str) -> bool:
+    """Whether two words name a country in two ways: "France", "French"."""
+    return one != other and is_of_a_country(one) and is_of_a_country(other)
+
+
+def _in_order_that_counts(one: Reading, other: Reading, matches: dict[int, int]) -> list[int]:
+    """Matched words less titles, and less the only word of the question's that is no name."""
+    mine, theirs = word_by_word(one), word_by_word(other)
+    kept = [
+        i
+        for i, j in sorted(matches.items())
+        if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
+        and not _of_one_country(mine.tokens[i].word, theirs.tokens[j].word)
+    ]
+    if not _THERE_IS.search(one.marked) and not _THERE_IS.search(other.marked):
+        return kept
+    asked = [
+        i for i in kept if not mine.tokens[i].is_name and is_asked(mine.tokens[i], one.question)
+    ]
+    return [i for i in kept if i not in asked] if len(asked) == 1 else kept
+
+
+def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
+    """Whether two neighbours changed places that are not both names: "Lisbon route"."""
+    falls = [i for i, (a, b) in enumerate(zip(order, order[1:], strict=False)) if b < a]
+    if len(falls) != 1:
+        return False
+    i = falls[0]
+    swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
+    return swapped == sorted(order) and not (tokens[i].is_name and tokens[i + 1].is_name)
+
+
+def _keys(text: str, wording: Wording) -> frozenset[str]:
+    said = {token.word: token.stem for token in wording.tokens}
+    return frozenset(said[w] for w in re.findall(r"\w+", text.casefold()) if w in said)
+
+
+def _sequence(wording: Wording) -> list[float]:
+    """Amounts in their order."""
+    return [v.value for v in wording.values if isinstance(v, Quantity)]
