@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from radarstream.defenses.cut_defense import as_asked
 from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
@@ -146,6 +145,7 @@ class Guard(Generic[StateT]):
         )
         if self.certify:  # imported here, since no answer depends on it
             from radarstream.defenses.certificates.registry import certified
+            from radarstream.defenses.cut_defense import as_asked
 
             defense = as_asked(self.defense, snapshot.query)
             event = replace(event, certificate=certified(self.name, defense, event, least))
