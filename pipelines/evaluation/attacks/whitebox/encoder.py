@@ -83,12 +83,17 @@ class Vocabulary:
         places = np.flatnonzero(np.isin(encoder.substitutes, list(banned)))
         return cls(encoder.substitutes, encoder.substitute_rows, places)
 
-    def promising(self, pull: FloatArray, most: int) -> list[int]:
-        """The tokens with the largest inner product with a gradient (d,), the largest first."""
-        gains = self.rows @ pull
-        gains[self.left_out] = -np.inf
-        most = min(most, len(gains) - len(self.left_out))
-        return [int(token) for token in self.tokens[np.argsort(-gains, kind="stable")[:most]]]
+    def promising(self, pulls: FloatArray, most: int) -> list[list[int]]:
+        """Per gradient, (n, d), the tokens with the largest inner product, the largest first."""
+        gains = pulls @ self.rows.T
+        gains[:, self.left_out] = -np.inf
+        most = min(most, gains.shape[1] - len(self.left_out))
+        if most < 1:
+            return [[] for _ in pulls]
+        top = np.argpartition(-gains, most - 1, axis=1)[:, :most]
+        order = np.argsort(-np.take_along_axis(gains, top, axis=1), axis=1, kind="stable")
+        places = np.take_along_axis(top, order, axis=1)
+        return [[int(token) for token in row] for row in self.tokens[places]]
 
     def drawn(self, count: int, rng: np.random.Generator) -> tuple[int, ...]:
         """Tokens by lot."""

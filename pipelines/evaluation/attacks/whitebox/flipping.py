@@ -179,7 +179,7 @@ def one_word(most: int, places: Sequence[int] | None = None) -> Proposals:
         if not slots:
             return []
         place = int(rng.choice(len(slots) if places is None else np.asarray(places)))
-        words = vocabulary.promising(pulls[place], most)
+        (words,) = vocabulary.promising(pulls[[place]], most)
         return [_replaced(slots, place, word) for word in words]
 
     return propose
@@ -205,7 +205,7 @@ def several_words(most: int, changed: int, top: int) -> Proposals:
     def propose(
         pulls: FloatArray, vocabulary: Vocabulary, slots: Slots, rng: np.random.Generator
     ) -> list[Slots]:
-        best = [vocabulary.promising(pull, top) for pull in pulls]
+        best = vocabulary.promising(pulls, top)
         found = []
         for _ in range(most):
             new = slots
