@@ -12,6 +12,7 @@ from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.halves import Half, Split
 from radarstream.pipelines.evaluation.retrieval.calibrating import relevant_pairs
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
+from radarstream.pipelines.evaluation.retrieval.outcomes import judge_answers, score_lines, scored
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
@@ -19,12 +20,7 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
     PoolRow,
     RerankingRow,
 )
-from radarstream.pipelines.evaluation.retrieval.study import (
-    RetrievalPlugin,
-    judge_answers,
-    score_lines,
-    scored,
-)
+from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import start_over
