@@ -96,8 +96,7 @@ class RetrievalPlugin:
         self.questions = Questions.of(request.dataset, request.limit, request.half, request.split)
         if not self.questions.asked:
             raise ConfigurationError(
-                "nothing to ask: every question asks for a long answer, or is in the other half "
-                "or split"
+                "nothing to ask: all ask for a long answer, or are in the other half or split"
             )
         if not self.questions.corpus.entries:
             raise ConfigurationError(
