@@ -28,18 +28,17 @@ from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half, Split
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions, white_box_of
-from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
-from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
-from radarstream.pipelines.evaluation.retrieval.results import Results
-from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, RerankingRow
-from radarstream.pipelines.evaluation.retrieval.study import (
-    RetrievalPlugin,
-    RetrievalRequest,
+from radarstream.pipelines.evaluation.retrieval.outcomes import (
     as_stored,
     judge_answers,
     score_lines,
     write_results,
 )
+from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
+from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
+from radarstream.pipelines.evaluation.retrieval.results import Results
+from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, RerankingRow
+from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin, RetrievalRequest
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study.harness import TABLES
 from radarstream.pipelines.evaluation.study.row_files import RowStore

@@ -163,6 +163,11 @@ class GuardedRow:
         return f"{self.before} behind {self.contender}"
 
 
+def sound(row: RerankingRow | GuardedRow | None) -> bool:
+    """Whether a row is there, without an error."""
+    return row is not None and row.error is None
+
+
 def pools_of(condition: str) -> str:
     """The author of the pools of a condition, beside the names of rerankers."""
     return f"pools of {condition}"

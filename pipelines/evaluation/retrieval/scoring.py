@@ -36,6 +36,7 @@ from radarstream.schemas.codec.text import clean
 
 Judgements = Mapping[JudgedKey, Judgement]
 COST: Final = {f"cost_{field.name}": field.name for field in fields(RerankingCost)}
+JUDGED: Final = ("judge_correct", "judge_fooled")  # null where no judge was asked, or it failed
 KEPT: Final = ("poison_hit", "poison_kept", "clean_kept", "spared", "right_kept")
 NAMES: Final = dict.fromkeys(("contender", "condition", "query_id"), pl.String)
 # One line per text that counts, `step` being its rank in the pool; step 0 is the question's own.
@@ -58,9 +59,8 @@ LINES: Final = (
         pl.Float64,
     )
     | {"answer": pl.String}
-    | dict.fromkeys((*SCORED, "judge_correct", "judge_fooled"), pl.Boolean)
+    | dict.fromkeys((*SCORED, *JUDGED), pl.Boolean)
 )  # fmt: skip
-JUDGED: Final = ("judge_correct", "judge_fooled")  # null where no judge was asked, or it failed
 ANSWERS: Final = (
     NAMES | {"step": pl.Int64, "error": pl.String} | dict.fromkeys((*SCORED, *JUDGED), pl.Boolean)
 )

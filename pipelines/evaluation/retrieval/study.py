@@ -5,13 +5,9 @@ answers from what each reranker keeps.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-import polars as pl
-
-from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
@@ -21,7 +17,7 @@ from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Kept, Pro
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.judging import JUDGED_BY, JUDGEMENTS, Judgement
+from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
@@ -32,32 +28,25 @@ from radarstream.pipelines.evaluation.retrieval.calibrating import (
     with_reference,
 )
 from radarstream.pipelines.evaluation.retrieval.conditions import crafted, white_box_of
-from radarstream.pipelines.evaluation.retrieval.judged import by_answer, judgements_of
+from radarstream.pipelines.evaluation.retrieval.outcomes import scored
 from radarstream.pipelines.evaluation.retrieval.pools import Stage, snapshot_of
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord, code_of
 from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
-from radarstream.pipelines.evaluation.retrieval.results import Results, results_of
 from radarstream.pipelines.evaluation.retrieval.rows import (
     FILES,
     GuardedRow,
     PassageRow,
     PoolRow,
     RerankingRow,
+    sound,
 )
-from radarstream.pipelines.evaluation.retrieval.scoring import score_table
-from radarstream.pipelines.evaluation.retrieval.tables import as_markdown, tables_of
-from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
+from radarstream.pipelines.evaluation.retrieval.tables import tables_of
+from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
-from radarstream.pipelines.evaluation.study.row_files import (
-    RowStore,
-    encode_line,
-    read_lines,
-    write_json,
-)
-from radarstream.pipelines.evaluation.table import Table, escaped
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -107,8 +96,7 @@ class RetrievalPlugin:
         self.questions = Questions.of(request.dataset, request.limit, request.half, request.split)
         if not self.questions.asked:
             raise ConfigurationError(
-                "nothing to ask: every question asks for a long answer, or is in the other half "
-                "or split"
+                "nothing to ask: all ask for a long answer, or are in the other half or split"
             )
         if not self.questions.corpus.entries:
             raise ConfigurationError(
@@ -310,57 +298,3 @@ class RetrievalPlugin:
     def tables(self, study: RetrievalStudy) -> tuple[Table, ...]:
         """Who keeps planted texts out, at what cost."""
         return tables_of(scored(study.record, study.store))
-
-
-def sound(row: RerankingRow | GuardedRow | None) -> bool:
-    """Whether a row is there, without an error."""
-    return row is not None and row.error is None
-
-
-def scored(record: RetrievalRecord, store: RowStore) -> Results:
-    """The results of all rows of a directory that belong to questions asked."""
-    asked = {*record.asked}
-    return results_of(
-        record,
-        {key: row for key, row in store.of(PoolRow).items() if row.query_id in asked},
-        [row for row in store.of(RerankingRow).values() if row.query_id in asked],
-        [row for row in store.of(GuardedRow).values() if row.query_id in asked],
-        by_answer(judgements_in(store)),
-    )
-
-
-def score_lines(record: RetrievalRecord, store: RowStore) -> pl.DataFrame:
-    """One line per reranked pool and per answer of a directory, whatever question it is about."""
-    judged = by_answer(judgements_in(store))
-    rows, answers = store.of(RerankingRow).values(), store.of(GuardedRow).values()
-    return score_table(store.of(PoolRow), rows, answers, judged, record.k)
-
-
-def judgements_in(store: RowStore) -> Iterator[Judgement]:
-    """What a judge said of the answers of a directory, if one was asked."""
-    return read_lines(store.paths[GuardedRow].with_name(JUDGEMENTS), Judgement)
-
-
-def judge_answers(study: RetrievalStudy, judge: Generator) -> None:
-    """What a judge says of every answer, written down one a line; asked again at no cost."""
-    answers = study.store.of(GuardedRow).values()
-    judgements = judgements_of(study.store.of(PoolRow), answers, judge)
-    (study.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, judgements)))
-    notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
-    study.update(notes=(*notes, JUDGED_BY + judge.model_id))
-    study.write_record()
-
-
-def as_stored(record: RetrievalRecord, results: Results) -> dict[str, Any]:
-    """The results as they are stored and printed."""
-    return {"language_model": model_card(record.models), **asdict(results)}
-
-
-def write_results(out: Path, record: RetrievalRecord, store: RowStore) -> Results:
-    """Score what a directory holds; write the results and the tables."""
-    results = scored(record, store)
-    write_json(out / RESULTS, as_stored(record, results))
-    tables = as_markdown(results, record.asked_in_words)
-    told = escaped(model_sentence(record.models))
-    (out / TABLES).write_text(f"{tables}\n{told}\n", encoding="utf-8")
-    return results

@@ -8,8 +8,9 @@ import pytest
 
 from radarstream.defenses.retrieval import registry
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
+from radarstream.pipelines.evaluation.retrieval.outcomes import scored
 from radarstream.pipelines.evaluation.retrieval.rows import RerankingRow
-from radarstream.pipelines.evaluation.retrieval.study import RetrievalStudy, scored
+from radarstream.pipelines.evaluation.retrieval.study import RetrievalStudy
 from radarstream.pipelines.pages.retrieval.page import write_retrieval_page
 from radarstream.schemas.snapshot import Labels
 from tests.pipelines.evaluation.attribution_studies import towns
