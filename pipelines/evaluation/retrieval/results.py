@@ -27,6 +27,7 @@ from radarstream.pipelines.evaluation.retrieval.scoring import (
     score_table,
     text_table,
 )
+from radarstream.pipelines.evaluation.retrieval.separation import MEASURES
 
 ATTACKS: Final = "all attacks"
 COMPARED: Final = ("poison_hit", "poison_kept", "clean_kept", "right_kept")
@@ -53,7 +54,8 @@ class RerankerSummary:
     """One reranker under one condition, or under all attacks, against the undefended order.
 
     Rates are explained in `scoring`; `differences` are to `none` on the same texts, by the name of
-    the rate. Seconds are per pool, `slowest` the longest; `cost` are means.
+    the rate. `separation` has the means of `separation.MEASURES`. Seconds are per pool, `slowest`
+    the longest; `cost` are means.
     """
 
     contender: str
@@ -68,6 +70,7 @@ class RerankerSummary:
     displacement: float | None
     ndcg: float | None
     ndcg_lost: float | None
+    separation: dict[str, float | None]
     kept: float | None
     cost: dict[str, float]
     slowest: float
@@ -206,7 +209,7 @@ def summary_of(
         kept = texts.filter(pl.col("error").is_null())
         rates |= rates_by(kept, (pl.lit(0),), KEPT).get((0,), {})
     means: dict[str, Any] = sound.select(
-        pl.col("displacement", "ndcg", "ndcg_lost", "kept", *COST).mean(),
+        pl.col("displacement", "ndcg", "ndcg_lost", "kept", *MEASURES, *COST).mean(),
         slowest=pl.col("cost_seconds").max(),
     ).row(0, named=True)
     contender, condition = key
@@ -223,6 +226,7 @@ def summary_of(
         displacement=means["displacement"],
         ndcg=means["ndcg"],
         ndcg_lost=means["ndcg_lost"],
+        separation={name: means[name] for name in MEASURES},
         kept=means["kept"],
         cost={name: means[column] for column, name in COST.items()} if sound.height else {},
         slowest=means["slowest"] or 0.0,

@@ -30,6 +30,7 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
     RerankingCost,
     RerankingRow,
 )
+from radarstream.pipelines.evaluation.retrieval.separation import MEASURES, separation
 from radarstream.pipelines.evaluation.scoring import score_answer
 from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.schemas.codec.text import clean
@@ -54,7 +55,7 @@ LINES: Final = (
     | dict.fromkeys(
         (
             "poison_recall", "precision", "recall", "f1", "displacement", "clean_recall", "spared",
-            "right_recall", "ndcg", "ndcg_lost", *COST,
+            "right_recall", "ndcg", "ndcg_lost", *MEASURES, *COST,
         ),
         pl.Float64,
     )
@@ -261,5 +262,6 @@ def reranking_line(pool: PoolRow, row: RerankingRow, k: int) -> dict[str, Any]:
         **{name: len(kept & {*of}) / len(of) if of else None for name, of in shares.items()},
         "ndcg": judged.ndcg,
         "ndcg_lost": judged.ndcg_lost,
+        **separation(judged.order, frozenset(judged.planted)),
         **{f"cost_{name}": value for name, value in asdict(row.cost).items()},
     }

@@ -15,6 +15,7 @@ from radarstream.pipelines.evaluation.retrieval.results import (
     RerankerSummary,
     Results,
 )
+from radarstream.pipelines.evaluation.retrieval.separation import MEASURES
 from radarstream.pipelines.evaluation.table import (
     NOTHING,
     Table,
@@ -40,6 +41,8 @@ def tables_of(results: Results) -> tuple[Table, ...]:
         found.append(by_condition(results, attacked, "poison", _poison(results.k), poison_cell))
     found.append(by_condition(results, results.groups, "clean", _clean(results.k), clean_cell))
     found.append(by_condition(results, results.groups, "order", _order(results.k), order_cell))
+    groups = results.groups
+    found.append(by_condition(results, groups, "separation", SEPARATION, separation_cell))
     found += [guarded_table(results, before) for before in results.defences]
     found.append(cost_table(results))
     found.append(carrying_table(results))
@@ -101,6 +104,12 @@ def order_cell(cell: RerankerSummary) -> TableCell:
     lost = NOTHING if cell.ndcg_lost is None else signed(0.0 - cell.ndcg_lost, 3)
     moved = signed(cell.displacement, 1)
     return TableCell(f"{moved} / {number(cell.ndcg, 3)}", f"nDCG {lost}", cell.displacement)
+
+
+def separation_cell(cell: RerankerSummary) -> TableCell:
+    """How well planted and clean texts are told apart, and what becomes of relevance."""
+    apart, order = (cell.separation[name] for name in MEASURES)
+    return TableCell(f"{number(apart, 2)} / {signed(order, 2)}", value=apart)
 
 
 def failing(cell: RerankerSummary, shown: TableCell) -> TableCell:
@@ -226,6 +235,13 @@ def _order(k: int) -> tuple[str, ...]:
     )
 
 
+SEPARATION: Final = (
+    "What the order says beyond similarity",
+    "Share of pairs of a planted and a clean text in which the clean one comes first (.50 is "
+    f"chance; the order by similarity turned round would have 1 minus the share of {REFERENCE}) / "
+    "rank correlation of the clean passages' new order with their order by similarity (negative: "
+    "relevance is turned round). Means over pools.",
+)
 COUNTED: Final = {
     "passes": "passes",
     "hidden tokens": "masked",

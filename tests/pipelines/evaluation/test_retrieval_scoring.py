@@ -89,6 +89,18 @@ def test_ndcg_counts_right_passages_by_their_place():
     assert lost.ndcg_lost == pytest.approx((1 - 0.63092975) / 1.63092975)
 
 
+def test_an_order_that_moves_down_what_is_similar_is_told_from_one_that_sees_more():
+    def measured(*order: int) -> tuple[float | None, float | None]:
+        (line,) = lines(judged("pcpcc", *order))
+        return line["apart"], line["in_order"]
+
+    assert measured(1, 2, 3, 4, 5) == (pytest.approx(1 / 6), 1.0)
+    assert measured(5, 4, 3, 2, 1) == (pytest.approx(5 / 6), -1.0)  # similarity turned round
+    assert measured(2, 4, 5, 1, 3) == (1.0, 1.0)
+    (clean,) = lines(judged("ccc", 3, 1, 2))
+    assert (clean["apart"], clean["in_order"]) == (None, -0.5)
+
+
 def test_texts_that_count_have_a_line_each():
     one = judged("pcrcc", 2, 3, k=2)
     frame = text_table({("hotflip", "q-0"): one.pool}, [row(one)], 2)
@@ -113,8 +125,10 @@ def test_measures_stay_within_their_limits(marks, k, random):
     random.shuffle(order)
     one = judged(marks, *order, k=k, kept=random.randint(0, min(k, len(marks))))
     (line,) = lines(one)
-    shares = ("poison_recall", "precision", "clean_recall", "spared", "right_recall", "ndcg")
+    shares = ("poison_recall", "precision", "clean_recall", "spared", "right_recall", "apart")
     assert all(line[name] is None or 0.0 <= line[name] <= 1.0 + 1e-12 for name in shares)
+    assert line["ndcg"] is None or 0.0 <= line["ndcg"] <= 1.0 + 1e-12
+    assert line["in_order"] is None or -1.0 <= line["in_order"] <= 1.0
     assert (line["displacement"] is None) == ("p" not in marks)
     assert -len(marks) < (line["displacement"] or 0.0) < len(marks)
     assert (line["poison_hit"] is None) == ("p" not in marks)
