@@ -11,9 +11,11 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
+from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
 from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
 
@@ -24,6 +26,9 @@ MODELS: dict[Method, Any] = {
     Method.EMBED: ScriptedEmbedder,
     Method.NEXT_TOKENS: ScriptedTokens,
     Method.LOG_PROBS: ScriptedTokens,
+    Method.PROBE: ScriptedGradients,
+    Method.SALIENCES: ScriptedGradients,
+    Method.MASKED: ScriptedMasked,
 }
 REQUESTS: dict[Method, list[Any]] = {
     Method.COMPLETE: PROMPTS,
@@ -31,6 +36,9 @@ REQUESTS: dict[Method, list[Any]] = {
     Method.EMBED: ["one", "two"],
     Method.NEXT_TOKENS: [NextTokenQuery((prompt,)) for prompt in PROMPTS],
     Method.LOG_PROBS: [ContinuationQuery((prompt,), "A") for prompt in PROMPTS],
+    Method.PROBE: [ProbeQuery("Who won?", passage, runs=3) for passage in ("A won.", "B won.")],
+    Method.SALIENCES: [SalienceQuery("Who won?", passage) for passage in ("A won.", "B won.")],
+    Method.MASKED: [MaskedQuery("A won.", ((0, 1),)), MaskedQuery("B won.", ((2, 5),))],
 }
 
 
