@@ -1,0 +1,64 @@
+"""What one query costs ProGRank, and its rivals on the same candidates, with the embedded models.
+
+CPU seconds of this process, so that other work on the machine counts little.
+"""
+
+from pathlib import Path
+from time import process_time
+
+import pytest
+
+pytest.importorskip("transformers")
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.defenses.retrieval.registry import build_reranker
+from radarstream.pipelines.build import build_models
+from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.schemas.retrieval import CandidatePool, Reranking
+from tests.benchmarks.figures import Figures
+from tests.builders import make_pool
+
+pytestmark = [pytest.mark.bench, pytest.mark.models]
+
+QUESTION = "Who is the mayor of the town of Halden?"
+SENTENCE = "The mayor of the town has held the office since the last election in spring. "
+SENTENCES = 4  # about as long as the snippet of a search result
+CANDIDATES, KEPT = 50, 5
+HIDING = 5  # candidates that GMTP is timed on; its cost is the same for each
+
+
+def pool(count: int, start: int) -> CandidatePool:
+    texts = [f"Page {start + i}. " + SENTENCE * SENTENCES for i in range(count)]
+    return make_pool(texts, keep=KEPT, question=QUESTION)
+
+
+def test_a_query_of_fifty_candidates(figures: Figures, tmp_path: Path) -> None:
+    methods = {
+        "prog_rank, bounded pool": ("prog_rank", {"margin": 0.0}, CANDIDATES),
+        "prog_rank": ("prog_rank", {}, CANDIDATES),
+        "grada": ("grada", {}, CANDIDATES),
+        "gmtp": ("gmtp", {}, HIDING),
+        "raguard": ("raguard", {}, CANDIDATES),
+    }
+    built = {
+        name: build_reranker(method, options) for name, (method, options, _) in methods.items()
+    }
+    settings = load_settings(database=f"sqlite:///{tmp_path / 'state.sqlite'}")
+    needs = frozenset().union(*(reranker.needs for reranker in built.values()))
+    models = build_models(settings, open_engine(settings.database), needs)
+    drive([built["raguard"].rerank(pool(2, 900)), built["gmtp"].rerank(pool(2, 900))], models)
+    drive([built["prog_rank"].rerank(pool(2, 900))], models)  # weights are loaded
+    seconds = {}
+    for number, (name, (_, _, count)) in enumerate(methods.items()):
+        asked = pool(count, 100 * number)  # texts of its own: nothing is cached
+        start = process_time()
+        (found,) = drive([built[name].rerank(asked)], models)
+        seconds[name] = (process_time() - start) * CANDIDATES / (count if name == "gmtp" else 50)
+        assert isinstance(found, Reranking) and len(found.candidates) == count
+    figures.uses(*(model for model in models.ids.values()))
+    base = seconds["prog_rank, bounded pool"]
+    for name, taken in seconds.items():
+        told = f"one query of {CANDIDATES} candidates, {name}"
+        figures.add(told + (", rule of three" if name == "gmtp" else ""), taken, "CPU s")
+        figures.add(f"{told}, to the bounded pool", taken / base, "times")
