@@ -6,13 +6,11 @@ products of the R gradients of each of n passages, from which every length below
 
 from dataclasses import dataclass
 from math import ceil, sqrt
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
-EPS: Final = 1e-8  # keeps logarithms from 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,23 +58,6 @@ def dispersion_penalty(
     low = np.quantile(scores, tau, axis=1)
     raw = np.maximum(-np.log(low + eps) / np.maximum(low, eps), 0.0)
     return np.where(known, saturated(raw, ceiling, eps), ceiling)
-
-
-def unexplained(deviations: FloatArray, similarities: FloatArray) -> FloatArray:
-    """(n,) how far log deviations, of (n,) finite deviations >= 0, lie above the straight line of
-    least squares over the similarities; in robust standard deviations, 1.4826 times the median
-    distance to their median.
-
-    Zeros where all are on the line.
-    """
-    logs = np.log(np.maximum(deviations, EPS))
-    centred = similarities - similarities.mean()
-    spread = float(centred @ centred)
-    slope = float(centred @ logs) / spread if spread > EPS else 0.0
-    apart = logs - slope * centred
-    apart = apart - np.median(apart)
-    scale = 1.4826 * float(np.median(np.abs(apart)))
-    return np.asarray(apart / scale if scale > EPS else np.zeros_like(apart))
 
 
 def saturated(penalty: FloatArray, ceiling: float, eps: float) -> FloatArray:

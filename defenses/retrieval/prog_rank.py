@@ -1,5 +1,6 @@
 """ProGRank: candidates whose similarity hangs on a few disturbed units are moved down."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import numpy as np
@@ -13,16 +14,18 @@ from radarstream.defenses.kernels.gradient_stability import (
     gate_centre,
     stability,
 )
+from radarstream.defenses.protocol import ProbeGradients, Signal
+from radarstream.defenses.responses import Asking, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.probing import Probing
 from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.gradients import Disturbance, ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class ProgRank(Probing):
+class ProgRank:
     """Takes off each similarity what the unsteadiness of its gradient costs.
 
     "ProGRank: Probe-Gradient Reranking to Defend Dense-Retriever RAG from Corpus Poisoning",
@@ -34,10 +37,16 @@ class ProgRank(Probing):
     A passage whose gradient is not finite gets the most that a penalty can be. A single candidate
     is not tested. Costs `runs` gradients a candidate.
 
-    The parameters of `Probing`, and these:
-
     Parameters
     ----------
+    runs
+        R, disturbed passes a candidate.
+    layer
+        L: the LayerNorm behind the attention of this layer is tested, counted from 0.
+    disturbance
+        What is drawn anew in every run: the encoder's "dropout", "tokens" masked out, or both.
+    token_dropout
+        The share of a passage's tokens that a run masks out.
     tau, alpha, ceiling
         Of the dispersion penalty: the quantile over the runs, how fast a deviation counts, and C,
         the most the penalty approaches.
@@ -48,14 +57,30 @@ class ProgRank(Probing):
     margin
         Section 3.5: only candidates at most so far below mu are tested, and only they are chosen
         while there are `keep` of them. Others keep their similarity. None tests all.
+    surrogate
+        Whether another encoder than the retriever's is tested.
+    seed
+        Of the disturbances, with each question and passage.
     """
 
+    runs: Annotated[int, Field(ge=2, le=1_000)] = 20
+    layer: Annotated[int, Field(ge=0)] = 3
+    disturbance: Disturbance = Disturbance.MIXED
+    token_dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
     tau: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1
     alpha: Annotated[float, Field(gt=0.0)] = 4.0
     ceiling: Annotated[float, Field(gt=0.0)] = 6.0
     eps: Annotated[float, Field(ge=1e-100, lt=1.0)] = 1e-8
     gate_temperature: Annotated[float, Field(gt=0.0)] = 1.0
     margin: Annotated[float, Field(ge=0.0)] | None = None
+    surrogate: bool = False
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """Gradients, of the retriever's encoder or of another one."""
+        by = Signal.SURROGATE_GRADIENTS if self.surrogate else Signal.SIMILARITY_GRADIENTS
+        return frozenset({by})
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Order by the defended score. Raises EvidenceError on malformed input or responses."""
@@ -78,6 +103,24 @@ class ProgRank(Probing):
         """The places of the candidates that are tested; the nearest is always one."""
         reach = -np.inf if self.margin is None else centre - self.margin
         return [place for place, near in enumerate(similarities) if near >= reach]
+
+    def probe(self, question: str, passages: Sequence[str]) -> Asking[FloatArray]:
+        """(m, R, R) inner products of the gradients of each passage; equal ones are asked once."""
+        unique = {passage: place for place, passage in enumerate(dict.fromkeys(passages))}
+        queries = tuple(
+            ProbeQuery(
+                question,
+                passage,
+                self.runs,
+                self.layer,
+                self.disturbance,
+                self.token_dropout,
+                self.seed,
+            )
+            for passage in unique
+        )
+        grams = yield from ask(ProbeGradients(queries, self.surrogate))
+        return np.asarray(grams[[unique[passage] for passage in passages]])
 
     def charged(self, similarities: FloatArray, centre: float, grams: FloatArray) -> FloatArray:
         """(m,) what is taken off each similarity: the share of both penalties that counts."""

@@ -8,7 +8,6 @@ from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.defenses.retrieval.gmtp import Gmtp
 from radarstream.defenses.retrieval.grada import Grada
 from radarstream.defenses.retrieval.prog_rank import ProgRank
-from radarstream.defenses.retrieval.prog_rank_plus import ProgRankPlus
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.raguard import RaguardLeaveOneOut
 from radarstream.defenses.retrieval.raguard_perplexity import RaguardPerplexity
@@ -16,7 +15,6 @@ from radarstream.defenses.retrieval.raguard_perplexity import RaguardPerplexity
 RERANKERS: dict[str, type[RetrievalDefense]] = {
     "none": BySimilarity,
     "prog_rank": ProgRank,
-    "prog_rank_plus": ProgRankPlus,
     "grada": Grada,
     "gmtp": Gmtp,
     "raguard": RaguardLeaveOneOut,

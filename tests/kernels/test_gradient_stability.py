@@ -13,7 +13,6 @@ from radarstream.defenses.kernels.gradient_stability import (
     gate_centre,
     saturated,
     stability,
-    unexplained,
 )
 
 EPS = 1e-8
@@ -172,20 +171,3 @@ def test_the_order_of_runs_does_not_matter(rows, shuffle):
     if np.linalg.norm(rows.mean(axis=0)) > 1e-3:
         before, after = penalties(gram(rows)), penalties(gram(rows[order]))
         assert np.array(after) == pytest.approx(np.array(before), rel=1e-6, abs=1e-6)
-
-
-deviations_of_nine = arrays(np.float64, 9, elements=st.sampled_from((0.1, 0.4, 1.0, 3.0, 9.0)))
-
-
-@given(deviations_of_nine, st.floats(0.1, 10.0), st.floats(-5.0, 5.0))
-def test_what_similarity_explains_does_not_count(deviations, scale, slope):
-    """Neither the unit of deviations nor a growth with the similarity."""
-    found = unexplained(deviations, SIMILARITIES)
-    grown = unexplained(deviations * scale * np.exp(slope * SIMILARITIES), SIMILARITIES)
-    assert grown == pytest.approx(found, rel=1e-3, abs=1e-3 * max(1.0, np.abs(found).max()))
-    assert np.median(found) == pytest.approx(0.0, abs=1e-9)
-
-
-def test_deviations_on_a_line_have_nothing_to_explain():
-    assert not unexplained(np.full(9, 2.0), SIMILARITIES).any()
-    assert not unexplained(np.full(9, 2.0), np.full(9, 0.5)).any()

@@ -13,10 +13,6 @@ RERANKERS: Final = {
         "needs the encoder's weights: no service that only embeds can be probed. Which layer to "
         "probe and the scale of the penalties must be found anew for every encoder"
     ),
-    "prog_rank_plus": (
-        "needs the encoder's weights, as ProGRank does; its threshold is in standard deviations of "
-        "the pool, so that the scale of an encoder does not matter, but it was chosen on this one"
-    ),
     "grada": (
         "compares words (BM25) or embeddings of passages: the first does not depend on the encoder "
         "at all, the second needs no gradients"
