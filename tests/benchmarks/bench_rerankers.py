@@ -1,6 +1,6 @@
 """What one query costs ProGRank, and its rivals on the same candidates, with the embedded models.
 
-CPU seconds of this process, so that other work on the machine counts little.
+CPU seconds of this process on one thread of torch, so that other work on the machine counts little.
 """
 
 from pathlib import Path
@@ -9,6 +9,8 @@ from time import process_time
 import pytest
 
 pytest.importorskip("transformers")
+
+import torch
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.defenses.retrieval.registry import build_reranker
@@ -47,6 +49,8 @@ def test_a_query_of_fifty_candidates(figures: Figures, tmp_path: Path) -> None:
     settings = load_settings(database=f"sqlite:///{tmp_path / 'state.sqlite'}")
     needs = frozenset().union(*(reranker.needs for reranker in built.values()))
     models = build_models(settings, open_engine(settings.database), needs)
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     drive([built["raguard"].rerank(pool(2, 900)), built["gmtp"].rerank(pool(2, 900))], models)
     drive([built["prog_rank"].rerank(pool(2, 900))], models)  # weights are loaded
     seconds = {}
@@ -56,6 +60,7 @@ def test_a_query_of_fifty_candidates(figures: Figures, tmp_path: Path) -> None:
         (found,) = drive([built[name].rerank(asked)], models)
         seconds[name] = (process_time() - start) * CANDIDATES / (count if name == "gmtp" else 50)
         assert isinstance(found, Reranking) and len(found.candidates) == count
+    torch.set_num_threads(threads)
     figures.uses(*(model for model in models.ids.values()))
     base = seconds["prog_rank, bounded pool"]
     for name, taken in seconds.items():
