@@ -75,8 +75,9 @@ def check_resumable(earlier: RunRecord, now: RunRecord) -> None:
     """Raise ConfigurationError, saying what differs, unless both give the same answers."""
     there, here = identity(earlier), identity(now)
     found = [*differing(there, here), *reworded(earlier.prompts)]
-    same_defense = there.get("defense.name") == here.get("defense.name")  # each has code of its own
-    if same_defense and earlier.code not in ("", now.code):
+    methods = ("defense.name", "retrieval.name")  # each has code of its own
+    same_methods = all(there.get(name) == here.get(name) for name in methods)
+    if same_methods and earlier.code not in ("", now.code):
         found.append("the code that computes answers has changed")
     if found:
         raise ConfigurationError(

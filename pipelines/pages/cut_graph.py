@@ -13,7 +13,14 @@ from markupsafe import Markup
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.svg import circle, element, line, number, picture, rect, text
 from radarstream.pipelines.pages.verdict_words import source_side
-from radarstream.schemas.verdict import MEMORY_NODE, Edge, MemoryDecision, Reason, Verdict
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    UNSEEN,
+    Edge,
+    MemoryDecision,
+    Reason,
+    Verdict,
+)
 
 WIDTH = 780
 LEFT, MIDDLE, RIGHT = 270, 390, 510
@@ -86,7 +93,7 @@ def cut_graph(verdict: Verdict, planted: Collection[int], name: str) -> Markup |
 def _members(verdict: Verdict, planted: Collection[int]) -> Iterator[Node]:
     left = source_side(verdict)
     for one in sorted(verdict.documents, key=lambda held: held.rank):
-        if one.reason is not Reason.UNINFORMATIVE:
+        if one.reason is not Reason.UNINFORMATIVE and one.reason not in UNSEEN:
             evidence = (one.keep_evidence, one.reject_evidence)
             known = None if one.keep_evidence is None else evidence
             yield Node((one.rank,), one.atomic_answer or "", known, one.kept, one.rank in planted,

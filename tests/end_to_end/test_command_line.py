@@ -431,6 +431,8 @@ def test_a_replay_is_resumed_with_its_own_models_and_code_only(
     file.write_text(json.dumps(record))
     code, error = refused(capsys, *replay, "--defense", "vanilla")
     assert code == 2 and "defense.name: radar there" in error and "code" not in error
+    code, error = refused(capsys, *replay, "--reranker", "grada")
+    assert code == 2 and "grada here" in error and "code" not in error
     del record["code"], record["prompts"]  # written before they were
     file.write_text(json.dumps(record))
     run(*replay)

@@ -39,13 +39,18 @@ def parse_conditions(text: str, budget: Mapping[str, int] | None = None) -> tupl
             continue
         if spec.partition(":")[0] in WHITE_BOX:
             found.append(budgeted(spec, budget or {}))
-        elif on_corpus(attack_named(spec)):
-            found.append(spec)
-        else:
-            raise ConfigurationError(
-                f"{spec} plants texts in a result list; attacks on a corpus are "
-                f"{', '.join([*(a.name for a in ATTACKS.values() if on_corpus(a)), *WHITE_BOX])}"
-            )
+            continue
+        names = [*(a.name for a in ATTACKS.values() if on_corpus(a)), *WHITE_BOX]
+        listed = (
+            f"attacks on a corpus are {', '.join(names)}; {BLACK}, {WHITE} and {ALL} are families"
+        )
+        try:
+            attack = attack_named(spec)
+        except ConfigurationError as error:
+            raise ConfigurationError(f"unknown attack {spec!r}; {listed}") from error
+        if not on_corpus(attack):
+            raise ConfigurationError(f"{spec} plants texts in a result list; {listed}")
+        found.append(spec)
     return tuple(dict.fromkeys(found))
 
 

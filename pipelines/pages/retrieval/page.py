@@ -8,6 +8,7 @@ from markupsafe import Markup
 
 from radarstream.connectors.models.tiers import limits, model_facts, tier_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.paired import Difference
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rerankers import REFERENCE
 from radarstream.pipelines.evaluation.retrieval.results import (
@@ -18,8 +19,10 @@ from radarstream.pipelines.evaluation.retrieval.results import (
 )
 from radarstream.pipelines.evaluation.retrieval.tables import is_significant, tables_of
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after, panel
+from radarstream.pipelines.pages.defences.headline import FEW_QUESTIONS
 from radarstream.pipelines.pages.retrieval.cases import cases_of
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, share, tenths
@@ -50,7 +53,7 @@ def write_retrieval_page(
     page = frame.Page(
         title=f"Rerankers compared on {record.dataset}",
         sentence=_found(results),
-        more=tuple(_sentences(results)),
+        more=(*_sentences(results), *_cautions(record)),
         plot=_before_after(results),
         links=[
             ("#plots", "Plots", plots),
@@ -113,14 +116,19 @@ def _found(results: Results) -> str:
     before = f"{bare.poison_hit.value:.0%} of the questions have a planted text among those kept"
     if not others:
         return f"{where} {before} where nobody reranks."
-    best = min(others, key=lambda c: (c.poison_hit.value, -(c.clean_kept.value or 0.0)))
-    if not is_significant(best.differences.get("poison_hit")):
-        return f"{where} {before}, and no reranker changes this significantly."
+    better = [c for c in others if _is_lower(c.differences.get("poison_hit"))]
+    if not better:
+        return f"{where} {before}, and no reranker lowers this significantly."
+    best = min(better, key=lambda c: (c.poison_hit.value, -(c.clean_kept.value or 0.0)))
     return (
         f"{where} {before} where nobody reranks, and {best.poison_hit.value:.0%} behind "
         f"{shorten(best.contender, 60)}, which keeps {_percent(best.clean_kept.value)} of the "
         f"nearest clean passages ({_percent(bare.clean_kept.value)} without it)."
     )
+
+
+def _is_lower(change: Difference | None) -> bool:
+    return is_significant(change) and change is not None and (change.value or 0.0) < 0
 
 
 def _sentences(results: Results) -> Iterator[str]:
@@ -129,13 +137,24 @@ def _sentences(results: Results) -> Iterator[str]:
         change = cell.differences.get("clean_kept")
         if change is None or change.value is None:
             continue
-        words = "significantly fewer" if change.value < 0 else "significantly more"
+        words = "significantly fewer than" if change.value < 0 else "significantly more than"
         if not is_significant(change):
-            words = "not significantly different"
+            words = "not significantly different from"
         yield (
             f"Without an attack {cell.contender} keeps {_percent(cell.clean_kept.value)} of the "
-            f"nearest clean passages, {words} from the undefended order, and takes "
+            f"nearest clean passages, {words} the undefended order, and takes "
             f"{cell.cost['seconds']:.2f} seconds a pool."
+        )
+
+
+def _cautions(record: RetrievalRecord) -> Iterator[str]:
+    """What keeps the figures from being a measurement."""
+    if any(model.startswith("scripted") for model in record.models.values()):
+        yield "Rules stand in the place of models, to try the machinery out."
+    if record.questions < FEW_QUESTIONS:
+        yield (
+            f"With {counted_noun(record.questions, 'question')} even large differences may not be "
+            "significant; this run is a trial, not a measurement."
         )
 
 

@@ -297,7 +297,7 @@ class TestLists:
         assert {"poisonedrag", "injection", "hijack"} < set(every) and "pia" not in every
         with pytest.raises(ConfigurationError, match="result list"):
             parse_conditions("pia")
-        with pytest.raises(ConfigurationError, match="unknown attack"):
+        with pytest.raises(ConfigurationError, match=r"unknown attack.* hotflip.* black-box"):
             parse_conditions("sabotage")
 
     def test_rerankers_that_models_cannot_serve_are_left_out(self):

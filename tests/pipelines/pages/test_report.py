@@ -344,6 +344,16 @@ def drawn(event: AnswerEvent, snapshots: dict[str, SearchSnapshot]) -> str:
     return str(cut_graph(event.verdict, planted, "a step"))
 
 
+@pytest.mark.parametrize("reason", [Reason.OUTRANKED, Reason.SUSPECT, Reason.QUARANTINED])
+def test_what_no_defence_saw_is_not_drawn_on_a_side_of_the_cut(run, reason):
+    events, snapshots = run
+    event = next(one for one in events if "cut-graph" in drawn(one, snapshots))
+    unseen = DocumentVerdict(99, kept=False, reason=reason)
+    documents = (*event.verdict.documents, unseen)
+    verdict = replace(event.verdict, documents=documents)
+    assert drawn(replace(event, verdict=verdict), snapshots) == drawn(event, snapshots)
+
+
 def test_many_documents_with_one_claim_share_a_node():
     answers, snapshots = make_run(TOPICS[:1], steps=3, documents=50)
     drawing = drawn(answers[2], snapshots)

@@ -49,6 +49,41 @@ def test_the_page_opens_with_what_rerankers_let_in(study):
         assert words in shown
 
 
+def test_a_study_of_few_questions_by_rules_is_called_a_trial(study):
+    shown = Page(written(study)).text
+    assert "Rules stand in the place of models" in shown
+    assert "With 3 questions even large differences may not be significant" in shown
+
+
+def with_difference(
+    study: RetrievalStudy, name: str, group: str, quantity: str, value: float
+) -> str:
+    """The page's words where one difference is significant and there is no other."""
+    results = scored(study.record, study.store)
+    cells = []
+    for cell in results.alone:
+        found = {}
+        if (cell.contender, cell.condition) == (name, group):
+            found = {quantity: replace(cell.differences[quantity], value=value, p_holm=0.001)}
+        cells.append(replace(cell, differences=found))
+    changed = replace(results, alone=tuple(cells))
+    page = write_retrieval_page(study.out, study.record, study.store, changed)
+    return Page(page.read_text("utf-8")).text
+
+
+def test_the_verdict_names_only_a_reranker_that_lets_fewer_in(study):
+    whole = scored(study.record, study.store).groups[-1]
+    more, fewer = (with_difference(study, "grada", whole, "poison_hit", v) for v in (0.5, -0.5))
+    assert "no reranker lowers this significantly" in more
+    assert "where nobody reranks, and" in fewer and "behind grada, which keeps" in fewer
+
+
+@pytest.mark.parametrize(("value", "words"), [(-0.5, "fewer"), (0.5, "more")])
+def test_significant_costs_are_told_in_words(study, value, words):
+    shown = with_difference(study, "grada", "benign", "clean_kept", value)
+    assert f"significantly {words} than the undefended order" in shown
+
+
 def test_every_pool_shows_its_candidates_in_both_orders(study):
     text = written(study)
     page = Page(text)
