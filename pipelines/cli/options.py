@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args
 from typer import Argument, BadParameter, Option
 
 from radarstream.pipelines.cli.terminal import note
+from radarstream.pipelines.evaluation.study.specs import option
 from radarstream.pipelines.settings import Profile, Settings, load_settings
 from radarstream.pipelines.settings.choosing import chosen_model, with_served_model
 from radarstream.pipelines.settings.loading import read_environment, read_toml
@@ -56,8 +57,8 @@ Reranker = Annotated[
     str | None,
     Option(
         metavar="NAME",
-        help="Reranker that chooses which documents a defence sees, such as prog_rank; '' for none."
-        " Default: retrieval.name.",
+        help="Reranker that chooses which documents a defence sees, such as grada:likeness=dense;"
+        " '' for none. Default: retrieval.name.",
     ),
 ]
 Keep = Annotated[
@@ -119,13 +120,15 @@ def model_settings(
 
 def with_reranker(settings: Settings, name: str | None, keep: int | None) -> Settings:
     """The settings with what --reranker and --keep say, if they were given. A reranker that the
-    settings do not name gets none of the options there.
+    settings do not name gets none of the options there; it may bring its own, as in
+    `grada:likeness=dense`.
 
-    Raises ConfigurationError for --keep where nobody chooses.
+    Raises ConfigurationError for --keep where nobody chooses, and for options without a value.
     """
     changed: dict[str, Any] = {}
-    if name is not None and name != settings.retrieval.name:
-        changed = {"name": name, "options": {}}
+    method, _, rest = (name or "").partition(":")
+    if name is not None and (rest or method != settings.retrieval.name):
+        changed = {"name": method, "options": dict(map(option, rest.split(","))) if rest else {}}
     if keep is not None:
         if not changed.get("name", settings.retrieval.name):
             raise ConfigurationError("--keep says nothing without a --reranker")

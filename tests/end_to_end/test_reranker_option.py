@@ -9,6 +9,7 @@ import pytest
 from radarstream.pipelines.cli.options import with_reranker
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.commands import refused, run
 from tests.pipelines.cli.test_model_options import parameters
@@ -112,3 +113,8 @@ def test_options_of_one_reranker_are_not_given_to_another() -> None:
     other = with_reranker(settings, "grada", None).retrieval
     assert (other.name, other.options, other.keep) == ("grada", {}, 7)
     assert with_reranker(settings, "", None).retrieval.name == ""
+    dense = with_reranker(settings, "grada:likeness=dense,alpha=0.2", None).retrieval
+    assert (dense.name, dense.options) == ("grada", {"likeness": "dense", "alpha": 0.2})
+    assert with_reranker(settings, "prog_rank:runs=9", None).retrieval.options == {"runs": 9}
+    with pytest.raises(ConfigurationError, match="write it like"):
+        with_reranker(settings, "grada:dense", None)
