@@ -50,7 +50,7 @@ stream-demo: $(STAMP) ## run the continuous job on a throw-away broker, command 
 test: $(STAMP) ## run every test
 	@bash tests/browser_setup.sh
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --benchmark-disable
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --benchmark-disable
 
 lint: $(STAMP) ## check style, types and layers
 	$(BIN)/ruff check .
