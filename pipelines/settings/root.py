@@ -25,6 +25,7 @@ from radarstream.pipelines.settings.models import (
 )
 from radarstream.pipelines.settings.reading import ReadingSettings
 from radarstream.pipelines.settings.retrieval import RetrievalSettings
+from radarstream.pipelines.settings.serving import OrchestrationSettings, ServingSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty
@@ -128,3 +129,5 @@ class Settings(Section):
     )
     sources: SourceSettings = SourceSettings()
     corpus: CorpusOptions = CorpusOptions()
+    orchestration: OrchestrationSettings = OrchestrationSettings()
+    serving: ServingSettings = ServingSettings()

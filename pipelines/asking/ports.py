@@ -1,0 +1,54 @@
+"""What asking needs from outside: where documents are found, and what is known of users."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from radarstream.pipelines.asking.values import UserQuestion
+from radarstream.schemas.snapshot import Document
+
+
+class Retriever(Protocol):
+    """Finds documents for questions."""
+
+    def retrieve(self, question: UserQuestion, wanted: int) -> tuple[Document, ...]:
+        """At most `wanted` documents, best first, ranks from 1. Raises RadarstreamError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What is known of a user. `recent` are the last questions with their times, oldest first."""
+
+    trust: float = 0.5
+    recent: Sequence[tuple[datetime, str]] = ()
+
+
+class Accounts(Protocol):
+    """Trust, history and spent privacy of users. Safe for threads and processes."""
+
+    def account(self, user: str) -> Account:
+        """What is known of a user; a new account for a name that is not known."""
+        ...
+
+    def note_question(self, user: str, question: str, at: datetime) -> None:
+        """Keep a question among the user's recent ones, of which the last five stay."""
+        ...
+
+    def move_trust(self, user: str, delta: float, at: datetime) -> float:
+        """Add to a user's trust, within [0, 1] and within the gain that an hour allows.
+
+        Returns the trust after it.
+        """
+        ...
+
+    def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
+        """Take `epsilon` from the user's budget for a corpus; False, and nothing taken, if the
+        budget does not allow it. Of two that spend at once, both are counted.
+        """
+        ...
+
+    def spent(self, user: str, corpus: str) -> float:
+        """The epsilon that a user has spent on a corpus, by sequential composition."""
+        ...

@@ -1,0 +1,1 @@
+"""The service: an endpoint for assistants, a console for people, tools for agents."""

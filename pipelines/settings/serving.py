@@ -1,0 +1,90 @@
+"""Settings of the service and of the adaptive defence of its questions."""
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt
+
+from radarstream.pipelines.settings.job import host_and_port
+from radarstream.schemas.orchestration import Module, PrivacyMethod
+from radarstream.schemas.section import Section
+
+
+def listenable(listen: str) -> str:
+    """The same text. Raises ValueError unless it is host:port."""
+    host_and_port(listen)
+    return listen
+
+
+class OrchestrationSettings(Section):
+    """Which defences act on a user's question besides the configured defence."""
+
+    policy: Literal["none", "static", "adaptive"] = Field(
+        default="adaptive",
+        description="none: only what `always` names; static: every one of `modules`; adaptive:"
+        " those of `modules` that the risk of a question calls for",
+    )
+    modules: tuple[Module, ...] = Field(
+        default=tuple(Module), description="which defences the policy may switch on"
+    )
+    always: tuple[Module, ...] = Field(
+        default=(Module.GUARDRAIL,),
+        description="what acts on every question, whatever the policy says or a model fails",
+    )
+    sentinel: Literal["rules", "language_model"] = Field(
+        default="rules", description="who judges the risk; a model falls back to the rules"
+    )
+    strategist: Literal["rules", "language_model"] = Field(
+        default="rules", description="who makes the plan; the rules overrule a model's plan"
+    )
+    threshold: float = Field(
+        default=0.4, ge=0.05, le=0.95, description="risk from which a defence is switched on"
+    )
+    privacy_method: PrivacyMethod = Field(
+        default=PrivacyMethod.EXPONENTIAL, description="how noise enters the retrieval"
+    )
+    epsilon_budget: PositiveFloat = Field(
+        default=100.0,
+        description="privacy that a user may spend on a corpus; then retrieval is refused",
+    )
+    trust_gain_per_hour: float = Field(
+        default=0.1, ge=0.0, le=1.0, description="most that a user's trust rises within an hour"
+    )
+
+
+class ServingSettings(Section):
+    """The service that answers questions."""
+
+    listen: Annotated[str, AfterValidator(listenable)] = Field(
+        default="127.0.0.1:8080", description="host:port to listen on"
+    )
+    anonymous: Literal["refuse", "ask"] = Field(
+        default="refuse",
+        description="what a request without a token may do; ask is for loopback addresses alone",
+    )
+    source: Literal["corpus", "search", "documents"] = Field(
+        default="corpus",
+        description="where documents come from when a request does not say; documents: it must"
+        " bring its own",
+    )
+    documents: int = Field(
+        default=10, ge=1, le=100, description="most documents that a question is answered from"
+    )
+    question_characters: PositiveInt = Field(
+        default=2_000, description="longest question that is accepted"
+    )
+    body_bytes: PositiveInt = Field(default=2**20, description="largest request that is accepted")
+    timeout_s: PositiveFloat = Field(
+        default=60.0, description="seconds after which a question is given up"
+    )
+    questions_per_minute: PositiveInt = Field(
+        default=60, description="questions a user may ask within a minute"
+    )
+    at_once: PositiveInt = Field(
+        default=256, description="requests that are handled at once; more are refused"
+    )
+    session_hours: PositiveFloat = Field(
+        default=12.0, description="hours after which the console asks for a token again"
+    )
+    stop_s: PositiveFloat = Field(
+        default=20.0, description="seconds that a stop waits for requests in hand"
+    )
