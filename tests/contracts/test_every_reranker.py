@@ -14,6 +14,7 @@ import pytest
 
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attention,
     Complete,
     LogProbs,
     LogProbsAll,
@@ -42,6 +43,7 @@ NEEDED: dict[type, Signal] = {
     ProbeGradients: Signal.SIMILARITY_GRADIENTS,
     TokenSaliences: Signal.TOKEN_SALIENCES,
     MaskedTokenProbabilities: Signal.MASKED_TOKENS,
+    Attention: Signal.ATTENTION,
 }
 
 
@@ -302,6 +304,8 @@ class TestRegistry:
             ("grada", {"likeness": "tfidf"}, "likeness"),
             ("gmtp", {"quantile": 1.1}, "quantile"),
             ("raguard", {"remove_count": -1}, "remove_count"),
+            ("attention_variance", {"threshold": -1.0}, "threshold"),
+            ("trust_rag", {"similarity_threshold": 1.1}, "similarity_threshold"),
         ],
     )
     def test_mistakes_are_named(self, unknown: str, options: dict, message: str):
