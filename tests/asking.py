@@ -209,7 +209,7 @@ def parts_with(engine: Engine, orchestration: Mapping[str, Any], **changed: Any)
     given: dict[str, Any] = {
         "usable": EVERY,
         "methods": droppers,
-        "guarded": Prompted(),
+        "prompted": Prompted(),
         "auditors": (Passing(), Passing()),
         "accounts": MemoryAccounts(),
     }

@@ -12,7 +12,7 @@ from radarstream.pipelines.asking.answering import Answering, Auditor
 from radarstream.pipelines.asking.asker import Asker
 from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.finding import Finding, Methods, registered
-from radarstream.pipelines.asking.guards import Guarded, Guards, Prompting
+from radarstream.pipelines.asking.guards import Guards, Prompted, with_sentences
 from radarstream.pipelines.asking.hooks import CHOOSING, options_of
 from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.memory import MemoryAccounts
@@ -48,11 +48,6 @@ class Passing:
         return Audited("pass", answer)
 
 
-def unguarded(models: Models, _: Prompting) -> Models:
-    """The models as they are."""
-    return models
-
-
 log = structlog.get_logger("radarstream")
 
 
@@ -72,8 +67,8 @@ class Parts:
     retrievers: Mapping[Origin, Retriever]
     usable: frozenset[Module]
     control: ControlPlane | None
-    guarded: Guarded
     auditors: tuple[Auditor, Auditor]
+    prompted: Prompted = with_sentences
     seed: Callable[[UserQuestion], int] = drawn
     methods: Methods = registered
 
@@ -94,7 +89,7 @@ class Parts:
             seed=self.seed,
             methods=self.methods,
         )
-        guards = Guards(self.settings, self.guard, self.guarded)
+        guards = Guards(self.settings, self.guard, self.prompted)
         return Asker(self.queries, planning, finding, Answering(guards, *self.auditors))
 
 
@@ -142,7 +137,6 @@ def build_parts(
         },
         usable=usable,
         control=None,
-        guarded=unguarded,
         auditors=(Passing(), Passing()),
         seed=from_question if repeatable else drawn,
     )

@@ -44,7 +44,7 @@ def test_what_is_on_acts_and_the_guard_answers_from_the_rest(
 ) -> None:
     prompted, auditor = Prompted(), Passing("mask")
     texts = (HONEST[0], *DROPPED, *HONEST[1:])
-    reply = asked(engine, texts, modules, guarded=prompted, auditors=(auditor, auditor))
+    reply = asked(engine, texts, modules, prompted=prompted, auditors=(auditor, auditor))
 
     hooks = reply.orchestration.hooks
     assert [record.module for record in hooks] == list(Module)
