@@ -1,10 +1,10 @@
 """From settings to what answers questions."""
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import structlog
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import Signal
@@ -48,7 +48,7 @@ class Passing:
         return Audited("pass", answer)
 
 
-log = structlog.get_logger("radarstream")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ def usable_modules(
         except ConfigurationError as error:
             if module in chosen.always:
                 raise
-            log.warning("a module cannot act", module=module, error=error)
+            logger.warning("the module %s cannot act: %s", module, error)
             continue
         usable.add(module)
         if method.needs - needs:
