@@ -90,8 +90,8 @@ class ControlPlane:
 
         try:
             found = isolating(measured, snapshots)
-        except Exception as error:
-            logger.error("the signals of documents are not known: %s", type(error).__name__)
+        except Exception as error:  # noqa: BLE001 whatever it is
+            logger.warning("the signals of documents are not known: %s", type(error).__name__)
             return [None] * len(snapshots)
         return [None if isinstance(one, ModelError) else one for one in found]
 
@@ -144,8 +144,8 @@ def driven(
     """Run generators in lockstep. Where one breaks, each runs alone, and its result is None."""
     try:
         found = drive([make() for make in asking], models)
-    except Exception as error:
-        logger.error("the control plane broke: %s", type(error).__name__)
+    except Exception as error:  # noqa: BLE001 whatever it is
+        logger.warning("the control plane broke: %s", type(error).__name__)
         if len(asking) == 1:
             return [None]
         return [driven([make], models)[0] for make in asking]
@@ -156,8 +156,8 @@ def instead(rules: Callable[[], ResultT]) -> ResultT | None:
     """What the rules say; None where they break."""
     try:
         return rules()
-    except Exception as error:
-        logger.error("the rules of the control plane broke: %s", type(error).__name__)
+    except Exception as error:  # noqa: BLE001 whatever it is
+        logger.warning("the rules of the control plane broke: %s", type(error).__name__)
         return None
 
 
@@ -171,7 +171,7 @@ def within(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
     """
     _hanging.difference_update([thread for thread in tuple(_hanging) if not thread.is_alive()])
     if len(_hanging) >= HANGING:
-        logger.error("the control plane hangs")
+        logger.warning("the control plane hangs")
         return None
     found: list[ResultT] = []
     thread = Thread(target=lambda: found.append(work()), name="control plane", daemon=True)
@@ -179,7 +179,7 @@ def within(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
     thread.join(seconds)
     if thread.is_alive():
         _hanging.add(thread)
-        logger.error("the control plane takes more than %g s", seconds)
+        logger.warning("the control plane takes more than %g s", seconds)
         return None
     return found[0] if found else None
 

@@ -64,8 +64,8 @@ class Planning:
                     course.signals = self.control.of_question(
                         question.text, account.recent, question.asked_at
                     )
-            except Exception as error:
-                logger.error("nothing is known of a user: %s", type(error).__name__)
+            except Exception as error:  # noqa: BLE001 whatever it is
+                logger.warning("nothing is known of a user: %s", type(error).__name__)
                 course.signals = None
 
     def first(self, courses: Sequence[Course]) -> None:
@@ -158,8 +158,8 @@ class Planning:
                 course.trust_after = self.accounts.move_trust(
                     course.question.user, delta, course.question.asked_at
                 )
-            except Exception as error:
-                logger.error("a user's trust could not be moved: %s", type(error).__name__)
+            except Exception as error:  # noqa: BLE001 whatever it is
+                logger.warning("a user's trust could not be moved: %s", type(error).__name__)
 
 
 def seen_of(course: Course) -> Seen | None:
