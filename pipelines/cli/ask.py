@@ -103,6 +103,8 @@ def ask(
     origin = source or (Origin.DOCUMENTS if given else Origin(settings.serving.source))
     if origin is Origin.DOCUMENTS and not given:
         raise BadParameter("give documents: files, - or --document")
+    if given and origin is not Origin.DOCUMENTS:
+        raise BadParameter(f"documents are given, but --source is {origin}")
     wanted = k or len(given) or settings.serving.documents
     asked = UserQuestion(question, "", datetime.now(UTC), origin, wanted, given, defense)
     engine = (existing_engine if origin is Origin.CORPUS else shared_engine)(settings)
@@ -170,7 +172,8 @@ def _print_answer(reply: Reply) -> None:
     else:
         say(reply.text, style="bold", wrap=True)
     if event.status is not None and event.support is not None:
-        say(f"{STATUSES[event.status]}: {support_in_words(event.support)}")
+        status = "" if event.abstention else f"{STATUSES[event.status]}: "
+        say(f"{status}{support_in_words(event.support)}")
     if event.standing is not None:
         say(standing_in_words(event.standing))
     elif word := memory_in_words(event):
