@@ -31,10 +31,19 @@ class Reason(StrEnum):
     QUARANTINED = "quarantined"  # taught a wrong answer before: no defence saw it
     OUTRANKED = "outranked"  # a reranker put enough others before it: no defence saw it
     SUSPECT = "suspect"  # a filter of candidates took it for planted: no defence saw it
+    NOT_READ = "not_read"  # of a calm snapshot: others confirmed the standing answer first
 
 
 # A document with one of these was left out before any defence saw it.
-UNSEEN = frozenset({Reason.BLOCKED, Reason.QUARANTINED, Reason.OUTRANKED, Reason.SUSPECT})
+UNSEEN = frozenset(
+    {
+        Reason.BLOCKED,
+        Reason.QUARANTINED,
+        Reason.OUTRANKED,
+        Reason.SUSPECT,
+        Reason.NOT_READ,
+    }
+)
 # A document with one of these was on the keep side of the cut itself.
 SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED, Reason.DISTRUSTED})
 

@@ -119,6 +119,7 @@ REASONS: Final = {
     Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
     Reason.OUTRANKED: "outranked: the reranker put enough others before it",
     Reason.SUSPECT: "suspect: the reranker took it for planted",
+    Reason.NOT_READ: "not read: the documents read first confirmed the standing answer",
 }
 
 
