@@ -39,7 +39,8 @@ class AnswerEvent(Strict):
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
     Events of version 1 have neither, and no `status`. `certificate` says what it takes to change
     the answer, None unless it was asked for. `reranking` says how a reranker chose the documents,
-    None without one; ranks everywhere else are those of its order.
+    None without one; ranks everywhere else are those of its order. `documents_read` is how many
+    documents of a calm snapshot were read, None where the defence judged them all.
     """
 
     query_id: str
@@ -63,6 +64,14 @@ class AnswerEvent(Strict):
     tags: tuple[str, ...] = ()
     certificate: Certificate | None = None
     reranking: Reranking | None = field(default=None, metadata={ABSENT_UNSET: True})
+    documents_read: Annotated[int, Field(ge=0)] | None = field(
+        default=None, metadata={ABSENT_UNSET: True}
+    )
+
+    @property
+    def calm(self) -> bool:
+        """Whether some documents confirmed the standing answer and the others were not read."""
+        return self.documents_read is not None
 
     @property
     def seen(self) -> tuple[DocumentVerdict, ...]:
