@@ -31,7 +31,7 @@ class OutputAudit:
     seen and letters that look alike make no difference. What the user wrote may be repeated:
     otherwise a mask would tell whether a text is in the corpus.
 
-    An answer whose words the documents do not have is only noted, as is anything in mode "log".
+    An answer whose words the documents do not have is only noted.
 
     Parameters
     ----------
@@ -56,28 +56,17 @@ class OutputAudit:
     personal: tuple[PersonalData, ...] = tuple(PersonalData)
 
     def audit(
-        self,
-        answer: str,
-        passages: Sequence[str],
-        question: str = "",
-        *,
-        abstained: bool = False,
-        mode: Literal["log", "enforce"] = "enforce",
+        self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
     ) -> Audited:
         """What becomes of an answer to a question, from the passages that the model was shown.
 
         `Audited.text` may be shown whatever the action. Findings are in the order of their places
-        in `answer`. Never raises: whatever fails, the answer is refused; in mode "log" it passes.
+        in `answer`. Never raises: whatever fails, the answer is refused.
         """
         try:
             findings = self.findings(answer, passages, question, abstained=abstained)
         except Exception as error:  # noqa: BLE001 - closed whatever is wrong
-            failed = type(error).__name__
-            if mode == "log":
-                return Audited("pass", answer, error=failed)
-            return Audited("refuse", REFUSAL, error=failed)
-        if mode == "log":
-            return Audited("pass", answer, findings)
+            return Audited("refuse", REFUSAL, error=type(error).__name__)
         return self._acted(answer, findings)
 
     def findings(

@@ -23,9 +23,8 @@ LOOKS = str.maketrans("aceiopsxy", "асеіорѕху")
 
 def audited(answer: str, question: str = "What happened?", **options) -> Audited:
     abstained = options.pop("abstained", False)
-    mode = options.pop("mode", "enforce")
     method = OutputAudit(**options)
-    return method.audit(answer, [OTHER, DOCUMENT], question, abstained=abstained, mode=mode)
+    return method.audit(answer, [OTHER, DOCUMENT], question, abstained=abstained)
 
 
 def kinds(result: Audited) -> list[str]:
@@ -197,18 +196,13 @@ class TestPersonalData:
         assert kinds(found) == ["verbatim", "personal_data"]
 
 
-class TestModes:
-    def test_a_log_changes_nothing(self):
-        found = audited(f"Look: {COPIED}", mode="log")
-        assert (found.action, found.text, kinds(found)) == ("pass", f"Look: {COPIED}", ["verbatim"])
-
+class TestClosed:
     def test_an_error_refuses(self, monkeypatch: pytest.MonkeyPatch):
         def broken(*_: object) -> None:
             raise RuntimeError("disk")
 
         monkeypatch.setattr(module, "copied_runs", broken)
         assert audited("Oslo") == Audited("refuse", REFUSAL, error="RuntimeError")
-        assert audited("Oslo", mode="log") == Audited("pass", "Oslo", error="RuntimeError")
 
     def test_an_answer_too_long_to_read_is_refused(self):
         assert audited("a" * (MOST_CHARACTERS + 1)).action == "refuse"
