@@ -29,6 +29,14 @@ RERANKERS: Final = {
         "asks a language model how probable the texts are, not the encoder: it carries over to any "
         "encoder"
     ),
+    "trust_rag": (
+        "needs embeddings of the passages, from any encoder; its threshold belongs to the encoder "
+        "that it was published with and must be found anew for every other one"
+    ),
+    "attention_variance": (
+        "asks a language model that answers and tells its attention, or a substitute, not the "
+        "encoder: it carries over to any encoder, and its cost grows with the language model"
+    ),
 }
 SURROGATE: Final = (
     "probes another encoder than the retriever's: the one way to probe for a retriever behind a "

@@ -185,7 +185,7 @@ class TestStudy:
         assert (bench.out / "rows.jsonl").read_bytes().startswith(rows)
         assert study.record.conditions == ("benign", "injection", "hijack")
         assert study.record.names == ["none", "grada", "prog_rank"]
-        assert set(study.record.probed) == {"gradients", "masked"}
+        assert set(study.record.probed) == {"gradients", "masked", "attention"}
 
     @pytest.mark.parametrize(
         ("other", "words"),
