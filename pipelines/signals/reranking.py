@@ -144,7 +144,7 @@ def with_left_out(event: AnswerEvent, left_out: Sequence[LeftOut]) -> AnswerEven
     if not left_out:
         return event
     told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]
-    cited = [Source(d.rank, d.title, d.url) for d, _ in left_out]
+    cited = [Source.of(document) for document, _ in left_out]
     documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
     sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
     verdict = replace(event.verdict, documents=tuple(documents))

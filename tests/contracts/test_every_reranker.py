@@ -320,6 +320,7 @@ class TestRegistry:
         [
             ("prog_ranks", {}, "prog_rank"),
             ("prog_rank", {"runs": 1}, "runs"),
+            ("prog_rank", {"layer": 99}, "layer: .* less than 64"),
             ("prog_rank", {"gate_temperature": 0.0}, "gate_temperature"),
             ("grada", {"likeness": "tfidf"}, "likeness"),
             ("gmtp", {"quantile": 1.1}, "quantile"),

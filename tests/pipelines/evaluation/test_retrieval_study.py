@@ -285,7 +285,9 @@ class TestLists:
         assert one.build().gate_temperature == 0.1
         assert [s.name for s in parse_rerankers("all")] == list(registry.RERANKERS)
 
-    @pytest.mark.parametrize("wrong", ["nothing", "prog_rank:runs=1", "prog_rank:nothing=1"])
+    @pytest.mark.parametrize(
+        "wrong", ["", " , ", "nothing", "prog_rank:runs=1", "prog_rank:nothing=1"]
+    )
     def test_rerankers_that_cannot_be(self, wrong):
         with pytest.raises(ConfigurationError):
             parse_rerankers(wrong)
