@@ -346,7 +346,7 @@ def conclude(
         status=status,
         support=decision.support,
         standing=None if confirmed else standing,
-        sources=tuple(Source(d.rank, d.title, d.url) for d in snapshot.documents),
+        sources=tuple(map(Source.of, snapshot.documents)),
         undefended_answer=undefended,
         generator=models.generator.model_id,
         relation_scorer=models.relations.model_id,
