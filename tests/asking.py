@@ -3,7 +3,7 @@
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sqlalchemy import Engine
@@ -186,17 +186,9 @@ class Passing:
     heard: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def audit(
-        self,
-        answer: str,
-        passages: Sequence[str],
-        question: str = "",
-        *,
-        abstained: bool = False,
-        mode: Literal["log", "enforce"] = "enforce",
+        self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
     ) -> Audited:
         del question, abstained
-        if mode == "log":
-            return Audited("pass", answer)
         self.heard.append((answer, tuple(passages)))
         return Audited(self.action, answer if self.action == "pass" else "[masked]")
 
@@ -221,7 +213,7 @@ def parts_with(engine: Engine, orchestration: Mapping[str, Any], **changed: Any)
         "auditors": (Passing(), Passing()),
         "accounts": MemoryAccounts(),
     }
-    made = build_parts(settings_with(modules=(), always=()), engine=engine)
+    made = build_parts(settings_with(policy="none", modules=(), always=()), engine=engine)
     settings = made.settings.model_copy(
         update={"orchestration": settings_with(**orchestration).orchestration}
     )
