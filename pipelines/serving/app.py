@@ -11,7 +11,8 @@ from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import build
 from radarstream.pipelines.serving import operations
 from radarstream.pipelines.serving.access import check_serving
-from radarstream.pipelines.serving.context import Asker, Context
+from radarstream.pipelines.serving.asking import Asker
+from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.people import People
@@ -64,15 +65,14 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         context.stopping.set()
+        await context.asking.close()
 
 
 def built_asker(settings: Settings) -> Asker:
     """The asker of the settings. Raises ConfigurationError."""
-    from radarstream.pipelines.asking.building import (  # type: ignore[import-untyped]
-        build_asker,
-    )
+    from radarstream.pipelines.asking.building import build_asker
 
-    return build_asker(settings)  # type: ignore[no-any-return]
+    return build_asker(settings)
 
 
 def stored_people(engine: Engine, settings: Settings) -> People:

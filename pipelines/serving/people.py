@@ -7,6 +7,7 @@ from hashlib import sha256
 from time import monotonic
 from typing import Final, Protocol
 
+from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
 REMEMBERED_S: Final = 2.0  # how long a revoked token may still work in a process
@@ -37,6 +38,11 @@ class User:
         session.
         """
         return sha256(f"csrf:{self.session}".encode()).hexdigest() if self.session else ""
+
+
+def address_of(request: Request) -> str:
+    """The address that a request came from; "" where it is not known."""
+    return request.client.host if request.client else ""
 
 
 class People(Protocol):
