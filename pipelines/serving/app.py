@@ -11,13 +11,15 @@ from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import build
 from radarstream.pipelines.serving import operations
 from radarstream.pipelines.serving.access import check_serving
+from radarstream.pipelines.serving.console import routes as console
+from radarstream.pipelines.serving.console.showing import error_page
 from radarstream.pipelines.serving.context import Asker, Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.people import People
 from radarstream.pipelines.settings import Settings
 
-ROUTERS = (operations.router,)
+ROUTERS = (operations.router, console.router)
 
 
 def create_app(
@@ -48,6 +50,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.context = context
+    app.state.error_page = error_page
     for router in ROUTERS:
         app.include_router(router(context))
     install_error_handlers(app)
