@@ -1,8 +1,9 @@
 """Actions of operators: proposed with their exact consequence, confirmed once, written down.
 
-A confirmation carries how things stood when it was shown (`seen`). Who confirms holds the row while
-that is compared, so of two operators at once one acts and the other is told; a form that is sent
-twice finds that nothing is left to do. The action and its row in the action log are one transaction.
+A confirmation carries how things stood when it was shown (`seen`). Whoever confirms holds the row
+while that is compared, so of two operators at once one acts and the other is told; a form that is
+sent twice finds that nothing is left to do. The action and its row in the action log are one
+transaction.
 """
 
 from collections.abc import Mapping
@@ -59,10 +60,13 @@ class Confirmed:
 class Action(Protocol):
     """Something that an operator does to one thing."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What addresses and the action log call it."""
+        ...
 
     def propose(self, engine: Engine, settings: Settings, target: Target) -> Proposal:
-        """What would follow. Raises RadarstreamError: NotFoundError where there is no such thing."""
+        """What would follow. Raises RadarstreamError, as where there is no such thing."""
         ...
 
     def carry_out(

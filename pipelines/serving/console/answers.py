@@ -31,7 +31,11 @@ from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.snapshot import SearchSnapshot
 
 LONGEST_SEARCH: Final = 200
-SORTS: Final = {"answered": "answered last", "changed": "changed last", "question": "question"}
+SORTS: Final[dict[kept_events.Order, str]] = {
+    "answered": "answered last",
+    "changed": "changed last",
+    "question": "question",
+}
 
 
 def router(context: Context) -> APIRouter:
@@ -53,11 +57,11 @@ def router(context: Context) -> APIRouter:
 
 def show_watchlist(context: Context, request: Request, user: Any, asked: Any) -> HTMLResponse:
     """The list of queries with their answers. `asked` are search, order and page as typed."""
-    search, sort, number = asked[0][:LONGEST_SEARCH], asked[1], view.page_number(asked[2])
-    sort = sort if sort in SORTS else "answered"
+    search, number = asked[0][:LONGEST_SEARCH], view.page_number(asked[2])
+    order: kept_events.Order = next((name for name in SORTS if name == asked[1]), "answered")
     offset = view.Paging(number, 0).offset
     found = kept_events.latest_events(
-        context.engine, search=search, order=sort, limit=view.PER_PAGE, offset=offset
+        context.engine, search=search, order=order, limit=view.PER_PAGE, offset=offset
     )
     paging = view.Paging(number, found.total)
     unanswered = 0 if search else count_unanswered(context.engine)
@@ -67,8 +71,9 @@ def show_watchlist(context: Context, request: Request, user: Any, asked: Any) ->
         links=(),
         words=words("Support", "Status", "Changed", "Standing"),
     )
-    return show(request, "watchlist.html.j2", page, user, live=True, search=search, sort=sort,
-                sorts=SORTS, paging=paging, lines=[view.watch_line(one) for one in found.latest])  # fmt: skip
+    lines = [view.watch_line(one) for one in found.latest]
+    return show(request, "watchlist.html.j2", page, user, live=True, search=search, sort=order,
+                sorts=SORTS, paging=paging, lines=lines)  # fmt: skip
 
 
 def show_timeline(context: Context, request: Request, user: Any, query: str) -> HTMLResponse:

@@ -12,12 +12,11 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.serving.console.answers import STEP_WORDS
 from radarstream.pipelines.serving.console.forms import Asking, Form, Reporting
-from radarstream.pipelines.serving.console.reporting import answered
+from radarstream.pipelines.serving.console.reporting import taken
 from radarstream.pipelines.serving.console.showing import BELOW, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
 from radarstream.pipelines.serving.people import Role
-from radarstream.schemas.incidents import Complaint
 from radarstream.schemas.orchestration import HookRecord, Orchestration
 from radarstream.schemas.snapshot import Query, SearchSnapshot
 
@@ -134,10 +133,8 @@ def router(context: Context) -> APIRouter:
         return page(request, user, form, reply=reply)
 
     @routes.post(f"{BELOW}ask/report")
-    def report(request: Request, user: Reporting, form: Form) -> HTMLResponse:
+    def wrong(request: Request, user: Reporting, form: Form) -> HTMLResponse:
         asked, answer = form.get("question", "")[:ASKED], form.get("answer", "")[:ANSWERED]
-        now = datetime.now(UTC)
-        complaint = Complaint(user.name, now, None, asked or None, answer or None)
-        return answered(context, request, user, complaint, f"{BELOW}ask")
+        return taken(context, request, user, asked, answer, back=f"{BELOW}ask")
 
     return routes

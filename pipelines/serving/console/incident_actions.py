@@ -124,7 +124,12 @@ class Release:
 
     name: str = "release"
 
-    def propose(self, engine: Engine, settings: Settings, target: Target) -> Proposal:
+    def propose(
+        self,
+        engine: Engine,
+        settings: Settings,  # noqa: ARG002
+        target: Target,
+    ) -> Proposal:
         """Which texts come back."""
         query, key = target.get("query", ""), target.get("text", "")
         held = _held(engine, query, key)

@@ -59,7 +59,12 @@ class Replay:
 
     name: str = REPLAY
 
-    def propose(self, engine: Engine, settings: Settings, target: Target) -> Proposal:
+    def propose(
+        self,
+        engine: Engine,  # noqa: ARG002
+        settings: Settings,
+        target: Target,
+    ) -> Proposal:
         """What is published, and where."""
         box, letter = _found(settings, target)
         content = letter.content

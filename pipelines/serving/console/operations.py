@@ -86,7 +86,7 @@ def lag_of(kafka: KafkaOptions) -> Check:
     return Check("lag of the job", lag == 0, f"{lag:,} records on {parts}")
 
 
-def checks_of(engine: Engine, settings: Settings, lag: Check) -> list[Check]:
+def checks_of(engine: Engine, lag: Check) -> list[Check]:
     """What the page of health shows first."""
     if not answers(engine):
         return [Check("database", False, "does not answer"), lag]
@@ -115,13 +115,14 @@ def models_of(settings: Settings) -> list[tuple[str, str]]:
 
 def replies_of(context: Context) -> list[tuple[str, int]]:
     """What this process replied since it started, by what the reply rests on, and failures."""
-    told = []
-    for counter, label in ((context.metrics.replies, "status"), (context.metrics.failures, "code")):
-        for metric in counter.collect():
-            for sample in metric.samples:
-                if sample.name.endswith("_total") and sample.value:
-                    told.append((sample.labels.get(label, ""), int(sample.value)))
-    return told
+    counted = ((context.metrics.replies, "status"), (context.metrics.failures, "code"))
+    return [
+        (sample.labels.get(label, ""), int(sample.value))
+        for counter, label in counted
+        for metric in counter.collect()
+        for sample in metric.samples
+        if sample.name.endswith("_total") and sample.value
+    ]
 
 
 def spenders(engine: Engine) -> list[Spender]:
@@ -177,7 +178,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}health")
     def health(request: Request, user: Operator) -> HTMLResponse:
-        checks = checks_of(engine, settings, lag())
+        checks = checks_of(engine, lag())
         well = all(check.well is not False for check in checks) and not context.stopping.is_set()
         told = frame.Page(
             title="Health",
@@ -185,9 +186,10 @@ def router(context: Context) -> APIRouter:
             links=(),
             words=words("Lag", "Trust", "Privacy budget"),
         )
+        budget = settings.orchestration.epsilon_budget
         return show(request, "health.html.j2", told, user, live=True, checks=checks,
                     models=models_of(settings), replies=replies_of(context),
-                    spenders=spenders(engine), budget=settings.orchestration.epsilon_budget)  # fmt: skip
+                    spenders=spenders(engine), budget=budget)  # fmt: skip
 
     @routes.get(f"{BELOW}actions")
     def actions(request: Request, user: Operator, before: str = "") -> HTMLResponse:

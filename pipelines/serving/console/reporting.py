@@ -5,20 +5,18 @@ from typing import Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.action_log import log_action
 from radarstream.connectors.state_table.serving.kept_events import find_event
-from radarstream.defenses.attribution.protection import Rules
-from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, checked, take_in
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
+from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.serving.console.answers_view import answer_in_words
 from radarstream.pipelines.serving.console.forms import Form, Reporting
 from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.people import User
-from radarstream.schemas.errors import ConfigurationError, NotFoundError
-from radarstream.schemas.incidents import Complaint
+from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.times import milliseconds
 
 TITLE: Final = "Report a wrong answer"
@@ -29,28 +27,32 @@ NEXT: Final = (
 COMMENT: Final = 2_000  # characters
 
 
-def take(engine: Engine, rules: Rules, complaint: Complaint) -> str:
-    """Take a complaint in and write that down; return what became of it, in words.
-
-    Raises ConfigurationError, RefusedComplaintError.
-    """
-    stored = take_in(engine, checked(complaint), rules, complaint.sent_at)
-    if stored.received_ms != milliseconds(complaint.sent_at):
-        return "You reported this answer before."
-    log_action(engine, at_ms=stored.received_ms, user=complaint.sender, action="report",
-               target=stored.incident, detail=f"{stored.query_id}, step {stored.step}")  # fmt: skip
-    return "Thank you, the report was taken."
-
-
-def answered(
-    context: Context, request: Request, user: User, complaint: Complaint, back: str
+def taken(  # noqa: PLR0913 what a complaint is made of
+    context: Context,
+    request: Request,
+    user: User,
+    query: str,
+    answer: str,
+    *,
+    step: int | None = None,
+    comment: str = "",
+    back: str,
 ) -> HTMLResponse:
-    """A page that says what became of a complaint."""
-    status, lines = 200, NEXT
+    """Take a complaint in and write that down; a page says what became of it."""
+    status, lines, said = 200, NEXT, "Thank you, the report was taken."
+    began_ms = milliseconds(datetime.now(UTC))
     try:
-        said = take(context.engine, context.settings.attribution, complaint)
-    except (ConfigurationError, RefusedComplaintError) as error:
-        status, said, lines = 409, "The report was not taken.", (str(error),)
+        stored = report(context.settings, context.engine, user.name, query, answer, step, comment)
+    except (InputError, RefusedComplaintError) as error:
+        detail = error.detail if isinstance(error, InputError) else str(error)
+        status, said, lines = 409, "The report was not taken.", (detail,)
+    else:
+        if stored.received_ms < began_ms:
+            said = "You reported this answer before."
+        else:
+            where = f"{stored.query_id}, step {stored.step}"
+            log_action(context.engine, at_ms=stored.received_ms, user=user.name, action="report",
+                       target=stored.incident, detail=where)  # fmt: skip
     told = frame.Page(title=TITLE, sentence=said, links=(), words=words("Incident"))
     return show(request, "message.html.j2", told, user, status=status, lines=lines, back=back,
                 signed_in=True)  # fmt: skip
@@ -84,10 +86,7 @@ def router(context: Context) -> APIRouter:
         if kept is None:
             raise NotFoundError("no answer of this query is kept at this step")
         comment = form.get("comment", "").strip()[:COMMENT]
-        complaint = Complaint(
-            user.name, datetime.now(UTC), query, None, kept.event.answer, step, comment
-        )
-        back = link(f"{BELOW}answer", query=query)
-        return answered(context, request, user, complaint, back)
+        return taken(context, request, user, query, kept.event.answer, step=step, comment=comment,
+                     back=link(f"{BELOW}answer", query=query))  # fmt: skip
 
     return routes

@@ -35,6 +35,7 @@ from radarstream.schemas.errors import (
     BrokerError,
     ConfigurationError,
     NotFoundError,
+    RadarstreamError,
     StateConflictError,
 )
 from radarstream.schemas.incidents import Decision
@@ -73,8 +74,8 @@ def router(context: Context) -> APIRouter:
         target = dict(request.query_params)
         try:
             proposal = action_named(name).propose(context.engine, context.settings, target)
-        except (ConfigurationError, BrokerError) as error:
-            return refused(request, user, error, 400)
+        except tuple(REFUSALS) as error:
+            return refused(request, user, error)
         told = frame.Page(title=proposal.title, sentence=QUESTION, links=(), words={})
         return show(request, "confirm.html.j2", told, user, proposal=proposal,
                     action=link(f"{BELOW}act/{name}", **target))  # fmt: skip
@@ -87,14 +88,8 @@ def router(context: Context) -> APIRouter:
         confirmed = Confirmed(user.name, now_ms, form.get("seen", ""), form)
         try:
             action.carry_out(context.engine, context.settings, target, confirmed)
-        except NothingToDoError as error:
-            return refused(request, user, error, 200)
-        except StateConflictError as error:
-            return refused(request, user, error, 409)
-        except ConfigurationError as error:
-            return refused(request, user, error, 400)
-        except BrokerError as error:
-            return refused(request, user, error, 503)
+        except tuple(REFUSALS) as error:
+            return refused(request, user, error)
         return RedirectResponse(link(f"{BELOW}done", of=confirmed.at_ms), 303)
 
     @routes.get(f"{BELOW}done")
@@ -111,6 +106,12 @@ def router(context: Context) -> APIRouter:
     return routes
 
 
+REFUSALS: Final[dict[type[RadarstreamError], int]] = {  # what an action says, and its status
+    NothingToDoError: 200,
+    StateConflictError: 409,
+    ConfigurationError: 400,
+    BrokerError: 503,
+}
 QUESTION: Final = "Please look at what will follow, and confirm."
 BACK: Final = {
     **dict.fromkeys(("approve", "dismiss", "model-erred", "report"), f"{BELOW}inbox"),
@@ -127,10 +128,11 @@ def action_named(name: str) -> Action:
     return ACTIONS[name]
 
 
-def refused(request: Request, user: Operator, error: Exception, status: int) -> HTMLResponse:
+def refused(request: Request, user: Operator, error: Exception) -> HTMLResponse:
     """A page that says why an action was not done."""
     said = AWAY if isinstance(error, BrokerError) else str(error)
     told = frame.Page(title="Nothing was done", sentence=said, links=(), words={})
     name = request.url.path.rpartition("/")[2]
+    status = next(status for kind, status in REFUSALS.items() if isinstance(error, kind))
     return show(request, "message.html.j2", told, user, status=status, lines=(),
                 back=BACK.get(name, "/"), signed_in=True)  # fmt: skip

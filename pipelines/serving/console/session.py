@@ -24,8 +24,9 @@ def router(context: Context) -> APIRouter:
     def page(request: Request, onward: str, problem: str = "", status: int = 200) -> HTMLResponse:
         told = frame.Page(title="Sign in", sentence="The console shows what the job is doing.",
                           links=(), words={})  # fmt: skip
+        hours = context.settings.serving.session_hours
         return show(request, "sign_in.html.j2", told, None, status=status, problem=problem,
-                    next=own_path(onward), hours=context.settings.serving.session_hours)  # fmt: skip
+                    next=own_path(onward), hours=hours)  # fmt: skip
 
     @routes.get(SIGN_IN)
     async def ask_for_token(request: Request, next: str = HOME) -> HTMLResponse:  # noqa: A002

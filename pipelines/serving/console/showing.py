@@ -111,8 +111,9 @@ def error_page(request: Request, error: ServiceError) -> Response | None:
         return RedirectResponse(link(SIGN_IN, next=own_path(asked)), 303)
     page = frame.Page(title=TITLES.get(error.status, "This did not work"), sentence=error.message,
                       links=(), words={})  # fmt: skip
-    response = show(request, "message.html.j2", page, None, status=error.status, lines=(), back=HOME,
-                    signed_in=COOKIE in request.cookies)  # fmt: skip
+    known = COOKIE in request.cookies
+    response = show(request, "message.html.j2", page, None, status=error.status, lines=(),
+                    back=HOME, signed_in=known)  # fmt: skip
     response.headers.update(error.headers)
     return response
 
@@ -154,7 +155,7 @@ MEANINGS: Final = {
     "Kept, rejected": "what the defence did with a document, and why.",
     "Incident": "one answer that somebody complained about, with its attribution and a person's "
     "decision.",
-    "Approve": "the answer is wrong and the flagged texts taught it: they are left out from now on.",
+    "Approve": "the answer is wrong and the flagged texts taught it: they are left out.",
     "Dismiss": "the answer is not wrong: its texts are let back in.",
     "The model erred": "the answer is wrong and no source is to blame: texts are let back in.",
     "Quarantine": "texts that are left out of snapshots because they taught a wrong answer. "
