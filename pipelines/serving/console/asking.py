@@ -13,7 +13,7 @@ from radarstream.pipelines.pages import frame
 from radarstream.pipelines.serving.console.answers import STEP_WORDS
 from radarstream.pipelines.serving.console.forms import Asking, Form, Reporting
 from radarstream.pipelines.serving.console.reporting import taken
-from radarstream.pipelines.serving.console.showing import BELOW, show, words
+from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
 from radarstream.pipelines.serving.people import Role
@@ -129,7 +129,7 @@ def router(context: Context) -> APIRouter:
             told = told_of(error)
             if not isinstance(told, ServiceError) or told.status == 500:
                 raise
-            return page(request, user, form, told.message.capitalize() + ".", status=told.status)
+            return page(request, user, form, as_sentence(told.message), status=told.status)
         return page(request, user, form, reply=reply)
 
     @routes.post(f"{BELOW}ask/report")

@@ -27,7 +27,7 @@ from radarstream.pipelines.serving.console.acting import (
 from radarstream.pipelines.serving.console.forms import Form, Operator
 from radarstream.pipelines.serving.console.incident_actions import Decide, Release
 from radarstream.pipelines.serving.console.letter_actions import Replay
-from radarstream.pipelines.serving.console.showing import BELOW, file_response, link, show
+from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, file_response, link, show
 from radarstream.pipelines.serving.console.source_actions import Judge
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
@@ -98,7 +98,7 @@ def router(context: Context) -> APIRouter:
         row = next((one for one in mine if str(one.at_ms) == of), None)
         if row is None:
             raise NotFoundError("you did nothing at that time")
-        told = frame.Page(title="Done", sentence=row.detail, links=(), words={})
+        told = frame.Page(title="Done", sentence=as_sentence(row.detail), links=(), words={})
         lines = (f"{row.action} is written to the action log with your name.",)
         return show(request, "message.html.j2", told, user, lines=lines, back=BACK[row.action],
                     signed_in=True)  # fmt: skip
@@ -131,7 +131,7 @@ def action_named(name: str) -> Action:
 def refused(request: Request, user: Operator, error: Exception) -> HTMLResponse:
     """A page that says why an action was not done."""
     said = AWAY if isinstance(error, BrokerError) else str(error)
-    told = frame.Page(title="Nothing was done", sentence=said, links=(), words={})
+    told = frame.Page(title="Nothing was done", sentence=as_sentence(said), links=(), words={})
     name = request.url.path.rpartition("/")[2]
     status = next(status for kind, status in REFUSALS.items() if isinstance(error, kind))
     return show(request, "message.html.j2", told, user, status=status, lines=(),

@@ -12,7 +12,7 @@ from radarstream.pipelines.serving.access import (
     user_of,
 )
 from radarstream.pipelines.serving.console.forms import Form
-from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, own_path, show
+from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, as_sentence, own_path, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 
@@ -38,7 +38,7 @@ def router(context: Context) -> APIRouter:
         try:
             opened = await open_session(request, response, form.get("token", "").strip())
         except ServiceError as error:
-            shown = page(request, next, error.message.capitalize() + ".", error.status)
+            shown = page(request, next, as_sentence(error.message), error.status)
             shown.headers.update(
                 {name: value for name, value in error.headers.items() if name == "Retry-After"}
             )

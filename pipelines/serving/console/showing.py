@@ -109,7 +109,7 @@ def error_page(request: Request, error: ServiceError) -> Response | None:
     if error.status == 401 and request.method in ("GET", "HEAD"):
         asked = f"{path}?{request.url.query}" if request.url.query else path
         return RedirectResponse(link(SIGN_IN, next=own_path(asked)), 303)
-    page = frame.Page(title=TITLES.get(error.status, "This did not work"), sentence=error.message,
+    page = frame.Page(title=TITLES.get(error.status, "This did not work"), sentence=as_sentence(error.message),
                       links=(), words={})  # fmt: skip
     known = COOKIE in request.cookies
     response = show(request, "message.html.j2", page, None, status=error.status, lines=(),
@@ -126,6 +126,16 @@ TITLES: Final = {
     429: "Too many attempts",
     503: "Not at the moment",
 }
+
+
+def as_sentence(message: str) -> str:
+    """A message as a sentence of its own.
+
+    >>> as_sentence("sign in first")
+    'Sign in first.'
+    """
+    ended = message.endswith((".", "!", "?"))
+    return f"{message[:1].upper()}{message[1:]}{'' if ended else '.'}"
 
 
 def own_path(path: str) -> str:
