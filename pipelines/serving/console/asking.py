@@ -1,12 +1,10 @@
 """A question of a user, and its defended answer with what every hook did."""
 
-import asyncio
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from starlette.concurrency import run_in_threadpool
 
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.pages import frame
@@ -15,7 +13,7 @@ from radarstream.pipelines.serving.console.forms import Asking, Form, Reporting
 from radarstream.pipelines.serving.console.reporting import taken
 from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show, words
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import ServiceError, told_of
+from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role
 from radarstream.schemas.orchestration import HookRecord, Orchestration
 from radarstream.schemas.snapshot import Query, SearchSnapshot
@@ -113,22 +111,13 @@ def router(context: Context) -> APIRouter:
         origin = form.get("origin", usual.value)
         if not text or len(text) > serving.question_characters or origin not in tuple(ORIGINS):
             return page(request, user, form, "Please type a question.", status=400)
-        if wait := context.questions.take(f"user {user.name}"):
-            said = f"You have asked too many questions; try again in {wait:.0f} s."
-            return page(request, user, form, said, status=429)
         question = UserQuestion(
             text, user.name, datetime.now(UTC), Origin(origin), serving.documents
         )
         try:
-            reply = await asyncio.wait_for(
-                run_in_threadpool(context.asker.ask, question), serving.timeout_s
-            )
-        except TimeoutError:
-            return page(request, user, form, "There was no reply in time.", status=504)
-        except Exception as error:
-            told = told_of(error)
-            if not isinstance(told, ServiceError) or told.status == 500:
-                raise
+            context.asking.admit(request, user)
+            reply = await context.asking.ask(request, question)
+        except ServiceError as told:
             return page(request, user, form, as_sentence(told.message), status=told.status)
         return page(request, user, form, reply=reply)
 

@@ -27,7 +27,13 @@ from radarstream.pipelines.serving.console.acting import (
 from radarstream.pipelines.serving.console.forms import Form, Operator
 from radarstream.pipelines.serving.console.incident_actions import Decide, Release
 from radarstream.pipelines.serving.console.letter_actions import Replay
-from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, file_response, link, show
+from radarstream.pipelines.serving.console.showing import (
+    BELOW,
+    as_sentence,
+    file_response,
+    link,
+    show,
+)
 from radarstream.pipelines.serving.console.source_actions import Judge
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError

@@ -109,8 +109,12 @@ def error_page(request: Request, error: ServiceError) -> Response | None:
     if error.status == 401 and request.method in ("GET", "HEAD"):
         asked = f"{path}?{request.url.query}" if request.url.query else path
         return RedirectResponse(link(SIGN_IN, next=own_path(asked)), 303)
-    page = frame.Page(title=TITLES.get(error.status, "This did not work"), sentence=as_sentence(error.message),
-                      links=(), words={})  # fmt: skip
+    page = frame.Page(
+        title=TITLES.get(error.status, "This did not work"),
+        sentence=as_sentence(error.message),
+        links=(),
+        words={},
+    )
     known = COOKIE in request.cookies
     response = show(request, "message.html.j2", page, None, status=error.status, lines=(),
                     back=HOME, signed_in=known)  # fmt: skip

@@ -1,14 +1,10 @@
 """A console over a real database with a small run, incidents and a ledger, honest or hostile."""
 
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import httpx
-import uvicorn
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
@@ -18,6 +14,7 @@ from radarstream.connectors.state_table.serving.users import add_user
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import (
     Audited,
@@ -33,8 +30,8 @@ from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.users import Role
 from tests.pipelines.pages.attribution_pages import fill
 from tests.pipelines.pages.report_run import hostile_run, make_run
-from tests.serving import PeopleInMemory
 
+USERS = {"ada": list(Role), "bob": [Role.OPERATE], "cleo": [Role.ASK], "dan": [Role.REPORT]}
 NOW_MS = 1_750_000_000_000
 SUPPORT = Support(7, 1, 5, 1, 4.2, 0.8, 0.8, memory=0.9, margin=3.4, confidence=0.34)
 
@@ -83,17 +80,17 @@ def hash_of(event: AnswerEvent) -> int:
 
 @dataclass
 class FakeAsker:
-    """Answers with an event of the run. `errors` are raised first, each once."""
+    """Answers with an event of the run; first with its `errors`, each once."""
 
     event: AnswerEvent
     snapshot: SearchSnapshot
     asked: list[UserQuestion] = field(default_factory=list)
-    errors: list[Exception] = field(default_factory=list)
+    errors: list[RadarstreamError] = field(default_factory=list)
 
-    def ask(self, question: UserQuestion) -> Reply:
+    def answer(self, question: UserQuestion) -> Reply | RadarstreamError:
         self.asked.append(question)
         if self.errors:
-            raise self.errors.pop()
+            return self.errors.pop()
         plan = Plan()
         records = (
             HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {}, 0, 0),
@@ -109,7 +106,7 @@ class FakeAsker:
         )
 
     def ask_all(self, questions):
-        return [self.ask(question) for question in questions]
+        return [self.answer(question) for question in questions]
 
 
 def asker(*, hostile: bool = False) -> FakeAsker:
@@ -123,35 +120,10 @@ def asker(*, hostile: bool = False) -> FakeAsker:
 
 def app_of(settings: Settings, engine: Engine, *, hostile: bool = False):
     """The service over this database with users in memory."""
-    for name in ("asking", "operating"):
-        add_user(engine, name, [Role.ASK], NOW_MS)
-    return create_app(settings, asker(hostile=hostile), engine, PeopleInMemory())
-
-
-@contextmanager
-def serving(app) -> Iterator[str]:
-    """Serve on loopback; yields the address."""
-    server = uvicorn.Server(
-        uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", access_log=False,
-                       timeout_graceful_shutdown=1)
-    )  # fmt: skip
-    listening = threading.Event()
-    startup = server.startup
-
-    async def started(sockets=None):
-        await startup(sockets=sockets)
-        listening.set()
-
-    server.startup = started
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    assert listening.wait(20)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
+    tokens = {name: add_user(engine, name, roles, NOW_MS) for name, roles in USERS.items()}
+    app = create_app(settings, asker(hostile=hostile), engine)
+    app.state.tokens = tokens
+    return app
 
 
 def client_of(app) -> httpx.Client:
@@ -161,8 +133,9 @@ def client_of(app) -> httpx.Client:
     return TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
 
 
-def sign_in(client: httpx.Client, token: str = "all") -> httpx.Response:
+def sign_in(client: httpx.Client, name: str = "ada") -> httpx.Response:
     """Sign in by the form."""
+    token = client.app.state.tokens[name]
     response = client.post("/console/sign-in", data={"token": token})
     assert response.status_code == 303, response.text
     return response
