@@ -173,7 +173,7 @@ def resumed(generator: Asking[ResultT], request: Request) -> Asking[ResultT]:
 def driven(
     asking: Sequence[Asking[ResultT]], again: Sequence[Maker[ResultT]], models: Models
 ) -> list[ResultT | None]:
-    """Run generators in lockstep; where one breaks, each anew and alone. None for one that fails."""
+    """Run generators in lockstep; where one breaks, each anew and alone. None where one fails."""
     try:
         found = drive(asking, models)
     except Exception as error:  # noqa: BLE001 whatever it is
