@@ -6,7 +6,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.asking.memory import MemoryAccounts
@@ -68,6 +68,7 @@ def active(reply: Reply) -> set[Module]:
     return {Module(record.module) for record in reply.orchestration.hooks if record.enabled}
 
 
+@settings(max_examples=25, deadline=None)
 @given(plan=PLANS, always=SUBSETS, allowed=SUBSETS)
 def test_a_plan_switches_on_what_is_allowed_and_never_off_what_always_acts(
     engine, plan, always, allowed
