@@ -14,7 +14,7 @@ from radarstream.schemas.snapshot import Document
 from tests.asking import CAPITAL, NOON, question, settings_with
 
 HOUR = timedelta(hours=1)
-TEXTS = [f"On page {n} of the atlas stands that Lima is the capital of Peru." for n in range(30)]
+TEXTS = [f"Lima is the capital of Peru, says page {n} of an atlas." for n in range(30)]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,6 @@ def test_a_calm_question_sets_off_nothing(filled) -> None:
     reply = asker.ask(question(origin=Origin.CORPUS))
     assert active(reply) == {Module.GUARDRAIL}
     assert reply.orchestration.trust_after > reply.orchestration.trust
-    assert reply.event.support.documents_for == 10
 
 
 def test_a_membership_probe_sets_off_private_retrieval_until_the_budget_is_spent(filled) -> None:
