@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Final
 
+from radarstream.defenses.orchestration.privacy import affordable
 from radarstream.pipelines.asking.ports import Account
 
 RECENT: Final = 5  # questions that are kept of a user, as in the paper
@@ -60,10 +61,9 @@ class MemoryAccounts:
     def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
         """Take `epsilon` from the user's budget for a corpus; False if it does not allow it."""
         with self._lock:
-            spent = self._spent[user, corpus] + epsilon
-            if spent > budget:
+            if not affordable(self._spent[user, corpus], epsilon, budget):
                 return False
-            self._spent[user, corpus] = spent
+            self._spent[user, corpus] += epsilon
             return True
 
     def spent(self, user: str, corpus: str) -> float:
