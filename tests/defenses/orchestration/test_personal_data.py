@@ -3,7 +3,7 @@
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.defenses.orchestration.audit import MOST_CHARACTERS
@@ -117,6 +117,7 @@ def test_a_word_announces_what_has_no_form_of_its_own(text: str, number: str):
     assert list(personal_data(number)) == []
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_places_are_within_the_text(text: str):
     for one in personal_data(text):
