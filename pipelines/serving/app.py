@@ -16,6 +16,7 @@ from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.people import People
+from radarstream.pipelines.serving.stored_people import StoredPeople
 from radarstream.pipelines.settings import Settings
 
 ROUTERS = (operations.router,)
@@ -77,8 +78,4 @@ def built_asker(settings: Settings) -> Asker:
 
 def stored_people(engine: Engine, settings: Settings) -> People:
     """The users in the database."""
-    from radarstream.pipelines.serving.stored_people import (  # type: ignore[import-untyped]
-        StoredPeople,
-    )
-
-    return StoredPeople(engine, settings.serving)  # type: ignore[no-any-return]
+    return StoredPeople(engine, settings.serving)

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from time import monotonic
 from typing import Final, Protocol
@@ -10,16 +9,11 @@ from typing import Final, Protocol
 from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
+from radarstream.schemas.users import Role
+
+__all__ = ["People", "Remembered", "Role", "User"]
 REMEMBERED_S: Final = 2.0  # how long a revoked token may still work in a process
 REMEMBERED: Final = 10_000
-
-
-class Role(StrEnum):
-    """What a user may do. A role includes no other."""
-
-    ASK = "ask"
-    REPORT = "report"
-    OPERATE = "operate"
 
 
 @dataclass(frozen=True, slots=True)

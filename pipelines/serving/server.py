@@ -3,8 +3,8 @@
 import asyncio
 import socket
 from asyncio import TimerHandle
-from contextlib import contextmanager
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import structlog
