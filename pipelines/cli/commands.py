@@ -47,6 +47,7 @@ PANELS: Final = {
         "doctor": "doctor:doctor",
         "topics": "topics:app",
         "state": "state:app",
+        "users": "users:app",
         "deadletter": "deadletter:app",
     },
 }

@@ -1,7 +1,7 @@
 """Forgetting users, and what the service keeps of a query; its tables in an export."""
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -101,7 +101,8 @@ def test_users_and_log_move_to_another_database(
     assert user_of_token(other_engine, token) is not None
     accounts = StoredAccounts(other_engine, 0.1)
     assert accounts.spent("adalovelace", "docs") == 3.0
-    assert accounts.move_trust("adalovelace", 0.1, AT) == pytest.approx(0.6)  # gains came along
+    later = AT + timedelta(minutes=1)
+    assert accounts.move_trust("adalovelace", 0.1, later) == pytest.approx(0.6)  # gains came along
     log_action(other_engine, at_ms=NOW, user="eve", action="block", target="s")
     assert [action.user for action in read_actions(other_engine)][0] == "eve"
     with pytest.raises(StateConflictError):
