@@ -139,7 +139,7 @@ async def open_session(request: Request, response: Response, token: str) -> User
         user.session,
         max_age=int(context.settings.serving.session_hours * 3600),
         path="/",
-        secure=request.url.scheme == "https",
+        secure=request.url.scheme == "https" or not is_loopback(request.url.hostname or ""),
         httponly=True,
         samesite="strict",
     )

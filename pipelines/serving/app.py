@@ -14,6 +14,8 @@ from radarstream.pipelines.job.telemetry.metrics import ModelMetrics, build
 from radarstream.pipelines.serving import answers_api, events, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
 from radarstream.pipelines.serving.asking import Asker
+from radarstream.pipelines.serving.console import routes as console
+from radarstream.pipelines.serving.console.showing import error_page
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
@@ -22,7 +24,13 @@ from radarstream.pipelines.serving.people import People
 from radarstream.pipelines.serving.stored_people import StoredPeople
 from radarstream.pipelines.settings import Settings
 
-ROUTERS = (operations.router, openai_api.router, answers_api.router, events.router)
+ROUTERS = (
+    operations.router,
+    openai_api.router,
+    answers_api.router,
+    events.router,
+    console.router,
+)
 
 
 def create_app(
@@ -55,6 +63,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.context = context
+    app.state.error_page = error_page
     for router in ROUTERS:
         app.include_router(router(context))
     install_error_handlers(app)
