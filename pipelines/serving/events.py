@@ -96,7 +96,7 @@ class Hub:
         self._context.metrics.followers.set(len(self._streams))
 
     async def _read(self) -> None:
-        """Poll until nobody listens or the service stops; a database that is away is tried again."""
+        """Poll while anybody listens; a database that is away is tried again."""
         engine, feed, marks = self._context.engine, None, ""
         while self._streams and not self._context.stopping.is_set():
             try:

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from radarstream.schemas.users import Role
 
-__all__ = ["People", "Remembered", "Role", "User"]
+__all__ = ["People", "Remembered", "Role", "User", "address_of"]
 REMEMBERED_S: Final = 2.0  # how long a revoked token may still work in a process
 REMEMBERED: Final = 10_000
 

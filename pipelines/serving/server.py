@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from radarstream.pipelines.job.stopping import Stop
+from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port
@@ -69,13 +70,17 @@ class Server(uvicorn.Server):
         yield
 
 
-def serve(app: FastAPI, stop: Stop, listening: socket.socket) -> None:
-    """Serve on a bound socket until asked to stop; what is in hand is finished before."""
+def run_service(app: FastAPI, listening: socket.socket) -> None:
+    """Serve on a bound socket until SIGTERM or SIGINT; what is in hand is finished before."""
+    context: Context = app.state.context
+    configure_logging(context.settings.telemetry)
+    stop = Stop()
+    stop.install()
     asyncio.run(serving(app, stop, listening))
 
 
 async def serving(app: FastAPI, stop: Stop, listening: socket.socket) -> None:
-    """As `serve`, on a running loop."""
+    """Serve until `stop`, or for at most `serving.stop_s` longer."""
     context: Context = app.state.context
     server = Server(server_config(app, context.settings))
 

@@ -61,3 +61,11 @@ def read_actions(
     if user is not None:
         statement = statement.where(_A.user_name == user)
     return [LoggedAction(*row) for row in db.fetch(engine, statement)]
+
+
+def last_action_on(connection: Connection, target: str) -> LoggedAction | None:
+    """Return the newest row about a target; None without one."""
+    mine = _A.target == clean(target)[:LONGEST]
+    statement = select(*ACTION_LOG.columns).where(mine).order_by(_A.seq.desc()).limit(1)
+    row = connection.execute(statement).first()
+    return None if row is None else LoggedAction(*row)

@@ -6,7 +6,7 @@ They are written in the fold's transaction, so that they say what the memory say
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 from unicodedata import normalize
 
 import sqlalchemy as sa
@@ -21,6 +21,7 @@ from radarstream.schemas.times import milliseconds, time_at
 
 SEARCHED: Final = 4_000  # characters of question and answer that a search looks at
 GAP_READS: Final = 30  # how often a feed looks again for a number that it has not seen
+Order = Literal["answered", "changed", "question"]
 _K = KEPT_EVENTS.c
 _DATA: Final = sa.cast(_K.event, sa.LargeBinary)  # SQLite stores what it is given
 
@@ -70,8 +71,16 @@ def keep_event(connection: Connection, event: AnswerEvent, *, steps: int) -> Non
     connection.execute(sa.insert(KEPT_EVENTS), row)
 
 
-def latest_events(engine: Engine, *, search: str = "", limit: int = 50, offset: int = 0) -> Page:
-    """Return the latest event of every query, those observed last first.
+def latest_events(
+    engine: Engine,
+    *,
+    search: str = "",
+    order: Order = "answered",
+    limit: int = 50,
+    offset: int = 0,
+) -> Page:
+    """Return the latest event of every query: those observed last first, those whose answer changed
+    last first, or by question.
 
     With `search`, only queries whose question or latest answer has these characters, whatever
     their case.
@@ -80,10 +89,16 @@ def latest_events(engine: Engine, *, search: str = "", limit: int = 50, offset: 
     latest = ~sa.exists().where(newer.c.query_id == _K.query_id, newer.c.step > _K.step)
     if search:
         latest &= _K.words.contains(searchable(search), autoescape=True)
+    changed_ms = _changed_ms().label("changed_ms")
+    first = {
+        "answered": _K.observed_ms.desc(),
+        "changed": sa.func.coalesce(changed_ms, 0).desc(),
+        "question": _K.words,
+    }
     rows = (
-        sa.select(_K.seq, _DATA, _changed_ms())
+        sa.select(_K.seq, _DATA, changed_ms)
         .where(latest)
-        .order_by(_K.observed_ms.desc(), _K.query_id)
+        .order_by(first[order], _K.query_id)
         .limit(limit)
         .offset(offset)
     )
