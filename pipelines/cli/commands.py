@@ -19,6 +19,7 @@ PANELS: Final = {
     "Answer": {
         "ask": "ask:ask",
         "serve": "serve:serve",
+        "mcp": "mcp:mcp",
         "replay": "replay:replay",
         "run": "run:run",
         "submit": "submit:submit",
