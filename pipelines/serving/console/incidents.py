@@ -98,7 +98,7 @@ def router(context: Context) -> APIRouter:
         lines = [inbox_line(row) for row in store.list_incidents(engine, MOST, wanted)]
         paging = Paging(page_number(page), len(lines))
         told = frame.Page(
-            title="Inbox of reported answers",
+            title="Inbox of complaints",
             sentence=inbox_sentence(lines),
             links=(),
             words=words("Incident", "Approve", "Dismiss", "The model erred"),

@@ -224,11 +224,11 @@ def test_without_a_broker_the_page_of_dead_letters_says_so(client):
     assert "The message broker cannot be reached" in page.text
 
 
-def test_a_user_reports_a_wrong_answer_once(app, client):
+def test_a_user_complains_about_an_answer_once(app, client):
     path = "/console/report?query=watch-000&step=5"
     form = fields(client.get(path).text) | {"comment": "It is Ingrid <b>Solberg</b>."}
-    assert "the report was taken" in text_of(client.post(path, data=form))
-    assert "You reported this answer before" in text_of(client.post(path, data=form))
+    assert "the complaint was taken" in text_of(client.post(path, data=form))
+    assert "You complained about this answer before" in text_of(client.post(path, data=form))
     ((user, action, incident),) = log_of(app)
     assert (user, action) == ("ada", "report")
     shown = client.get(f"/console/incident?id={incident}").text
@@ -248,7 +248,7 @@ def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
         assert words in shown
     wrong = client.post("/console/ask/report", data=form | {"question": "Who?", "answer": "x"})
     assert wrong.status_code == 409
-    assert "The report was not taken" in wrong.text
+    assert "The complaint was not taken" in wrong.text
 
 
 def test_a_model_that_is_away_and_an_empty_question_are_said_plainly(app, client):

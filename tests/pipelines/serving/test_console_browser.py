@@ -174,7 +174,7 @@ def test_each_action_asks_once_and_is_written_down(browser, app, service):
         ("/console/source?domain=town-news.example", "Clear", "Clear", "clear"),
         ("/console/source?domain=town-news.example", "Pardon", "Pardon", "pardon"),
         ("/console/quarantine?query=q-mayor", "Release all of this query", "Release", "release"),
-        ("/console/answer?query=watch-001", "This is wrong", "Report it", "report"),
+        ("/console/answer?query=watch-001", "This is wrong", "Complain", "report"),
     ]  # fmt: skip
     for address, opens, confirms, action in steps:
         browser.get(service + address)
