@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from fastapi import FastAPI
 
-from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.people import Role, User
@@ -31,8 +31,9 @@ TOKENS = {
     "all": User("all", frozenset(Role)),
 }
 OWN = [
-    {"text": f"The capital of France is {name}.", "url": f"https://{site}.example/a"}
-    for name, site in (("Paris", "one"), ("Paris", "two"), ("Lyon", "liar"))
+    {"text": "Paris is the capital of France.", "url": "https://one.example/a"},
+    {"text": "Paris is its capital, with the parliament.", "url": "https://two.example/a"},
+    {"text": "Lyon became its capital after a long vote.", "url": "https://liar.example/a"},
 ]
 
 
@@ -40,7 +41,10 @@ def service_settings(folder: Path, **serving: object) -> Settings:
     """Scripted models, a database in `folder`, any free port."""
     given = {"listen": "127.0.0.1:0", "questions_per_minute": 100_000} | serving
     database = f"sqlite:///{folder}/state.sqlite"
-    return load_settings(None, profile="scripted", database=database, serving=given)
+    calm = {"policy": "none", "always": ()}
+    return load_settings(
+        None, profile="scripted", database=database, serving=given, orchestration=calm
+    )
 
 
 @dataclass
@@ -57,7 +61,7 @@ class PeopleInMemory:
         return self.sessions.get(secret)
 
     def open_session(self, user: User) -> User:
-        opened = replace(user, session=token_hex(16), csrf=token_hex(16))
+        opened = replace(user, session=token_hex(16))
         self.sessions[opened.session] = opened
         return opened
 
@@ -129,8 +133,6 @@ def bearer(token: str) -> dict[str, str]:
 
 def a_question(text: str = "Where?") -> UserQuestion:
     """A question of nobody's."""
-    from radarstream.pipelines.asking.values import Origin
-
     return UserQuestion(text, "", datetime.now(UTC), Origin.CORPUS, 10)
 
 

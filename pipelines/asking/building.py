@@ -1,10 +1,10 @@
 """From settings to what answers questions."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import structlog
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import Signal
@@ -12,7 +12,7 @@ from radarstream.pipelines.asking.answering import Answering, Auditor
 from radarstream.pipelines.asking.asker import Asker
 from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.finding import Finding, Methods, registered
-from radarstream.pipelines.asking.guards import Guarded, Guards, Prompting
+from radarstream.pipelines.asking.guards import Guards, Prompted, with_sentences
 from radarstream.pipelines.asking.hooks import CHOOSING, options_of
 from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.memory import MemoryAccounts
@@ -40,20 +40,12 @@ from radarstream.schemas.orchestration import Audited, Module
 class Passing:
     """Lets every answer pass."""
 
-    def audit(
-        self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
-    ) -> Audited:
+    def audit(self, answer: str, *_: object, **__: object) -> Audited:
         """The answer as it is."""
-        del passages, question, abstained
         return Audited("pass", answer)
 
 
-def unguarded(models: Models, _: Prompting) -> Models:
-    """The models as they are."""
-    return models
-
-
-log = structlog.get_logger("radarstream")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -72,8 +64,8 @@ class Parts:
     retrievers: Mapping[Origin, Retriever]
     usable: frozenset[Module]
     control: ControlPlane | None
-    guarded: Guarded
     auditors: tuple[Auditor, Auditor]
+    prompted: Prompted = with_sentences
     seed: Callable[[UserQuestion], int] = drawn
     methods: Methods = registered
 
@@ -94,7 +86,7 @@ class Parts:
             seed=self.seed,
             methods=self.methods,
         )
-        guards = Guards(self.settings, self.guard, self.guarded)
+        guards = Guards(self.settings, self.guard, self.prompted)
         return Asker(self.queries, planning, finding, Answering(guards, *self.auditors))
 
 
@@ -142,7 +134,6 @@ def build_parts(
         },
         usable=usable,
         control=None,
-        guarded=unguarded,
         auditors=(Passing(), Passing()),
         seed=from_question if repeatable else drawn,
     )
@@ -171,7 +162,7 @@ def usable_modules(
         except ConfigurationError as error:
             if module in chosen.always:
                 raise
-            log.warning("a module cannot act", module=module, error=error)
+            logger.warning("the module %s cannot act: %s", module, error)
             continue
         usable.add(module)
         if method.needs - needs:

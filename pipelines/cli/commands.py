@@ -17,6 +17,7 @@ from typer.main import get_group
 # what to take from it.
 PANELS: Final = {
     "Answer": {
+        "ask": "ask:ask",
         "serve": "serve:serve",
         "replay": "replay:replay",
         "run": "run:run",

@@ -37,7 +37,7 @@ class SignedIn:
     """A dependency that yields the User if they have a role. Raises ServiceError 401, 403, 429."""
 
     def __init__(self, role: Role) -> None:
-        self.role = role
+        self.role, self.roles = role, frozenset({role})  # any one of `roles` is enough
 
     async def __call__(self, request: Request, _shown: Credentials = None) -> User:
         """The user of this request."""

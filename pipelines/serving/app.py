@@ -20,7 +20,8 @@ from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.metrics import ServingMetrics
-from radarstream.pipelines.serving.people import People, StoredPeople
+from radarstream.pipelines.serving.people import People
+from radarstream.pipelines.serving.stored_people import StoredPeople
 from radarstream.pipelines.settings import Settings
 
 ROUTERS = (
@@ -49,7 +50,7 @@ def create_app(
         settings=settings,
         engine=engine,
         asker=asker or built_asker(settings, engine, metrics),
-        people=people or StoredPeople(engine, settings.serving.session_hours),
+        people=people or StoredPeople(engine, settings.serving),
         metrics=metrics,
     )
     # The documents of FastAPI load scripts from other hosts: `operations` has a page of its own.

@@ -2,20 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from hashlib import sha256
 from time import monotonic
 from typing import Final, Protocol
 
 from fastapi import Request
-from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.connectors.state_table.serving import sessions, users
-from radarstream.schemas.times import milliseconds
-from radarstream.schemas.users import Role as Role
-from radarstream.schemas.users import User as Known
+from radarstream.schemas.users import Role
 
+__all__ = ["People", "Remembered", "Role", "User", "address_of"]
 REMEMBERED_S: Final = 2.0  # how long a revoked token may still work in a process
 REMEMBERED: Final = 10_000
 
@@ -23,14 +19,19 @@ REMEMBERED: Final = 10_000
 @dataclass(frozen=True, slots=True)
 class User:
     """Who makes a request. `name` is "" for nobody; `session` is the secret of a browser's session,
-    "" for a bearer token. `csrf` is what a page of the session must send back with an action, so
-    that no other site can act.
+    "" for a bearer token.
     """
 
     name: str
     roles: frozenset[Role]
     session: str = ""
-    csrf: str = ""
+
+    @property
+    def csrf(self) -> str:
+        """What a page must send back with an action, so that no other site can act; "" without a
+        session.
+        """
+        return sha256(f"csrf:{self.session}".encode()).hexdigest() if self.session else ""
 
 
 def address_of(request: Request) -> str:
@@ -56,43 +57,6 @@ class People(Protocol):
     def close_session(self, secret: str) -> None:
         """End a session; one that has ended stays so."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class StoredPeople:
-    """Users and sessions in the state database. A session lasts so many `hours`."""
-
-    engine: Engine
-    hours: float
-
-    def by_token(self, token: str) -> User | None:
-        """The user whose token this is."""
-        known = users.user_of_token(self.engine, token)
-        return None if known is None else User(known.name, known.roles)
-
-    def by_session(self, secret: str) -> User | None:
-        """The user whose session this is; None for one that has ended."""
-        session = sessions.find_session(self.engine, secret, now_ms())
-        if session is None:
-            return None
-        return User(session.user.name, session.user.roles, secret, session.csrf)
-
-    def open_session(self, user: User) -> User:
-        """The user with a new session."""
-        known = Known(user.name, user.roles)
-        secret, session = sessions.open_session(
-            self.engine, known, now_ms=now_ms(), hours=self.hours
-        )
-        return User(user.name, user.roles, secret, session.csrf)
-
-    def close_session(self, secret: str) -> None:
-        """End a session; one that has ended stays so."""
-        sessions.end_session(self.engine, secret)
-
-
-def now_ms() -> int:
-    """The time in milliseconds since 1970."""
-    return milliseconds(datetime.now(UTC))
 
 
 class Remembered:

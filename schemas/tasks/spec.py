@@ -42,6 +42,7 @@ class Reply(Enum):
     AT_LENGTH = auto()
     TAGGED = auto()  # between <ANSWER> and </ANSWER>, else at length
     LABELLED = auto()  # [YES] or [NO]
+    RAW = auto()  # as it is, on one line
 
 
 class ScriptedRule(Enum):
@@ -62,6 +63,8 @@ class ScriptedRule(Enum):
     INDUCEMENT = auto()
     AGREEMENT = auto()
     RELATION = auto()
+    RISK = auto()
+    PLAN = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -204,7 +204,7 @@ def test_the_real_road_from_client_to_guard(tmp_path: Path) -> None:
             model="radarstream", messages=ASKED, extra_body={"radarstream": {"documents": OWN}}
         )
     facts = got.model_extra["radarstream"]
-    assert facts["answer"] == "Paris", facts
+    assert facts["answer"] == "Paris", (facts["citations"], facts["distrusted"], facts["support"])
     assert [one["rank"] for one in facts["citations"]] == [1, 2]
     assert [one["rank"] for one in facts["distrusted"]] == [3]
     assert facts["status"] == "corroborated"
