@@ -25,7 +25,7 @@ from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.console.answers_view import Paging, page_number
 from radarstream.pipelines.serving.console.forms import Operator
-from radarstream.pipelines.serving.console.letter_actions import Mailbox, mailbox
+from radarstream.pipelines.serving.console.letter_actions import Mailbox, impatient, mailbox
 from radarstream.pipelines.serving.console.showing import BELOW, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.operations import answers
@@ -100,7 +100,7 @@ class Spender:
 def lag_of(kafka: KafkaOptions) -> Check:
     """How far the job is behind, as the broker tells."""
     try:
-        with OffsetReader(kafka, group=kafka.group) as reader:
+        with OffsetReader(impatient(kafka), group=kafka.group) as reader:
             found = reader.read()
     except (BrokerError, ConfigurationError):
         return Check(LAG, None, UNREACHABLE.format(what="the lag is"))
