@@ -2,23 +2,23 @@
 
 from collections import defaultdict, deque
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from threading import Lock
-from typing import Final
 
 from radarstream.pipelines.asking.ports import Account
-
-RECENT: Final = 5  # questions that are kept of a user, as in the paper
-HOUR: Final = timedelta(hours=1)
+from radarstream.schemas.times import milliseconds
+from radarstream.schemas.trust import UserTrust
+from radarstream.schemas.users import RECENT_QUESTIONS
 
 
 @dataclass
 class _Kept:
-    """What is kept of one user. `gains` are rises of trust with their times, oldest first."""
+    """What is kept of one user."""
 
-    trust: float
-    recent: deque[tuple[datetime, str]] = field(default_factory=lambda: deque(maxlen=RECENT))
-    gains: deque[tuple[datetime, float]] = field(default_factory=deque)
+    trust: UserTrust
+    recent: deque[tuple[datetime, str]] = field(
+        default_factory=lambda: deque(maxlen=RECENT_QUESTIONS)
+    )
 
 
 class MemoryAccounts:
@@ -30,14 +30,14 @@ class MemoryAccounts:
     def __init__(self, gain_per_hour: float = 0.1, first_trust: float = 0.5) -> None:
         self._gain = gain_per_hour
         self._lock = Lock()
-        self._kept: defaultdict[str, _Kept] = defaultdict(lambda: _Kept(first_trust))
+        self._kept: defaultdict[str, _Kept] = defaultdict(lambda: _Kept(UserTrust(first_trust)))
         self._spent: defaultdict[tuple[str, str], float] = defaultdict(float)
 
     def account(self, user: str) -> Account:
         """What is known of a user; a new account for a name that is not known."""
         with self._lock:
             kept = self._kept[user]
-            return Account(kept.trust, tuple(kept.recent))
+            return Account(kept.trust.value, tuple(kept.recent))
 
     def note_question(self, user: str, question: str, at: datetime) -> None:
         """Keep a question among the user's last five."""
@@ -48,14 +48,8 @@ class MemoryAccounts:
         """Add to a user's trust, within [0, 1] and within the gain that an hour allows."""
         with self._lock:
             kept = self._kept[user]
-            while kept.gains and kept.gains[0][0] <= at - HOUR:
-                kept.gains.popleft()
-            allowed = max(0.0, self._gain - sum(gain for _, gain in kept.gains))
-            before, delta = kept.trust, min(delta, allowed)
-            kept.trust = min(1.0, max(0.0, before + delta))
-            if kept.trust > before:
-                kept.gains.append((at, kept.trust - before))
-            return kept.trust
+            kept.trust = kept.trust.moved(delta, milliseconds(at), self._gain)
+            return kept.trust.value
 
     def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
         """Take `epsilon` from the user's budget for a corpus; False if it does not allow it."""
