@@ -1,37 +1,14 @@
 """What flows between the steps of the graph; Parked may take the place of any of them."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from radarstream.pipelines.stages import Failure, Gathered, Reranked
+from radarstream.pipelines.stages import Failure, Gathered
+from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import dead_letter
 from radarstream.schemas.errors import InputError, ModelError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.records import RawRecord
-from radarstream.schemas.snapshot import Document, SearchSnapshot
-
-
-@dataclass(frozen=True, slots=True)
-class Observed:
-    """A decoded snapshot with the record it came in.
-
-    `withheld` are documents in quarantine, `blocked` those of sources that a person blocked; the
-    snapshot is without them from then on. Then a reranker, if there is one, chooses among the rest:
-    `reranked` says what it made of the snapshot, which from then on is what it kept.
-    """
-
-    record: RawRecord
-    snapshot: SearchSnapshot
-    withheld: tuple[Document, ...] = ()
-    blocked: tuple[Document, ...] = ()
-    reranked: Reranked | None = None
-
-    @property
-    def usable(self) -> SearchSnapshot:
-        """The snapshot with all documents but those that a person or an incident ruled out."""
-        if self.reranked is None:
-            return self.snapshot
-        return replace(self.snapshot, documents=(*self.snapshot.documents, *self.reranked.dropped))
 
 
 @dataclass(frozen=True, slots=True)

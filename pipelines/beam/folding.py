@@ -24,10 +24,10 @@ from radarstream.connectors.state_table.queries.memory import (
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.beam.elements import Ready, failed
-from radarstream.pipelines.beam.withholding import with_withheld
 from radarstream.pipelines.beam.witnesses import Witness, Write
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.stages import Failure
+from radarstream.pipelines.withholding import with_withheld
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent

@@ -19,12 +19,13 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import append
-from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
 from radarstream.pipelines.beam.model_stages import InBatches, answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.records import OutboxRecord, RawRecord

@@ -10,12 +10,12 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 
-from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready, failed
-from radarstream.pipelines.beam.withholding import choose
+from radarstream.pipelines.beam.elements import Answered, Parked, Ready, failed
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.stages import Failure
+from radarstream.pipelines.withholding import Observed, choose
 from radarstream.schemas.errors import ModelError
 
 ItemT = TypeVar("ItemT", Observed, Answered)

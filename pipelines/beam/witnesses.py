@@ -7,10 +7,10 @@ from sqlalchemy import Connection
 
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
-from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.build import shared_corpus
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.source_credit import credit_sources
+from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id

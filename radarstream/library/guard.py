@@ -19,14 +19,13 @@ from radarstream.connectors.state_table.queries.memory import (
 from radarstream.library.answers import Answer, answer_of
 from radarstream.library.parameters import chosen, database_url, settings_with
 from radarstream.library.questions import Asked, Question
-from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.beam.folding import row_after
-from radarstream.pipelines.beam.withholding import choose, with_withheld
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.loading import read_environment
 from radarstream.pipelines.stages import Failure
+from radarstream.pipelines.withholding import Observed, choose, with_withheld
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError, StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Memory

@@ -22,12 +22,13 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import load, row_bytes
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
-from radarstream.pipelines.beam.elements import Observed, Ready
+from radarstream.pipelines.beam.elements import Ready
 from radarstream.pipelines.beam.folding import fold_queries, outgoing
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import encode_state
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Belief, Memory

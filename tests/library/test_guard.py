@@ -350,7 +350,7 @@ def test_closing_may_be_cancelled_while_a_batch_is_answered() -> None:
         guard = AsyncGuard(profile="scripted")
         waiting = asyncio.create_task(guard.answer(CAPITAL, TRUE))
         await asyncio.sleep(0)  # the question waits for a batch
-        while guard._waiting:
+        while guard._batched._waiting:
             await asyncio.sleep(0)
         closing = asyncio.create_task(guard.close())
         await asyncio.sleep(0)  # it waits for the batch

@@ -20,7 +20,7 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import lane_of
 from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.guard import Guard
@@ -28,6 +28,7 @@ from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent, DeadLetter

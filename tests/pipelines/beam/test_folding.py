@@ -15,9 +15,10 @@ from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.elements import Observed, Ready
+from radarstream.pipelines.beam.elements import Ready
 from radarstream.pipelines.beam.folding import fold_queries
 from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import decode_dead_letter, decode_state, decode_stored, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.events import AnswerEvent

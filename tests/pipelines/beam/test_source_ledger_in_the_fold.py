@@ -18,14 +18,14 @@ from radarstream.connectors.state_table.sources.ledger import agree, judge, reco
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.elements import Observed, Parked, Ready
+from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import fold_queries
-from radarstream.pipelines.beam.withholding import leave_out_blocked
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.source_credit import borne_out
+from radarstream.pipelines.withholding import Observed, leave_out_blocked
 from radarstream.schemas.codec import decode_answer, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.events import AnswerEvent

@@ -17,13 +17,14 @@ from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.beam import model_stages
-from radarstream.pipelines.beam.elements import Answered, Observed, Parked, Ready
+from radarstream.pipelines.beam.elements import Answered, Parked, Ready
 from radarstream.pipelines.beam.folding import fold_queries
 from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.job.incidents.settling import Policy, release
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
+from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.events import AnswerEvent

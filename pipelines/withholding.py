@@ -5,14 +5,13 @@ chooses among the rest.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
 from radarstream.connectors.state_table.sources.reader import SourceReader
-from radarstream.pipelines.beam.elements import Observed
 from radarstream.pipelines.build import build_source_reader
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
@@ -20,8 +19,32 @@ from radarstream.pipelines.signals.reranking import with_left_out
 from radarstream.pipelines.stages import Failure, Reranked
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import text_key
-from radarstream.schemas.snapshot import Document
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A decoded snapshot with the record it came in.
+
+    `withheld` are documents in quarantine, `blocked` those of sources that a person blocked; the
+    snapshot is without them from then on. Then a reranker, if there is one, chooses among the rest:
+    `reranked` says what it made of the snapshot, which from then on is what it kept.
+    """
+
+    record: RawRecord
+    snapshot: SearchSnapshot
+    withheld: tuple[Document, ...] = ()
+    blocked: tuple[Document, ...] = ()
+    reranked: Reranked | None = None
+
+    @property
+    def usable(self) -> SearchSnapshot:
+        """The snapshot with all documents but those that a person or an incident ruled out."""
+        if self.reranked is None:
+            return self.snapshot
+        return replace(self.snapshot, documents=(*self.snapshot.documents, *self.reranked.dropped))
 
 
 def choose(

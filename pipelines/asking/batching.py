@@ -1,0 +1,103 @@
+"""Askers on an event loop share batches: what comes while models are busy is the next batch."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Final, Generic, TypeVar
+
+ItemT = TypeVar("ItemT")
+OutT = TypeVar("OutT")
+
+AT_ONCE: Final = 64  # items of one batch
+
+
+class Batched(Generic[ItemT, OutT]):
+    """Items one by one in, batches to `work` in a thread, each result to whoever asked.
+
+    `work` returns one result per item, in order; an exception among them is raised to its asker,
+    and where `work` raises for several items, each is tried alone. `name` is what messages call
+    it. One event loop at a time may ask.
+    """
+
+    def __init__(
+        self, work: Callable[[list[ItemT]], Sequence[OutT | Exception]], name: str
+    ) -> None:
+        self._work, self._name = work, name
+        self._waiting: list[tuple[ItemT, asyncio.Future[OutT]]] = []
+        self._worker: asyncio.Task[None] | None = None
+        self._closed = False
+
+    async def ask(self, item: ItemT) -> OutT:
+        """The result for one item. Raises RuntimeError once closed."""
+        if self._closed:
+            raise RuntimeError(self._refusal)
+        loop = asyncio.get_running_loop()
+        if self._worker is None or self._worker.done() or self._abandoned(loop):
+            self._waiting.clear()
+            self._worker = loop.create_task(self._batches())
+        future: asyncio.Future[OutT] = loop.create_future()
+        self._waiting.append((item, future))
+        return await future
+
+    async def close(self) -> None:
+        """Wait for the batch that is being worked on, and refuse what still waits."""
+        self._closed = True
+        for _, future in self._waiting:
+            give(future, RuntimeError(self._refusal))
+        self._waiting.clear()
+        worker = self._worker
+        if worker is not None and worker.get_loop() is asyncio.get_running_loop():
+            await asyncio.wait([worker])  # which a cancelled `close` leaves alone
+
+    @property
+    def _refusal(self) -> str:
+        return f"this {self._name} is closed: make another one"
+
+    def _abandoned(self, loop: asyncio.AbstractEventLoop) -> bool:
+        """Whether the worker's loop was closed. Raises RuntimeError where another loop has it."""
+        owner = self._worker.get_loop() if self._worker is not None else loop
+        if owner is not loop and not owner.is_closed():
+            raise RuntimeError(
+                f"another event loop asks this {self._name}: make a {self._name} for each loop"
+            )
+        return owner is not loop
+
+    async def _batches(self) -> None:
+        """Work on batch after batch until nobody waits. Askers are given what is raised."""
+        while self._waiting:
+            batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
+            wanted = [(item, future) for item, future in batch if not future.done()]
+            outcomes: Sequence[OutT | BaseException]
+            try:
+                outcomes = await asyncio.to_thread(tried, self._work, [item for item, _ in wanted])
+            except asyncio.CancelledError:
+                for _, future in (*wanted, *self._waiting):
+                    future.cancel()
+                raise
+            except BaseException as error:  # noqa: BLE001 it is given to whoever asked
+                outcomes = [error] * len(wanted)
+            for (_, future), outcome in zip(wanted, outcomes, strict=True):
+                give(future, outcome)
+
+
+def give(future: "asyncio.Future[OutT]", outcome: OutT | BaseException) -> None:
+    """End the waiting of an asker, unless it was cancelled meanwhile."""
+    if future.done() or future.get_loop().is_closed():
+        return
+    if not isinstance(outcome, BaseException):
+        future.set_result(outcome)
+    elif isinstance(outcome, StopIteration):  # no future takes it
+        future.set_exception(RuntimeError(f"a model raised {outcome!r}"))
+    else:
+        future.set_exception(outcome)
+
+
+def tried(
+    work: Callable[[list[ItemT]], Sequence[OutT | Exception]], items: list[ItemT]
+) -> list[OutT | Exception]:
+    """Work on a batch; an item on which something breaks fails alone."""
+    try:
+        return [*work(items)]
+    except Exception as error:  # noqa: BLE001 it is given to whoever asked
+        if len(items) == 1:
+            return [error]
+    return [tried(work, [item])[0] for item in items]
