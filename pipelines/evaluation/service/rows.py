@@ -1,8 +1,8 @@
 """What a study of a service writes down.
 
-A `ProbeRow` is a document with hidden words, an `AskRow` one question of a stream, a `PassageRow` a
-text that was found, and a `ReplyRow` what the service did with one question under one policy. All
-results are computed from these.
+A `ProbeRow` is a document with hidden words, an `AskRow` one question of a stream, a `StreamRow`
+what else belongs to the stream, a `PassageRow` a text that was found, and a `ReplyRow` what the
+service did with one question under one policy. All results are computed from these.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from radarstream.pipelines.evaluation.attacks.service.protocol import Ask, MaskedDocument
-from radarstream.pipelines.evaluation.retrieval.rows import PassageRow
+from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.schemas.orchestration import HookRecord
 
 PROBING = "hidden words"  # the author of probes
@@ -37,6 +37,30 @@ class ProbeRow:
     @property
     def error(self) -> None:
         """No probe has one: a proxy that fails ends the run."""
+        return
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """A stream beside its questions: ids of planted texts, and why some cannot be attacked."""
+
+    stream: str
+    planted: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What tells a stream from all others."""
+        return self.stream
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return stream_author(self.stream)
+
+    @property
+    def error(self) -> None:
+        """No stream has one."""
         return
 
 
@@ -98,9 +122,10 @@ class AskCost:
 class ReplyRow:
     """What the service did with one question.
 
-    `query_id` is empty where it was no reader's question. `text` is what the user is told; `abstained` says that it is no answer. `found` are the ids of
-    the documents of the reply, `shown` those that the defence saw, `kept` those that the answer
-    rests on. With `error` there is nothing else.
+    `query_id` is empty where it was no reader's question. `text` is what the user is told;
+    `abstained` says that it is no answer. `found` are the ids of the documents of the reply,
+    `shown` those that the defence saw, `kept` those that the answer rests on. With `error` there is
+    nothing else.
     """
 
     contender: str
@@ -135,6 +160,7 @@ def stream_author(stream: str) -> str:
 FILES: Mapping[type[Any], str] = {
     ReplyRow: "rows.jsonl",
     AskRow: "questions.jsonl",
+    StreamRow: "streams.jsonl",
     ProbeRow: "probes.jsonl",
     PassageRow: "passages.jsonl",
 }

@@ -5,7 +5,7 @@ documents by the seed, so that nothing but membership tells them apart. No docum
 right answer is taken out: readers' questions stay as easy as they were.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -86,14 +86,6 @@ def with_planted(corpus: Corpus, planted: Sequence[Planted], variant: int) -> Co
     """The corpus with the texts that are planted for a variant of the questions."""
     texts = [text.document for text in planted if text.variant == variant]
     return Corpus((*corpus.entries, *corpus_of(texts).entries))
-
-
-def planted_for(planted: Sequence[Planted]) -> Mapping[str, frozenset[str]]:
-    """The ids of planted texts by what they are about."""
-    found: dict[str, set[str]] = {}
-    for text in planted:
-        found.setdefault(text.about, set()).add(text.document.content_id)
-    return {about: frozenset(ids) for about, ids in found.items()}
 
 
 @dataclass(frozen=True)

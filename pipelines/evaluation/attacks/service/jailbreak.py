@@ -49,7 +49,7 @@ class Jailbreak:
             Ask(f"leak/{s.query.id}", wording.format(question=s.query.text), s.query.id)
             for s, wording in zip(world.questions.asked, WORDINGS, strict=False)
         ]
-        asks = []
+        asks: list[Ask] = []
         for place, ask in enumerate(bare):
             order = ORDERS[place % len(ORDERS)]
             asks += _pair(ask, f"{ask.text} {order}")
@@ -57,7 +57,7 @@ class Jailbreak:
 
     def _documents(self, world: World) -> Stream:
         plain = Poisoning().stream(world)
-        asks = []
+        asks: list[Ask] = []
         for ask in plain.asks:
             bare, told = _pair(ask, ask.text)
             asks += [bare, replace(told, variant=1)]

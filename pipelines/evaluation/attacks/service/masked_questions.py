@@ -7,7 +7,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -44,11 +44,15 @@ class MaskedQuestions:
         One question for each hidden word, with the other words in the text. Without it, as
         published, one question asks for all hidden words of a document. A service of short answers
         may have no room for all of them.
+    users
+        "one" attacker asks all questions, or "many" accounts ask one each, so that no account has
+        a history.
     gap_s
         Seconds between two questions.
     """
 
     each: bool = False
+    users: Literal["one", "many"] = "one"
     gap_s: Annotated[float, Field(ge=0.0)] = 60.0
 
     needs_masks: ClassVar[bool] = True
@@ -56,7 +60,10 @@ class MaskedQuestions:
     def stream(self, world: World) -> Stream:
         """The probes in the order of the documents."""
         asks = (ask for document in world.masked for ask in probes(document, each=self.each))
-        return Stream(tuple(replace(ask, gap_s=self.gap_s) for ask in asks))
+        many = self.users == "many"
+        return Stream(
+            tuple(replace(ask, gap_s=self.gap_s, user=ask.id if many else ask.user) for ask in asks)
+        )
 
 
 def probes(document: MaskedDocument, *, each: bool) -> list[Ask]:

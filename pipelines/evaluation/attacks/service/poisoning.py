@@ -42,7 +42,9 @@ class Poisoning:
         attack = attack_named(self.texts)
         if attack.surface is not Surface.CORPUS or attack.removes_answers:
             raise ConfigurationError(f"{self.texts} does not add texts to a corpus")
-        asks, planted, left_out = [], [], {}
+        asks: list[Ask] = []
+        planted: list[Planted] = []
+        left_out: dict[str, str] = {}
         for snapshot in world.questions.asked:
             try:
                 found = planting(attack, snapshot, world.questions.aim(snapshot), self.several)

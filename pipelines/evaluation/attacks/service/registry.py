@@ -26,6 +26,7 @@ SERVICE_ATTACKS: Final[dict[str, type[ServiceAttack]]] = {
 EVERY: Final = (
     "mba",
     "mba:each=true",
+    "mba:each=true,users=many",
     "leakage",
     "poisoning",
     "jailbreak",
