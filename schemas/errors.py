@@ -106,6 +106,10 @@ class NotFoundError(RadarstreamError):
     """Nothing has the id or the name that a command was given."""
 
 
+class BudgetSpentError(RadarstreamError):
+    """A user's privacy budget for a corpus is spent: nothing was looked up in it."""
+
+
 class StateConflictError(RadarstreamError):
     """The compare-and-set on a state row lost: another worker holds the query now."""
 

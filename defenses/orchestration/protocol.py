@@ -1,7 +1,7 @@
 """The control plane: pure generators that judge a question and plan its defence.
 
 Like defences they hold no model, clock or file; `pipelines.asking` fulfils their requests and falls
-back to rules where a model fails (ADO, Algorithm 3).
+back to `without_model` where a model fails (ADO, Algorithm 3).
 """
 
 from dataclasses import dataclass
@@ -31,6 +31,10 @@ class Sentinel(Protocol):
         """The profile; `earlier` is that of the first look. Never raises for what it has seen."""
         ...
 
+    def without_model(self, seen: Seen, earlier: RiskProfile | None = None) -> RiskProfile:
+        """The profile where no model can be asked."""
+        ...
+
 
 class Strategist(Protocol):
     """Makes a plan from a profile."""
@@ -41,4 +45,8 @@ class Strategist(Protocol):
 
         It reads numbers of `seen` alone, not the question.
         """
+        ...
+
+    def without_model(self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None) -> Plan:
+        """The plan where no model can be asked."""
         ...

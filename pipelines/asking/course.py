@@ -33,6 +33,7 @@ class Course:
     question: UserQuestion
     failure: RadarstreamError | None = None
     trust: float | None = None
+    trust_after: float | None = None
     signals: QuestionSignals | None = None
     retrieval: RetrievalSignals | None = None
     known: KnownQuery | None = None
@@ -62,6 +63,19 @@ def each(courses: Sequence[Course], step: Callable[[Course], None]) -> None:
             course.failure = error
         except DBAPIError as error:
             course.failure = unavailable(error)
+
+
+def together(courses: Sequence[Course], step: Callable[[Sequence[Course]], None]) -> None:
+    """Take a step with all that have not failed at once; where it fails, they fail."""
+    asked = alive(courses)
+    if not asked:
+        return
+    try:
+        step(asked)
+    except (RadarstreamError, DBAPIError) as error:
+        told = unavailable(error) if isinstance(error, DBAPIError) else error
+        for course in asked:
+            course.failure = told
 
 
 def unavailable(error: DBAPIError) -> DatabaseUnavailableError:

@@ -1,35 +1,45 @@
-"""The guard of the settings and its variants: another defence, fewer documents."""
+"""The guard of the settings and its variants: another defence, other prompts, fewer documents."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal
 
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.ports import Models
+
+# As they are; with the guardrail; with that, and told not to quote.
+Prompting = Literal["plain", "guarded", "unquoting"]
+Guarded = Callable[[Models, Prompting], Models]  # models with other prompts
 
 
 class Guards:
     """Guards that share models. Thread-safe."""
 
-    def __init__(self, settings: Settings, configured: Guard[Any]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        configured: Guard[Any],
+        guarded: Guarded,
+    ) -> None:
         self.settings = settings
         self.configured = configured
-        self.named = lru_cache(maxsize=64)(self._named)
+        self._guarded = guarded
+        self.variant = lru_cache(maxsize=256)(self._variant)
 
-    def _named(self, defense: str | None) -> Guard[Any]:
-        """The guard with the defence of this name; None for that of the settings.
+    def _variant(self, defense: str | None, wanted: int, prompting: Prompting) -> Guard[Any]:
+        """The guard with the defence of this name, None for that of the settings, whose reranker
+        keeps at most the wanted documents.
 
         Raises ConfigurationError for a name that is not known, or that the models do not fit.
         """
-        chosen = self.settings.defense
-        if defense is None or defense == chosen.name:
-            return self.configured
-        other = chosen.model_copy(update={"name": defense, "options": {}})
-        method, _ = build_methods(self.settings.model_copy(update={"defense": other}))
-        return replace(self.configured, name=defense, defense=method)
-
-    def variant(self, defense: str | None, wanted: int) -> Guard[Any]:
-        """The same where a reranker keeps at most the wanted documents."""
-        guard = self.named(defense)
+        guard, chosen = self.configured, self.settings.defense
+        if prompting != "plain":
+            guard = replace(guard, models=self._guarded(guard.models, prompting))
+        if defense is not None and defense != chosen.name:
+            other = chosen.model_copy(update={"name": defense, "options": {}})
+            method, _ = build_methods(self.settings.model_copy(update={"defense": other}))
+            guard = replace(guard, name=defense, defense=method)
         return replace(guard, keep=min(guard.keep, wanted))

@@ -31,6 +31,7 @@ CHOOSING: Final = {
     Module.TRUSTRAG: "trust_rag",
     Module.ATTENTION: "attention_variance",
 }
+RENAMED: Final = {"rouge_threshold": "overlap_threshold"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +63,10 @@ class Chosen:
 
 def candidates(wanted: int, plan: Plan, may_act: Collection[Module]) -> int:
     """How many documents are looked for: more than wanted where a module may drop some."""
-    if plan.differential_privacy.enabled:
-        return wanted * plan.differential_privacy.candidate_multiplier
-    return wanted * (CANDIDATES if set(may_act) & set(CHOOSING) else 1)
+    times = CANDIDATES if set(may_act) & set(CHOOSING) else 1
+    if enabled(plan, Module.PRIVACY):
+        times = max(times, plan.differential_privacy.candidate_multiplier)
+    return wanted * times
 
 
 def enabled(plan: Plan, module: Module) -> bool:
@@ -73,8 +75,9 @@ def enabled(plan: Plan, module: Module) -> bool:
 
 
 def options_of(plan: Plan, module: Module) -> dict[str, Any]:
-    """The options of a module in a plan, without its switch."""
-    return {k: v for k, v in asdict(getattr(plan, module.value)).items() if k != "enabled"}
+    """The options of a module in a plan, as its retrieval defence names them."""
+    options = asdict(getattr(plan, module.value))
+    return {RENAMED.get(name, name): v for name, v in options.items() if name != "enabled"}
 
 
 def record(

@@ -1,15 +1,17 @@
 """What a plan may and must switch on, whoever made it."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Final
 
-from radarstream.schemas.orchestration import Module, Plan
+from radarstream.pipelines.settings.serving import OrchestrationSettings
+from radarstream.schemas.orchestration import Module, Plan, PrivacyPlan
 
-FULL: Final = tuple(Module)
+# What acts after the retrieval.
+LATER: Final = frozenset(Module) - {Module.PRIVACY}
 
 
-def within(plan: Plan, allowed: Collection[Module], always: Collection[Module]) -> Plan:
+def bounded(plan: Plan, allowed: Collection[Module], always: Collection[Module]) -> Plan:
     """The plan with what is in `always` on, and what is in neither of the two off.
 
     The audit that is off still writes down what it finds; on, it enforces.
@@ -20,16 +22,26 @@ def within(plan: Plan, allowed: Collection[Module], always: Collection[Module]) 
         if module in always:
             part = replace(part, enabled=True)
         elif module not in allowed:
-            part = replace(part, enabled=module is Module.AUDIT)
+            part = replace(part, enabled=False)
         changed[module.value] = part
     audit = changed[Module.AUDIT.value]
     if Module.AUDIT in always:
-        changed[Module.AUDIT.value] = replace(audit, mode="enforce")
+        audit = replace(audit, mode="enforce")
     elif Module.AUDIT not in allowed:
-        changed[Module.AUDIT.value] = replace(audit, mode="log")
-    return replace(plan, **changed)
+        audit = replace(audit, enabled=True, mode="log")
+    return replace(plan, **(changed | {Module.AUDIT.value: audit}))
 
 
-def with_all(modules: Sequence[Module], reasoning: str = "") -> Plan:
-    """A plan that switches on these modules with the options of the paper, and nothing else."""
-    return replace(within(Plan(), (), modules), reasoning=reasoning)
+def plain(settings: OrchestrationSettings) -> Plan:
+    """A plan that switches nothing on, with the mechanism of the settings."""
+    return Plan(differential_privacy=PrivacyPlan(method=settings.privacy_method))
+
+
+def full(settings: OrchestrationSettings, modules: Collection[Module], reasoning: str) -> Plan:
+    """A plan that switches on all these modules."""
+    return replace(bounded(plain(settings), (), modules), reasoning=reasoning)
+
+
+def second_stage(plan: Plan, first: Plan) -> Plan:
+    """A plan of the second stage: what was decided before the retrieval stays decided."""
+    return replace(plan, differential_privacy=first.differential_privacy)

@@ -1,11 +1,23 @@
 """Where the documents of a question come from."""
 
+from contextlib import ExitStack
 from dataclasses import replace
+from datetime import UTC, datetime
+from threading import Lock
+from time import monotonic, sleep
 
+from radarstream.connectors.closing import Closing
 from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.serpapi.search import SerpApiSearch
+from radarstream.connectors.webpages.reading import PageReader
+from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.values import UserQuestion
+from radarstream.pipelines.searching import opened_search
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.snapshot import Document
+
+MOST = 100  # results of one search
 
 
 class GivenDocuments:
@@ -27,3 +39,66 @@ class CorpusRetriever:
         """The nearest by cosine. Raises ModelError, ConfigurationError."""
         near = self._corpus.search(question.text, wanted, self._embedder)
         return tuple(text.document for text in near)
+
+
+class ImpatientClock:
+    """The machine's clocks, for somebody who waits for an answer.
+
+    A pause of more than `longest_s` seconds ends at once, and the search with it.
+    """
+
+    def __init__(self, longest_s: float) -> None:
+        self._longest_s = longest_s
+
+    def now(self) -> datetime:
+        """Return the wall clock in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Return seconds since some moment."""
+        return monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Pause, or do not even begin to."""
+        if seconds <= self._longest_s:
+            sleep(max(0.0, seconds))
+
+
+class WebSearch(Closing):
+    """What the search service finds, with page texts if `watch.fetch_pages` says so.
+
+    A watched question is searched for as the watchlist says.
+
+    Opened at the first search, since only that needs a key. Searches take turns: the service's
+    client and the reader of pages are not for several threads.
+    """
+
+    def __init__(self, settings: Settings, queries: KnownQueries) -> None:
+        self._settings, self._queries = settings, queries
+        self._lock = Lock()
+        self._opened = ExitStack()
+        self._search: SerpApiSearch | None = None
+        self._pages: PageReader | None = None
+
+    def retrieve(self, question: UserQuestion, wanted: int) -> tuple[Document, ...]:
+        """The first results. Raises SearchError, and ConfigurationError without a key."""
+        (known,) = self._queries.find([query_of(question.text)])
+        request = replace(known.request, k=min(wanted, MOST))
+        with self._lock:
+            found = self._ready().search(request)
+            return (self._pages.with_pages(found) if self._pages else found).documents
+
+    def close(self) -> None:
+        """Release the connections."""
+        with self._lock:
+            self._opened.close()
+            self._search = self._pages = None
+
+    def _ready(self) -> SerpApiSearch:
+        if self._search is None:
+            watch = self._settings.watch
+            if watch.fetch_pages:
+                self._pages = self._opened.enter_context(PageReader(watch.pages))
+            clock = ImpatientClock(self._settings.serving.timeout_s)
+            self._search = self._opened.enter_context(opened_search(self._settings, clock))
+        return self._search

@@ -25,10 +25,10 @@ from radarstream.pipelines.cli.terminal import (
     say,
 )
 from radarstream.pipelines.job.collecting import backfilling
-from radarstream.pipelines.job.collecting.watching import opened_search
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.job.stopping import Stop, SystemClock
 from radarstream.pipelines.job.telemetry.logs import configure_logging
+from radarstream.pipelines.searching import opened_search
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import ConfigurationError

@@ -8,12 +8,9 @@ from typer import Option
 
 from radarstream.pipelines.cli.options import Config, Once
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
-from radarstream.pipelines.job.collecting.watchlist import (
-    cadence_seconds,
-    read_watchlist,
-    watchlist_schema,
-)
+from radarstream.pipelines.job.collecting.watchlist import read_watchlist, watchlist_schema
 from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings.watched import cadence_seconds
 from radarstream.schemas.errors import ConfigurationError
 
 DAY_S = 86_400.0

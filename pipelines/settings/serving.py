@@ -82,6 +82,19 @@ class ServingSettings(Section):
     at_once: PositiveInt = Field(
         default=256, description="requests that are handled at once; more are refused"
     )
+    request_s: PositiveFloat = Field(
+        default=10.0,
+        description="seconds within which a request must arrive whole, and its client must take"
+        " what it is sent",
+    )
+    hosts: tuple[Annotated[str, AfterValidator(str.lower)], ...] = Field(
+        default=(),
+        description="names under which the service is reached, besides localhost and addresses",
+    )
+    proxies: tuple[str, ...] = Field(
+        default=(),
+        description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed",
+    )
     session_hours: PositiveFloat = Field(
         default=12.0, description="hours after which the console asks for a token again"
     )

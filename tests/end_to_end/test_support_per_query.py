@@ -11,7 +11,8 @@ from sqlalchemy import update
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import MEMORY
-from radarstream.pipelines.job.collecting.watchlist import entry_of, read_watchlist, table_entries
+from radarstream.pipelines.job.collecting.watchlist import read_watchlist
+from radarstream.pipelines.settings.watched import entry_of, table_entries
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.events import AnswerEvent

@@ -1,7 +1,7 @@
 """Which query somebody means who types its id or its question."""
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
@@ -52,6 +52,13 @@ def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[st
         found += [name for name, question in asked if question_subject(question) in subjects]
     derived = [Query.from_text(spelling).id for spelling in spelt]
     return _known_in(engine, tables, [*found, *derived])
+
+
+def answered_with(engine: Engine, subjects: Collection[bytes]) -> dict[bytes, str]:
+    """Return, per subject of a question, a query whose kept answers are about it."""
+    about = select(_K.subject, _K.query_id).where(_K.subject.in_(list(subjects))).distinct()
+    rows = db.fetch(engine, about.order_by(_K.query_id.desc()))
+    return {bytes(subject): query_id for subject, query_id in rows}
 
 
 def spellings(question: str) -> list[str]:

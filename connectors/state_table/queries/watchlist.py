@@ -7,7 +7,7 @@ are milliseconds since 1970-01-01 UTC and come from the caller; nothing here loo
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Engine, case, null, select, update
+from sqlalchemy import Connection, Engine, case, func, null, select, update
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import SEARCH_CREDITS, WATCHLIST
@@ -43,6 +43,13 @@ def find(engine: Engine, query_id: str) -> WatchedQuery | None:
     """Return one query, also if it has left the list; None if it never was on it."""
     rows = db.fetch(engine, _ROWS.where(_W.query_id == query_id))
     return WatchedQuery(*rows[0]) if rows else None
+
+
+def version(engine: Engine) -> tuple[int, int]:
+    """Return two numbers that differ from those before wherever the active list does."""
+    listed = select(func.count(), func.coalesce(func.max(_W.updated_ms), 0)).where(_W.active)
+    ((count, latest),) = db.fetch(engine, listed)
+    return int(count), int(latest)
 
 
 def replace_all(engine: Engine, entries: Sequence[tuple[str, str]], now_ms: int) -> None:

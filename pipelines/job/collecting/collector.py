@@ -29,8 +29,8 @@ from radarstream.connectors.state_table.queries.watchlist import (
 )
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
-from radarstream.pipelines.job.collecting.watchlist import Watched, entry_of, table_entries
 from radarstream.pipelines.settings import WatchSettings
+from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError, SearchError
 from radarstream.schemas.snapshot import SearchSnapshot

@@ -9,13 +9,11 @@ from sqlalchemy.exc import DBAPIError
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.serpapi.client import SerpApiClient
 from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.serpapi.search import SerpApiSearch, period_of
-from radarstream.connectors.state_table.queries.watchlist import credits_used, spend_credit
+from radarstream.connectors.state_table.queries.watchlist import credits_used
 from radarstream.connectors.webpages.reading import PageReader
 from radarstream.pipelines.build import shared_engine
-from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.collecting.collector import Collector
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
@@ -23,6 +21,7 @@ from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClo
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.waiting import starting
+from radarstream.pipelines.searching import opened_search
 from radarstream.pipelines.settings import Settings, WatchSettings
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -71,19 +70,6 @@ def read_again(collector: Collector, file: Path) -> None:
         return
     collector.replace(entries)
     log.info("watchlist read again", queries=len(entries))
-
-
-@contextmanager
-def opened_search(settings: Settings, clock: Clock) -> Iterator[SerpApiSearch]:
-    """Yield a search client that pays from the month's budget in the state database."""
-    budget = settings.search.monthly_credits
-
-    def spend(amount: int) -> bool:
-        engine = shared_engine(settings)
-        return spend_credit(engine, period_of(clock.now()), amount, budget)
-
-    with closing(SerpApiClient(settings.search)) as client:
-        yield SerpApiSearch(client, settings.search, clock, spend)
 
 
 @contextmanager

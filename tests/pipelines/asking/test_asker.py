@@ -52,7 +52,7 @@ def test_with_all_modules_off_a_reply_is_what_the_guard_answers(engine: Engine) 
     asker = asker_with(engine, **OFF)
     asked = question()
     reply = asker.ask(asked)
-    guard = asker.guards.configured
+    guard = asker.answering.guards.configured
     snapshot = SearchSnapshot(Query.from_text(CAPITAL), NOON, asked.documents)
     event, _ = guard.answer(snapshot, guard.initial_memory())
     assert (reply.event, reply.text, reply.documents) == (event, "Lima", asked.documents)

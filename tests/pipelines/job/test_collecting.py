@@ -24,8 +24,8 @@ from radarstream.pipelines.job.collecting.backfilling import (
 )
 from radarstream.pipelines.job.collecting.collector import Collector
 from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
-from radarstream.pipelines.job.collecting.watchlist import Watched
 from radarstream.pipelines.settings import WatchSettings
+from radarstream.pipelines.settings.watched import Watched
 from radarstream.schemas.codec import decode_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
 from radarstream.schemas.records import Limits, OutboxRecord

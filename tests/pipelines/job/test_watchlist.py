@@ -13,14 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.job.collecting.watchlist import (
-    Watched,
-    cadence_seconds,
-    entry_of,
     parse_watchlist,
     read_watchlist,
-    table_entries,
     watchlist_schema,
 )
+from radarstream.pipelines.settings.watched import Watched, cadence_seconds, entry_of, table_entries
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Query
 

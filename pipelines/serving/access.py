@@ -1,0 +1,200 @@
+"""Who may use a route: bearer tokens for programs, session cookies for the console.
+
+Every route declares `Depends(signed_in(role))`, or `Depends(open_to_all)` if it needs no account.
+A request by cookie that changes something needs the session's CSRF token as well, as the header
+X-CSRF-Token or the form field csrf, and must come from a page of this service.
+"""
+
+import ipaddress
+from secrets import compare_digest
+from typing import Annotated, Final
+from urllib.parse import parse_qs, urlsplit
+
+from fastapi import Request, Response, Security
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.people import Role, User
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings.job import host_and_port
+from radarstream.schemas.errors import ConfigurationError
+
+COOKIE: Final = "radarstream_session"
+CSRF_HEADER: Final = "X-CSRF-Token"
+CSRF_FIELD: Final = "csrf"
+SAFE: Final = frozenset(("GET", "HEAD", "OPTIONS"))
+NOBODY: Final = User("", frozenset({Role.ASK}))
+_bearer = HTTPBearer(auto_error=False, description="the token of a user")
+Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
+
+
+async def open_to_all() -> None:
+    """Declare that a route needs no account."""
+
+
+class SignedIn:
+    """A dependency that yields the User if they have a role. Raises ServiceError 401, 403, 429."""
+
+    def __init__(self, role: Role) -> None:
+        self.role = role
+
+    async def __call__(self, request: Request, _shown: Credentials = None) -> User:
+        """The user of this request."""
+        user = await user_of(request)
+        if user is None:
+            raise ServiceError(
+                401,
+                "not_signed_in",
+                "this needs a token: Authorization: Bearer …; `radarstream users` makes one",
+                headers={"WWW-Authenticate": 'Bearer realm="radarstream"'},
+            )
+        if self.role not in user.roles:
+            raise ServiceError(403, "role_missing", f"this needs the role {self.role.value!r}")
+        return user
+
+
+_DEPENDENCIES = {role: SignedIn(role) for role in Role}
+
+
+def signed_in(role: Role) -> SignedIn:
+    """What a route depends on that only users with a role may use; yields the User."""
+    return _DEPENDENCIES[role]
+
+
+async def user_of(request: Request) -> User | None:
+    """Who makes a request; None for nobody known. Raises ServiceError 401, 403 or 429.
+
+    A token that is wrong is refused even where nobody may ask: its owner should hear of it.
+    """
+    context = context_of(request)
+    token = bearer_token(request)
+    if token is not None:
+        return await by_token(request, token)
+    session = request.cookies.get(COOKIE, "")
+    user = await context.by_session(session) if session else None
+    if request.method not in SAFE:
+        refuse_foreign_origin(request)
+        if user is not None:
+            await insist_on_csrf(request, user)
+    if user is None and context.settings.serving.anonymous == "ask":
+        return NOBODY
+    return user
+
+
+async def by_token(request: Request, token: str) -> User:
+    """The user of a token. Raises ServiceError: 401, and 429 after too many wrong ones."""
+    context, address = context_of(request), address_of(request)
+    if wait := context.failures.empty(address):
+        raise too_many("too many wrong tokens from this address", wait)
+    user = await context.by_token(token) if token else None
+    if user is None:
+        context.failures.take(address)
+        raise ServiceError(
+            401,
+            "invalid_api_key",
+            "the token is not known",
+            headers={"WWW-Authenticate": 'Bearer realm="radarstream", error="invalid_token"'},
+        )
+    return user
+
+
+def too_many(what: str, seconds: float) -> ServiceError:
+    """The refusal of a request that comes too soon."""
+    wait = str(max(1, round(seconds + 0.5)))
+    told = f"{what}; try again in {wait} s"
+    return ServiceError(429, "rate_limit_exceeded", told, headers={"Retry-After": wait})
+
+
+def bearer_token(request: Request) -> str | None:
+    """The token of the header Authorization; "" for one of another scheme, None without."""
+    header = request.headers.get("Authorization")
+    if header is None:
+        return None
+    scheme, _, token = header.partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def refuse_foreign_origin(request: Request) -> None:
+    """Raise ServiceError 403 for a request that a page of another site made a browser send."""
+    origin = request.headers.get("Origin")
+    site = request.headers.get("Sec-Fetch-Site", "same-origin")
+    own = origin is None or urlsplit(origin).netloc == request.headers.get("Host", "")
+    if not own or (origin is None and site not in ("same-origin", "none")):
+        raise ServiceError(403, "foreign_origin", "this comes from a page of another site")
+
+
+async def insist_on_csrf(request: Request, user: User) -> None:
+    """Raise ServiceError 403 unless the request has the CSRF token of the user's session."""
+    given = request.headers.get(CSRF_HEADER, "")
+    form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
+    if not given and form:
+        fields = parse_qs((await request.body()).decode("utf-8", "replace"))
+        given = fields.get(CSRF_FIELD, [""])[0]
+    if not compare_digest(given.encode(), user.csrf.encode()):
+        raise ServiceError(403, "csrf", "the page is out of date: load it again")
+
+
+async def open_session(request: Request, response: Response, token: str) -> User:
+    """Sign in with a token: set the cookie of a new session on `response`. Raises ServiceError."""
+    refuse_foreign_origin(request)
+    context = context_of(request)
+    known = await by_token(request, token)
+    user = await context.open_session(known)
+    response.set_cookie(
+        COOKIE,
+        user.session,
+        max_age=int(context.settings.serving.session_hours * 3600),
+        path="/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+    return user
+
+
+async def close_session(request: Request, response: Response) -> None:
+    """Sign out: end the session of the request's cookie and delete the cookie."""
+    session = request.cookies.get(COOKIE, "")
+    if session:
+        await context_of(request).close_session(session)
+    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+
+
+def context_of(request: Request) -> Context:
+    """The context of the app that a request came to."""
+    context = request.app.state.context
+    assert isinstance(context, Context)  # noqa: S101 for the type checker
+    return context
+
+
+def address_of(request: Request) -> str:
+    """The address that a request came from; "" where it is not known."""
+    return request.client.host if request.client else ""
+
+
+def check_serving(settings: Settings) -> None:
+    """Raise ConfigurationError where anybody on a network could ask without a token."""
+    serving = settings.serving
+    if serving.anonymous == "refuse":
+        return
+    host, _ = host_and_port(serving.listen)
+    if not is_loopback(host) or serving.proxies:
+        raise ConfigurationError(
+            "serving.anonymous = 'ask' is for a loopback address without a proxy: listen on"
+            " 127.0.0.1, or give each user a token (`radarstream users`)"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches a host's name or address.
+
+    >>> is_loopback("localhost"), is_loopback("127.0.0.9"), is_loopback("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

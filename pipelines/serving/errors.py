@@ -1,0 +1,141 @@
+"""What the service says when it cannot do what was asked: one shape for every route.
+
+The body is that of OpenAI's interface, `{"error": {"message", "type", "param", "code"}}`. It never
+holds a stack trace, a text of a document or words of another library.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import structlog
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse, Response
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    DatabaseUnavailableError,
+    InputError,
+    ModelError,
+    NotFoundError,
+    RadarstreamError,
+    SearchError,
+    StateConflictError,
+)
+
+RETRY_S = 2  # what a client is told to wait when nothing better is known
+TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+ErrorPage = Callable[[Request, "ServiceError"], Response | None]
+
+log = structlog.get_logger("radarstream")
+
+
+class ServiceError(Exception):
+    """A request that is refused or that failed; `code` is for programs, `message` for people."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.param = status, code, message, param
+        self.headers = dict(headers or {})
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The error as OpenAI's interface writes it."""
+        kind = TYPES.get(
+            self.status, "server_error" if self.status >= 500 else "invalid_request_error"
+        )
+        told = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
+        return {"error": told}
+
+    def response(self) -> JSONResponse:
+        """The error as a response."""
+        return JSONResponse(self.body, self.status, headers=self.headers)
+
+
+def unavailable(code: str, message: str, seconds: int = RETRY_S) -> ServiceError:
+    """An error that goes away by itself: 503 with Retry-After."""
+    return ServiceError(503, code, message, headers={"Retry-After": str(seconds)})
+
+
+def told_of(error: Exception) -> ServiceError:
+    """What a client is told of an error of ours or of the database.
+
+    Only NotFoundError and InputError repeat their own words: those of the others may name hosts.
+    """
+    match error:
+        case ServiceError():
+            return error
+        case DatabaseUnavailableError() | StateConflictError() | SQLAlchemyError():
+            return unavailable("database_unavailable", "the database does not answer; try again")
+        case ModelError():
+            return unavailable("model_unavailable", "no model answers at the moment; try again")
+        case SearchError():
+            return unavailable("search_unavailable", "the search gave no results; try again")
+        case NotFoundError():
+            return ServiceError(404, "not_found", str(error))
+        case InputError():
+            return ServiceError(400, str(error.reason), error.detail)
+        case ConfigurationError():
+            return ServiceError(500, "misconfigured", "the service is not set up for this")
+        case RadarstreamError():
+            return unavailable("failed", "the question could not be answered; try again")
+    return ServiceError(500, "internal_error", "the service failed; its log says why")
+
+
+def install_error_handlers(app: FastAPI) -> None:
+    """Answer every error of `app` in one shape.
+
+    `app.state.error_page` may hold a function that makes a page of an error for a browser, or
+    returns None where JSON is meant.
+    """
+
+    def answered(request: Request, error: ServiceError) -> Response:
+        page: ErrorPage | None = getattr(request.app.state, "error_page", None)
+        return (page(request, error) if page else None) or error.response()
+
+    async def on_service_error(request: Request, error: Exception) -> Response:
+        told = told_of(error)
+        if told is not error:
+            log.warning("request failed", status=told.status, error=error)
+        return answered(request, told)
+
+    async def on_defect(request: Request, error: Exception) -> Response:
+        log.error("a request failed by a defect", status=500, error=error)
+        return answered(request, told_of(error))
+
+    async def on_http(request: Request, error: Exception) -> Response:
+        assert isinstance(error, HTTPException)  # noqa: S101 for the type checker
+        codes = {404: "not_found", 405: "method_not_allowed"}
+        code = codes.get(error.status_code, "invalid_request")
+        told = ServiceError(error.status_code, code, str(error.detail), headers=error.headers)
+        return answered(request, told)
+
+    async def on_invalid(request: Request, error: Exception) -> Response:
+        assert isinstance(error, RequestValidationError)  # noqa: S101 for the type checker
+        return answered(request, invalid(error.errors()))
+
+    for kind in (ServiceError, RadarstreamError, SQLAlchemyError):
+        app.add_exception_handler(kind, on_service_error)
+    app.add_exception_handler(HTTPException, on_http)
+    app.add_exception_handler(RequestValidationError, on_invalid)
+    app.add_exception_handler(Exception, on_defect)
+
+
+def invalid(problems: Any) -> ServiceError:
+    """The first problem that pydantic found, without the value that it was found in."""
+    first: dict[str, Any] = next(iter(problems), {})
+    place = [str(part) for part in first.get("loc", ()) if part not in ("body", "query", "path")]
+    where = ".".join(place)[:100]
+    what = "the body is no valid JSON" if first.get("type") == "json_invalid" else first.get("msg")
+    message = f"{where}: {what}" if where and what != "the body is no valid JSON" else str(what)
+    return ServiceError(400, "invalid_value", message[:300], param=where or None)

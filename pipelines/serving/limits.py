@@ -1,0 +1,209 @@
+"""What holds for every request before a route sees it, and for every response.
+
+Checks the host's name, how many requests are in hand, and size and time of the body; adds the
+security headers; counts, times and logs the request without a word of its content.
+"""
+
+import asyncio
+import ipaddress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Any, Final
+
+import structlog
+from fastapi import Request
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.errors import ServiceError, unavailable
+
+CSP: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
+    " font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none';"
+    " frame-ancestors 'none'"
+)
+SECURITY: Final = {
+    "Content-Security-Policy": CSP,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # With no-referrer, browsers would send `Origin: null` with the forms of our own pages.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+    "Cache-Control": "no-store",
+}
+YEAR: Final = "max-age=31536000"
+LEAVE: Final = "radarstream.leave"  # key of a scope: gives back the request's place
+UNCOUNTED: Final = frozenset(("/healthz", "/readyz", "/metrics"))  # answered under any load
+
+log = structlog.get_logger("radarstream")
+
+
+class RequestLimits:
+    """ASGI middleware around the whole app."""
+
+    def __init__(self, app: ASGIApp, context: Context) -> None:
+        self._app, self._context, self._in_hand = app, context, 0
+        self._serving = context.settings.serving
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started, status = perf_counter(), 500
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                add_headers(scope, message)
+            async with asyncio.timeout(self._serving.request_s):  # a client that does not read
+                await send(message)
+
+        try:
+            await self._limited(scope, receive, answer)
+        except TimeoutError:
+            self._context.metrics.refused.labels("slow").inc()
+        finally:
+            self._tell(scope, status, perf_counter() - started)
+
+    async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            self._check_host(scope)
+            with self._place(scope):
+                body = await self._body(scope, receive)
+                if body is not None:
+                    await self._app(scope, replayed(body, receive), send)
+        except ServiceError as refused:
+            await refused.response()(scope, receive, send)
+
+    def _check_host(self, scope: Scope) -> None:
+        """Refuse names that are not ours: a page of another site may have rebound its own."""
+        host = Headers(scope=scope).get("host", "")
+        if not is_own(host, self._serving.hosts):
+            self._context.metrics.refused.labels("host").inc()
+            told = "this host name is not served here; the setting serving.hosts lists names"
+            raise ServiceError(421, "unknown_host", told)
+
+    @contextmanager
+    def _place(self, scope: Scope) -> Iterator[None]:
+        """Hold one of the places for requests until the end, or until the request leaves it."""
+        if scope["path"] in UNCOUNTED:
+            yield
+            return
+        if self._in_hand >= self._serving.at_once:
+            self._context.metrics.refused.labels("busy").inc()
+            raise unavailable("overloaded", "too many requests are in hand; try again")
+        held = True
+
+        def leave() -> None:
+            nonlocal held
+            if held:
+                held = False
+                self._in_hand -= 1
+                self._context.metrics.in_hand.dec()
+
+        self._in_hand += 1
+        self._context.metrics.in_hand.inc()
+        scope[LEAVE] = leave
+        try:
+            yield
+        finally:
+            leave()
+
+    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
+        """The whole body; None where the client went away. Raises ServiceError 400, 408, 413."""
+        most = self._serving.body_bytes
+        if int_of(Headers(scope=scope).get("content-length", "0")) > most:
+            raise self._too_large(most)
+        chunks, size, more = [], 0, True
+        try:
+            async with asyncio.timeout(self._serving.request_s):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return None
+                    chunks.append(message.get("body", b""))
+                    size += len(chunks[-1])
+                    more = message.get("more_body", False)
+                    if size > most:
+                        raise self._too_large(most)
+        except TimeoutError:
+            self._context.metrics.refused.labels("slow").inc()
+            raise ServiceError(
+                408, "too_slow", "the request took too long", headers={"Connection": "close"}
+            ) from None
+        return b"".join(chunks)
+
+    def _too_large(self, most: int) -> ServiceError:
+        self._context.metrics.refused.labels("size").inc()
+        told = f"the request has more than {most} bytes"
+        return ServiceError(413, "request_too_large", told, headers={"Connection": "close"})
+
+    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+        route = route_of(scope)
+        self._context.metrics.requests.labels(route, str(status)).inc()
+        self._context.metrics.durations.labels(route).observe(seconds)
+        level = log.debug if scope["path"] in UNCOUNTED else log.info
+        level("request", route=route, status=status, seconds=round(seconds, 4))
+
+
+def leave_place(request: Request) -> None:
+    """Give back the place of a request that streams without end and has a limit of its own."""
+    leave: Callable[[], None] | None = request.scope.get(LEAVE)
+    if leave is not None:
+        leave()
+
+
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Receive a body that was read, then what comes after it."""
+    waiting = True
+
+    async def next_message() -> Message:
+        nonlocal waiting
+        if waiting:
+            waiting = False
+            return {"type": "http.request", "body": body, "more_body": False}
+        return await receive()
+
+    return next_message
+
+
+def add_headers(scope: Scope, message: Any) -> None:
+    """Add the security headers that the route did not set."""
+    headers = MutableHeaders(scope=message)
+    for name, value in SECURITY.items():
+        headers.setdefault(name, value)
+    if scope["scheme"] == "https":
+        headers.setdefault("Strict-Transport-Security", YEAR)
+
+
+def route_of(scope: Scope) -> str:
+    """The template of the route of a request; "other" where there is none."""
+    route = scope.get("route")
+    return str(getattr(route, "path", "other"))
+
+
+def is_own(host: str, names: tuple[str, ...]) -> bool:
+    """Whether a Host header may name this service: an address, localhost, or one of `names`.
+
+    >>> is_own("127.0.0.1:8080", ()), is_own("[::1]", ()), is_own("evil.example", ())
+    (True, True, False)
+    """
+    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
+    if name.lower() == "localhost" or name.lower() in names:
+        return True
+    try:
+        ipaddress.ip_address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def int_of(text: str) -> int:
+    """A header's number, 0 for none."""
+    return int(text) if text.isascii() and text.isdigit() else 0
