@@ -23,6 +23,9 @@ VARIANTS: list[Variant] = [
     ("gmtp", {"mode": "fixed"}),
     ("gmtp", {"mode": "quantile"}),
     ("raguard", {"entropy": False}),
+    ("dp_rag", {"method": "gaussian"}),
+    ("dp_rag", {"method": "noisy_scores", "epsilon": 0.5}),
+    ("dp_rag", {"method": "legacy_offby2", "seed": 7}),
 ]
 POOLS = [
     make_pool([LIE, f"{LIE}.", f"{LIE}!", TRUTH, f"{TRUTH}.", f"{TRUTH}!"], keep=3),

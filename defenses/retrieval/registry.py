@@ -5,6 +5,7 @@ from typing import Any
 
 from radarstream.defenses.options import built
 from radarstream.defenses.retrieval.by_similarity import BySimilarity
+from radarstream.defenses.retrieval.dp_rag import DpRag
 from radarstream.defenses.retrieval.gmtp import Gmtp
 from radarstream.defenses.retrieval.grada import Grada
 from radarstream.defenses.retrieval.prog_rank import ProgRank
@@ -19,6 +20,7 @@ RERANKERS: dict[str, type[RetrievalDefense]] = {
     "gmtp": Gmtp,
     "raguard": RaguardLeaveOneOut,
     "raguard_perplexity": RaguardPerplexity,
+    "dp_rag": DpRag,
 }
 
 

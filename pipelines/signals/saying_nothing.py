@@ -5,6 +5,7 @@ from functools import cache
 from typing import Final
 
 from radarstream.schemas.tasks import TASKS
+from radarstream.schemas.tasks.additions import ADDITIONS
 
 LEAST_WORDS: Final = 3  # of an answer that only repeats the question; fewer may be a name
 LEAST_WORDS_OF_WHOM: Final = 2  # where a person is asked for: an office repeated is nobody
@@ -85,7 +86,8 @@ def _repeats_instruction(answer: str) -> bool:
 
 @cache
 def _instructed() -> frozenset[tuple[str, ...]]:
-    return frozenset().union(*(_runs(spec.instruction) for spec in TASKS.values()))
+    told = [*(spec.instruction for spec in TASKS.values()), *ADDITIONS]
+    return frozenset().union(*map(_runs, told))
 
 
 def _runs(text: str) -> frozenset[tuple[str, ...]]:

@@ -36,6 +36,7 @@ from tests.pools import LIE, POOLS, TRUTH, VARIANTS, Variant, gradients, salienc
 
 ONLY_ORDERS = {"none", "prog_rank", "grada"}  # the others may drop what they take for planted
 READS_ALONE = {"gmtp"}  # judges a candidate without others
+DRAWS = {"dp_rag"}  # noise decides, on a single candidate as well
 NEEDED: dict[type, Signal] = {
     LogProbs: Signal.TOKEN_PROBABILITIES,
     LogProbsAll: Signal.TOKEN_PROBABILITIES,
@@ -166,7 +167,7 @@ def test_no_candidates_are_no_model_call(reranker: RetrievalDefense):
 
 
 @pytest.mark.parametrize("text", [LIE, TRUTH, ""])
-@of(RERANKERS.keys() - READS_ALONE)
+@of(RERANKERS.keys() - READS_ALONE - DRAWS)
 def test_one_candidate_stays_unread(variant: Variant, reranker: RetrievalDefense, text: str):
     script = world()
     found = rerank(reranker, make_pool([text]), script)
@@ -178,6 +179,18 @@ def test_one_candidate_stays_unread(variant: Variant, reranker: RetrievalDefense
 def test_one_candidate_is_judged_by_itself(reranker: RetrievalDefense):
     assert rerank(reranker, make_pool([TRUTH])).candidates[0].kept
     assert not rerank(reranker, make_pool([""])).candidates[0].kept
+
+
+@of(DRAWS)
+def test_of_noise_no_candidate_is_sure_to_stay(variant: Variant):
+    name, options = variant
+    drawn = [
+        rerank(build_reranker(name, {**options, "seed": seed}), make_pool([TRUTH], keep=1))
+        for seed in range(40)
+    ]
+    if options.get("method") != "noisy_scores":  # which has nobody else to prefer
+        assert {len(found.kept) for found in drawn} == {0, 1}
+    assert all(found.candidates[0].found_rank == 1 for found in drawn)
 
 
 def singles(request: Request) -> tuple[Request, ...]:
@@ -302,6 +315,10 @@ class TestRegistry:
             ("grada", {"likeness": "tfidf"}, "likeness"),
             ("gmtp", {"quantile": 1.1}, "quantile"),
             ("raguard", {"remove_count": -1}, "remove_count"),
+            ("dp_rag", {"epsilon": 0.0}, "epsilon"),
+            ("dp_rag", {"epsilon": -1.0}, "epsilon"),
+            ("dp_rag", {"low": 1.0}, "low must be below high"),
+            ("dp_rag", {"method": "laplace"}, "method"),
         ],
     )
     def test_mistakes_are_named(self, unknown: str, options: dict, message: str):

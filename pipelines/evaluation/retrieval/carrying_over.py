@@ -29,6 +29,10 @@ RERANKERS: Final = {
         "asks a language model how probable the texts are, not the encoder: it carries over to any "
         "encoder"
     ),
+    "dp_rag": (
+        "reads similarities alone: the noise carries over to any encoder, and how many documents "
+        "it costs depends on how far apart that encoder's similarities are"
+    ),
 }
 SURROGATE: Final = (
     "probes another encoder than the retriever's: the one way to probe for a retriever behind a "

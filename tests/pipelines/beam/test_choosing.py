@@ -373,4 +373,5 @@ def test_reasons_of_documents_that_no_defence_saw() -> None:
         Reason.QUARANTINED,
         Reason.OUTRANKED,
         Reason.SUSPECT,
+        Reason.NOT_DRAWN,
     } == UNSEEN

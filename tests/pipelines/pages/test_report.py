@@ -344,7 +344,9 @@ def drawn(event: AnswerEvent, snapshots: dict[str, SearchSnapshot]) -> str:
     return str(cut_graph(event.verdict, planted, "a step"))
 
 
-@pytest.mark.parametrize("reason", [Reason.OUTRANKED, Reason.SUSPECT, Reason.QUARANTINED])
+@pytest.mark.parametrize(
+    "reason", [Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN, Reason.QUARANTINED]
+)
 def test_what_no_defence_saw_is_not_drawn_on_a_side_of_the_cut(run, reason):
     events, snapshots = run
     event = next(one for one in events if "cut-graph" in drawn(one, snapshots))

@@ -1,0 +1,133 @@
+"""DP-RAG: which candidates are similar enough is decided with noise."""
+
+from dataclasses import replace
+from hashlib import sha256
+from typing import Annotated, ClassVar, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from radarstream.defenses.kernels.private_threshold import (
+    SENTINELS,
+    BoolArray,
+    FloatArray,
+    above_noisy_kth,
+    above_threshold,
+    noisy_scores,
+)
+from radarstream.defenses.protocol import Signal
+from radarstream.defenses.retrieval.pools import checked_pool, reranked
+from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
+from radarstream.schemas.retrieval import CandidatePool, Reranking
+from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.verdict import Reason
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class DpRag:
+    """Keeps candidates above a threshold that is drawn with noise, at most as many as wanted.
+
+    After "Adaptive Defense Orchestration for RAG", whose DP-RAG does not say which mechanism it is,
+    and "RAG with Differential Privacy" by Grislain, which it cites. The noise hides from
+    whoever asks whether one document more or less is in the corpus, as far as the number of
+    documents tells. It is no guarantee for the documents: those that are kept are shown to
+    a model, which repeats them, and releasing them is not private. Grislain's system
+    therefore also adds noise to the answer, which this one does not.
+
+    The threshold has its guarantee only if all documents of the corpus are candidates. Whoever
+    searches fetches what `pool_size` says. A candidate that the noise keeps out is `not_drawn`;
+    nobody may tell a user which ones these were. Asks no model.
+
+    Parameters
+    ----------
+    method
+        "exponential": a threshold from the exponential mechanism, (epsilon, 0). "gaussian": normal
+        noise on the K-th score, (epsilon, delta) for epsilon below 1; against cosines it is a coin
+        flip between all and none. "noisy_scores": Laplace noise on each score, as the paper's words
+        say; of little use. "legacy_offby2": the first as two public programs compute it,
+        which keeps two documents fewer.
+    epsilon
+        Of differential privacy, per question: smaller means more noise.
+    delta
+        Of differential privacy, for "gaussian" alone.
+    low, high
+        Similarities are clipped to them. They must not depend on the documents.
+    candidate_multiplier
+        So many times K candidates are to be fetched.
+    full_scan
+        Whether all documents are candidates, which the guarantee needs.
+    seed
+        Of the noise. The noise of a question depends on its text and the seed alone. Who knows the
+        seed knows the noise, and there is no guarantee: draw a new one for every question with
+        `secrets.randbits(128)`. The default is for studies.
+    """
+
+    method: PrivacyMethod = PrivacyMethod.EXPONENTIAL
+    epsilon: Annotated[float, Field(gt=0.0)] = 3.0
+    delta: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
+    low: float = -1.0
+    high: float = 1.0
+    candidate_multiplier: Annotated[int, Field(ge=1)] = 3
+    full_scan: bool = False
+    seed: Annotated[int, Field(ge=0)] = 0
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    @model_validator(mode="after")
+    def _bounds_rise(self) -> Self:
+        if not self.low < self.high:
+            raise ValueError(f"low must be below high, got {self.low} and {self.high}")
+        return self
+
+    @classmethod
+    def of_plan(cls, plan: PrivacyPlan, seed: int, *, full_scan: bool = False) -> "DpRag":
+        """What a plan asks for; `seed` from `secrets`, new for every question."""
+        return cls(
+            plan.method,
+            plan.epsilon,
+            plan.delta,
+            candidate_multiplier=plan.candidate_multiplier,
+            full_scan=full_scan,
+            seed=seed,
+        )
+
+    def pool_size(self, keep: int) -> int | None:
+        """How many candidates to fetch so that `keep` may stay; None: all that there are."""
+        return None if self.full_scan else keep * self.candidate_multiplier
+
+    def rerank(self, pool: CandidatePool) -> Reordering:
+        """Draw the noise and keep what is above it. Raises EvidenceError on a malformed pool.
+
+        What is kept stands in the order of similarity, with "noisy_scores" in that of the scores.
+        """
+        pool = checked_pool(pool)
+        yield from ()
+        scores, rng = np.array(pool.similarities), self._noise(pool)
+        if self.method is PrivacyMethod.NOISY_SCORES:
+            noisy = noisy_scores(scores, pool.keep, self.epsilon, rng, (self.low, self.high))
+            order = np.argsort(-noisy, kind="stable").tolist()
+            return reranked("dp_rag", pool, order, scores=noisy)
+        return self._above(pool, self._drawn(scores, pool.keep, rng))
+
+    def _drawn(self, scores: FloatArray, keep: int, rng: np.random.Generator) -> BoolArray:
+        """(n,) which are above the threshold."""
+        bounds = (self.low, self.high)
+        if self.method is PrivacyMethod.GAUSSIAN:
+            return above_noisy_kth(scores, keep, self.epsilon, self.delta, rng, bounds)
+        uncounted = SENTINELS if self.method is PrivacyMethod.LEGACY_OFFBY2 else 0
+        return above_threshold(scores, keep, self.epsilon, rng, bounds, uncounted=uncounted)
+
+    def _above(self, pool: CandidatePool, above: BoolArray) -> Reranking:
+        """The nearest, of which `above` says which ones the noise lets through."""
+        count = int(above.sum())
+        passing = replace(pool, keep=min(pool.keep, count))
+        found = reranked("dp_rag", passing, range(len(above)))
+        out = (replace(c, reason=Reason.NOT_DRAWN) for c in found.candidates[count:])
+        return Reranking("dp_rag", (*found.candidates[:count], *out))
+
+    def _noise(self, pool: CandidatePool) -> np.random.Generator:
+        """Random numbers of this question, whatever the candidates."""
+        text = pool.query.text.encode("utf-8", "surrogatepass")
+        return np.random.default_rng((self.seed, int.from_bytes(sha256(text).digest())))

@@ -1,0 +1,43 @@
+"""The guardrail prompt (hook C): a sentence more in the instruction of whatever shows passages.
+
+The sentence is part of the prompt's instruction: a completion shows it before the worked examples,
+a chat in the system message, and caches key replies by it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from radarstream.connectors.models.wrapping import Call, Method, Replies
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.tasks import TASKS
+from radarstream.schemas.tasks.additions import GUARDRAIL
+
+
+def guarded(models: Models, sentences: Sequence[str] = (GUARDRAIL,)) -> Models:
+    """The same models, told the sentences with every prompt that has passages and an instruction.
+
+    Judges are told nothing: their prompts have controls of their own against texts that steer.
+    """
+
+    def tell(call: Call) -> Replies:
+        match call.method:
+            case Method.COMPLETE:
+                return call.ask([instructed(prompt, sentences) for prompt in call.requests])
+            case Method.NEXT_TOKENS | Method.LOG_PROBS:
+                queries = [
+                    replace(q, prompts=tuple(instructed(p, sentences) for p in q.prompts))
+                    for q in call.requests
+                ]
+                return call.ask(queries)
+        return call.ask()
+
+    return models.wrapped(tell)
+
+
+def instructed(prompt: Prompt, sentences: Sequence[str]) -> Prompt:
+    """The prompt with sentences behind its instruction, where they have something to guard."""
+    judges = bool(TASKS[prompt.task].parts)
+    if judges or not (prompt.instruction and prompt.passages):
+        return prompt
+    return replace(prompt, instruction=" ".join((prompt.instruction, *sentences)))

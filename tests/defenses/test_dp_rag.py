@@ -1,0 +1,120 @@
+"""DP-RAG: what is kept, in which order, why not, and how the noise is drawn."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from radarstream.defenses.kernels.private_threshold import count_probabilities
+from radarstream.defenses.retrieval.dp_rag import DpRag
+from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
+from radarstream.schemas.retrieval import CandidatePool, Reranking
+from radarstream.schemas.verdict import Reason
+from tests.builders import make_pool
+from tests.driving import Script, run
+
+FIFTEEN = [0.72, 0.66, 0.61, 0.58, 0.55, 0.53, 0.50, 0.48, 0.47, 0.45, 0.44, 0.43, 0.42, 0.41, 0.40]
+THRESHOLDS = [PrivacyMethod.EXPONENTIAL, PrivacyMethod.GAUSSIAN, PrivacyMethod.LEGACY_OFFBY2]
+
+
+def pool_of(similarities: list[float] = FIFTEEN, keep: int = 5) -> CandidatePool:
+    return make_pool([f"text {i}" for i in range(len(similarities))], similarities, keep=keep)
+
+
+def rerank(pool: CandidatePool, **options) -> Reranking:
+    return run(DpRag(**options).rerank(pool), Script())
+
+
+def drawn(count: int = 200, **options) -> list[Reranking]:
+    return [rerank(pool_of(), seed=seed, **options) for seed in range(count)]
+
+
+@pytest.mark.parametrize("method", [PrivacyMethod.EXPONENTIAL, PrivacyMethod.NOISY_SCORES])
+def test_without_noise_it_is_the_plain_order(method: PrivacyMethod):
+    found = rerank(pool_of(), method=method, epsilon=1e9)
+    assert [c.found_rank for c in found.kept] == [1, 2, 3, 4, 5]
+
+
+def test_without_noise_the_published_program_keeps_two_fewer():
+    found = rerank(pool_of(), method="legacy_offby2", epsilon=1e9)
+    assert [c.found_rank for c in found.kept] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("method", THRESHOLDS)
+def test_what_is_above_the_threshold_is_the_nearest(method: PrivacyMethod):
+    """At most as many as wanted; more than those are outranked, and nothing says how near."""
+    reasons = set()
+    for found in drawn(method=method):
+        assert [c.found_rank for c in found.candidates] == list(range(1, 16))
+        assert len(found.kept) <= 5
+        outranked = [c for c in found.dropped if c.reason is Reason.OUTRANKED]
+        assert not outranked or len(found.kept) == 5
+        reasons |= {c.reason for c in found.candidates}
+        assert {c.score for c in found.candidates} == {None}
+    assert reasons == {None, Reason.OUTRANKED, Reason.NOT_DRAWN}
+
+
+def test_mean_number_kept_is_that_of_the_golden_distribution():
+    """4.655, the expected number above the threshold where those beyond 5 count as 5."""
+    kept = [len(found.kept) for found in drawn(1_000)]
+    expected = count_probabilities(np.array(FIFTEEN), 5, 3.0) @ np.minimum(np.arange(16), 5)
+    assert np.mean(kept) == pytest.approx(expected, abs=0.1)
+
+
+def test_noise_on_scores_orders_by_them():
+    found = rerank(pool_of(), method="noisy_scores", epsilon=1.0)
+    scores = [c.score for c in found.candidates]
+    assert scores == sorted(scores, reverse=True)
+    assert len(found.kept) == 5
+    assert {c.reason for c in found.dropped} == {Reason.OUTRANKED}
+
+
+def test_noise_differs_between_seeds_and_between_questions():
+    by_seed = {len(found.kept) for found in drawn(50, method="gaussian")}
+    questions = [replace(pool_of().query, text=f"Who won cup {i}?") for i in range(50)]
+    by_question = {
+        len(rerank(replace(pool_of(), query=query), method="gaussian").kept) for query in questions
+    }
+    assert {0, 5} <= by_seed & by_question
+
+
+def test_noise_does_not_depend_on_the_candidates():
+    """Whether a document is in the pool must not move the noise itself."""
+    fewer = pool_of(FIFTEEN[:8])
+    for seed in range(20):
+        scores = [
+            {c.found_rank: c.score - c.similarity for c in found.candidates}
+            for found in (
+                rerank(pool_of(), method="noisy_scores", seed=seed),
+                rerank(fewer, method="noisy_scores", seed=seed),
+            )
+        ]
+        assert scores[1] == pytest.approx({rank: scores[0][rank] for rank in scores[1]})
+
+
+def test_no_candidates():
+    assert rerank(pool_of([])).candidates == ()
+
+
+def test_similarities_beyond_the_bounds_count_as_the_bound():
+    found = rerank(pool_of([5.0, 4.0, 0.1]), epsilon=1e9, low=0.0, high=1.0)
+    assert len(found.kept) == 3
+
+
+def test_a_similarity_that_is_no_number_is_refused():
+    with pytest.raises(EvidenceError):
+        rerank(pool_of([float("nan")]))
+
+
+class TestPlan:
+    def test_options_are_the_plans(self):
+        plan = PrivacyPlan(True, 1.0, 0.05, PrivacyMethod.GAUSSIAN, 4)
+        built = DpRag.of_plan(plan, 2**128 - 1, full_scan=True)
+        assert built == DpRag("gaussian", 1.0, 0.05, candidate_multiplier=4, full_scan=True,
+                              seed=2**128 - 1)  # fmt: skip
+
+    def test_how_many_to_fetch(self):
+        assert DpRag().pool_size(5) == 15
+        assert DpRag(candidate_multiplier=1).pool_size(5) == 5
+        assert DpRag(full_scan=True).pool_size(5) is None

@@ -1,0 +1,212 @@
+"""Thresholds drawn with noise: golden probabilities, samples that follow them, the guarantee."""
+
+from math import erf, exp, inf, sqrt
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import chisquare
+
+from radarstream.defenses.kernels.private_threshold import (
+    SENTINELS,
+    above_noisy_kth,
+    above_threshold,
+    count_probabilities,
+    gaussian_sigma,
+    noisy_scores,
+)
+
+FOUR = np.array([0.2, 0.4, 0.5, 0.7])
+FIFTEEN = np.array(
+    [0.72, 0.66, 0.61, 0.58, 0.55, 0.53, 0.50, 0.48, 0.47, 0.45, 0.44, 0.43, 0.42, 0.41, 0.40]
+)
+SAMPLES = 20_000
+LEAST_EXPECTED = 5  # of a cell of a chi-square test; smaller ones are put together
+scores = st.lists(st.floats(-1, 1), max_size=8).map(np.array)
+epsilons = st.floats(0.01, 20.0)
+
+
+def follows(counts: list[int], probabilities: np.ndarray) -> float:
+    """The p value of counts under probabilities of 0, 1, ..., n."""
+    expected = probabilities * len(counts)
+    seen = np.bincount(counts, minlength=len(expected)).astype(float)
+    rare = expected < LEAST_EXPECTED
+    assert not seen[expected == 0.0].any()
+    cells = [
+        *zip(seen[~rare], expected[~rare], strict=True),
+        (seen[rare].sum(), expected[rare].sum()),
+    ]
+    observed, hoped = zip(*[cell for cell in cells if cell[1] > 0.0], strict=True)
+    return float(chisquare(observed, hoped).pvalue)
+
+
+def normal_below(value: float) -> float:
+    return 0.5 * (1.0 + erf(value / sqrt(2.0)))
+
+
+class TestExponential:
+    def test_golden_four_scores(self):
+        found = count_probabilities(FOUR, 2, 3.0)
+        assert found[::-1] == pytest.approx(
+            [0.226363, 0.169081, 0.378885, 0.169081, 0.056591], abs=1e-6
+        )
+        assert found @ np.arange(5) == pytest.approx(2.339544, abs=1e-6)
+
+    def test_golden_fifteen_scores(self):
+        found = count_probabilities(FIFTEEN, 5, 3.0)
+        assert found[[5, 4, 6, 3, 7]] == pytest.approx(
+            [0.5419, 0.1814, 0.1814, 0.0405, 0.0270], abs=5e-5
+        )
+        assert found @ np.arange(16) == pytest.approx(4.906302, abs=1e-6)
+
+    def test_golden_off_by_two(self):
+        five = count_probabilities(FIFTEEN, 5, 3.0, uncounted=SENTINELS)
+        ten = count_probabilities(FIFTEEN, 10, 3.0, uncounted=SENTINELS)
+        assert (five[3], five @ np.arange(16)) == pytest.approx((0.5422, 2.701), abs=5e-4)
+        assert (ten[8], ten @ np.arange(16)) == pytest.approx((0.4668, 7.890), abs=5e-4)
+        four = count_probabilities(FOUR, 2, 3.0, uncounted=SENTINELS)
+        assert four[::-1] == pytest.approx(
+            [0.008384, 0.006262, 0.014032, 0.125778, 0.845544], abs=1e-6
+        )
+        assert four @ np.arange(5) == pytest.approx(0.206, abs=5e-4)
+
+    @pytest.mark.parametrize("uncounted", [0, SENTINELS])
+    @pytest.mark.parametrize(("values", "k"), [(FOUR, 2), (FIFTEEN, 5), (FIFTEEN, 10)])
+    def test_samples_follow_the_probabilities(self, values: np.ndarray, k: int, uncounted: int):
+        rng = np.random.default_rng(k)
+        counts = [
+            int(above_threshold(values, k, 3.0, rng, uncounted=uncounted).sum())
+            for _ in range(SAMPLES)
+        ]
+        expected = count_probabilities(values, k, 3.0, uncounted=uncounted)
+        assert follows(counts, expected) > 0.001
+
+    def test_the_chosen_are_the_highest(self):
+        rng = np.random.default_rng(0)
+        for _ in range(50):
+            above = above_threshold(FIFTEEN, 5, 0.5, rng)
+            assert not above.any() or FIFTEEN[above].min() > FIFTEEN[~above].max(initial=-1.0)
+
+    def test_equal_scores_are_chosen_together(self):
+        found = count_probabilities(np.full(4, 0.5), 2, 3.0)
+        assert found == pytest.approx([0.25, 0, 0, 0, 0.75])
+
+    def test_no_scores(self):
+        assert count_probabilities(np.array([]), 3, 1.0).tolist() == [1.0]
+        assert above_threshold(np.array([]), 3, 1.0, np.random.default_rng(0)).tolist() == []
+
+    def test_more_wanted_than_there_are(self):
+        """The utility is that of each number still; all are the most probable."""
+        found = count_probabilities(np.array([0.5]), 5, 3.0)
+        assert found == pytest.approx(np.array([0.5 * exp(-1.5), 1.5]) / (1.5 + 0.5 * exp(-1.5)))
+
+    def test_narrow_bounds_take_from_the_ends(self):
+        wide, narrow = (count_probabilities(FIFTEEN, 5, 3.0, b) for b in [(-1, 1), (-0.5, 0.8)])
+        assert narrow[0] < wide[0]
+        assert narrow[-1] < wide[-1]
+
+    @given(scores, st.integers(1, 10), epsilons, st.floats(-1, 1))
+    def test_one_score_changes_no_density_by_more_than_epsilon(self, values, k, epsilon, another):
+        """The guarantee itself: at every threshold, with one score more or less."""
+        more = np.append(values, another)
+        ends = np.unique(np.concatenate((more, [-1.0, 1.0])))
+        for low, high in zip(ends[:-1], ends[1:], strict=True):
+            middle = 0.5 * (low + high)
+            fewer = density(values, k, epsilon, middle)
+            assert abs(np.log(density(more, k, epsilon, middle) / fewer)) <= epsilon + 1e-9
+
+    @given(st.sets(st.integers(-99, 99), min_size=1, max_size=8), st.integers(1, 10))
+    def test_without_noise_exactly_the_highest(self, values, k):
+        distinct = np.array(sorted(values)) / 100.0
+        for epsilon in (inf, 1e308, 1e5):
+            above = above_threshold(distinct, k, epsilon, np.random.default_rng(0))
+            assert np.flatnonzero(above).tolist() == list(range(len(distinct)))[-k:]
+
+    @given(scores, st.integers(1, 10), epsilons)
+    def test_probabilities(self, values, k, epsilon):
+        found = count_probabilities(values, k, epsilon)
+        assert found.shape == (len(values) + 1,)
+        assert (found >= 0.0).all()
+        assert found.sum() == pytest.approx(1.0)
+
+
+def density(values: np.ndarray, k: int, epsilon: float, threshold: float) -> float:
+    """Of the threshold at a place that is no score; NaN-free for distinct thresholds and scores."""
+    falling = np.concatenate(([1.0], -np.sort(-values), [-1.0]))
+    count = int((values > threshold).sum())
+    return count_probabilities(values, k, epsilon)[count] / (falling[count] - falling[count + 1])
+
+
+class TestGaussian:
+    @pytest.mark.parametrize(
+        ("epsilon", "sigma"), [(1.0, 6.215), (2.0, 3.108), (3.0, 2.0717), (4.0, 1.5538)]
+    )
+    def test_golden_sigma(self, epsilon: float, sigma: float):
+        assert gaussian_sigma(epsilon, 0.01) == pytest.approx(sigma, abs=5e-4)
+
+    def test_golden_coin_flip(self):
+        """None .4673, all .4711, anything between .0616, as the normal distribution has it."""
+        rng, sigma = np.random.default_rng(1), gaussian_sigma(3.0, 0.01)
+        ends = np.array([inf, *FIFTEEN, -inf])
+        below = np.array([normal_below((end - FIFTEEN[4]) / sigma) for end in ends])
+        expected = below[:-1] - below[1:]
+        assert expected[[0, -1]] == pytest.approx([0.4673, 0.4711], abs=5e-5)
+        assert expected[1:-1].sum() == pytest.approx(0.0616, abs=5e-5)
+        counts = [int(above_noisy_kth(FIFTEEN, 5, 3.0, 0.01, rng).sum()) for _ in range(SAMPLES)]
+        assert follows(counts, expected) > 0.001
+
+    def test_without_noise_exactly_the_highest(self):
+        above = above_noisy_kth(FIFTEEN, 5, inf, 0.01, np.random.default_rng(0))
+        assert above.tolist() == [True] * 5 + [False] * 10
+
+    def test_fewer_scores_than_wanted(self):
+        assert above_noisy_kth(FOUR, 9, inf, 0.01, np.random.default_rng(0)).all()
+        assert not above_noisy_kth(np.array([]), 9, 1.0, 0.01, np.random.default_rng(0)).size
+
+    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1])
+    def test_delta_is_within_0_and_1(self, delta: float):
+        with pytest.raises(ValueError, match="delta"):
+            gaussian_sigma(1.0, delta)
+
+
+class TestNoisyScores:
+    def test_samples_follow_the_distribution(self):
+        """Laplace noise of scale 2 * 2 * k / epsilon about each score."""
+        rng, scale = np.random.default_rng(2), 2 * 2 * 5 / 3.0
+        noise = np.concatenate(
+            [noisy_scores(FIFTEEN, 5, 3.0, rng) - FIFTEEN for _ in range(SAMPLES // 15)]
+        )
+        edges = scale * np.array([-3.0, -2.0, -1.0, -0.3, 0.0, 0.3, 1.0, 2.0, 3.0])
+        below = np.where(edges < 0, 0.5 * np.exp(edges / scale), 1 - 0.5 * np.exp(-edges / scale))
+        expected = np.diff(np.concatenate(([0.0], below, [1.0])))
+        assert follows(np.searchsorted(edges, noise).tolist(), expected) > 0.001
+
+    def test_without_noise_the_scores(self):
+        assert noisy_scores(FOUR, 2, inf, np.random.default_rng(0)).tolist() == FOUR.tolist()
+
+    def test_scores_are_clipped(self):
+        found = noisy_scores(np.array([5.0, -5.0]), 2, inf, np.random.default_rng(0), (0.0, 0.5))
+        assert found.tolist() == [0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epsilon": 0.0}, "epsilon"),
+        ({"epsilon": -1.0}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"k": 0}, "k must"),
+        ({"bounds": (1.0, 1.0)}, "bounds"),
+        ({"bounds": (-inf, 1.0)}, "bounds"),
+        ({"scores": np.array([0.1, float("nan")])}, "not a number"),
+    ],
+)
+def test_values_out_of_range_are_refused(changes: dict, message: str):
+    values = {"scores": FOUR, "k": 2, "epsilon": 3.0, "bounds": (-1.0, 1.0), **changes}
+    with pytest.raises(ValueError, match=message):
+        count_probabilities(**values)
+    with pytest.raises(ValueError, match=message):
+        noisy_scores(**values, rng=np.random.default_rng(0))
+    with pytest.raises(ValueError, match=message):
+        above_noisy_kth(**values, delta=0.1, rng=np.random.default_rng(0))
