@@ -34,6 +34,7 @@ class Signal(StrEnum):
     SURROGATE_GRADIENTS = "surrogate_gradients"  # one besides the retriever's, that answers them
     TOKEN_SALIENCES = "token_saliences"  # an encoder that answers TokenSaliences
     MASKED_TOKENS = "masked_tokens"  # a model that answers MaskedTokenProbabilities
+    ATTENTION = "attention"  # a model that answers Attention
 
 
 EVIDENCE: Final = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
@@ -175,6 +176,19 @@ class MaskedTokenProbabilities:
     queries: tuple[MaskedQuery, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Ask how a model's attention is shared among the passages of `row` where its reply is
+    `answer`.
+
+    Response: (n,) percentages, one per passage of `row` in its order. They sum to 100, or are all
+    0 where nothing is attended to.
+    """
+
+    row: Complete
+    answer: str
+
+
 Request = (
     Complete
     | CompleteAll
@@ -188,6 +202,7 @@ Request = (
     | ProbeGradients
     | TokenSaliences
     | MaskedTokenProbabilities
+    | Attention
 )
 
 # What a defence's body really is; the response's type follows from the request's, which the

@@ -11,6 +11,7 @@ import numpy as np
 
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attention,
     Complete,
     CompleteAll,
     Embed,
@@ -33,6 +34,7 @@ from radarstream.schemas.arrays import (
     norm_values,
     probabilities,
     relation_rows,
+    shares,
 )
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray
@@ -47,7 +49,9 @@ def ask(request: Complete) -> Asking[AtomicAnswer]: ...
 @overload
 def ask(request: CompleteAll) -> Asking[tuple[AtomicAnswer, ...]]: ...
 @overload
-def ask(request: Relate | Embed | Norms | LogProbs | ProbeGradients) -> Asking[FloatArray]: ...
+def ask(
+    request: Relate | Embed | Norms | LogProbs | ProbeGradients | Attention,
+) -> Asking[FloatArray]: ...
 @overload
 def ask(request: AttemptAll) -> Asking[tuple[Any, ...]]: ...
 @overload
@@ -81,7 +85,7 @@ def checked_response(request: Request, response: Any) -> Any:
             return checked_step(response, len(rows))
         case LogProbs(rows=rows):
             return checked_array(log_prob_rows, response, len(rows))
-        case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities():
+        case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities() | Attention():
             return checked_insight(request, response)
         case AttemptAll(requests=requests):
             return checked_parts(requests, response, or_failure)
@@ -104,7 +108,7 @@ def or_failure(request: Request, response: Any) -> Any:
 
 
 def checked_insight(
-    request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities, response: Any
+    request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities | Attention, response: Any
 ) -> Any:
     """What a network says of its own workings."""
     match request:
@@ -117,6 +121,8 @@ def checked_insight(
             return checked_parts(queries, response, checked_saliences)
         case MaskedTokenProbabilities(queries=queries):
             return checked_parts(queries, response, checked_probabilities)
+        case Attention(row=row):
+            return checked_array(shares, response, len(row.passages))
 
 
 def checked_saliences(query: SalienceQuery, response: Any) -> tuple[TokenSalience, ...]:

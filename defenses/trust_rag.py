@@ -21,7 +21,7 @@ KEPT = (Reason.SUPPORTED, Reason.NOT_JUDGED, Reason.BEST_OF_NONE)
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class TrustRag(Stateless):
+class TooMuchAlike:
     """Clusters the documents in two, drops a cluster that is too tight, then near duplicates.
 
     The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
@@ -58,20 +58,6 @@ class TrustRag(Stateless):
     overlap_gate: bool = True
     on_empty: Literal["abstain", "all_documents"] = "abstain"
     seed: Annotated[int, Field(ge=0)] = 0
-
-    needs: ClassVar[frozenset[Signal]] = frozenset()
-
-    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
-        """Judge one snapshot. Raises EvidenceError when the embeddings are malformed."""
-        reasons = yield from self.judge(tuple(d.passage for d in evidence.documents))
-        documents = tuple(
-            DocumentVerdict(document.rank, reason in KEPT, reason)
-            for document, reason in zip(evidence.documents, reasons, strict=True)
-        )
-        if not any(document.kept for document in documents):
-            why = Abstention.NO_CONSENSUS if documents else Abstention.NO_DOCUMENTS
-            return concluded(documents, why), state
-        return (yield from answered_from_kept(evidence, documents)), state
 
     def judge(self, passages: tuple[str, ...]) -> Asking[list[Reason]]:
         """Why each document is kept or dropped."""
@@ -119,6 +105,27 @@ class TrustRag(Stateless):
         if min(first, second) >= self.similarity_threshold:
             return reasons_for(np.zeros_like(split))
         return reasons_for(split if first >= second else ~split, Reason.ISOLATED)
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class TrustRag(TooMuchAlike, Stateless):
+    """Answers from the documents that `TooMuchAlike` leaves, the first stage of "TrustRAG:
+    Enhancing Robustness and Trustworthiness in Retrieval-Augmented Generation".
+    """
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def defend(self, evidence: Evidence, state: None) -> Defending[None]:
+        """Judge one snapshot. Raises EvidenceError when the embeddings are malformed."""
+        reasons = yield from self.judge(tuple(d.passage for d in evidence.documents))
+        documents = tuple(
+            DocumentVerdict(document.rank, reason in KEPT, reason)
+            for document, reason in zip(evidence.documents, reasons, strict=True)
+        )
+        if not any(document.kept for document in documents):
+            why = Abstention.NO_CONSENSUS if documents else Abstention.NO_DOCUMENTS
+            return concluded(documents, why), state
+        return (yield from answered_from_kept(evidence, documents)), state
 
 
 def mean_cosine(cosines: FloatArray, members: BoolArray) -> float:

@@ -7,12 +7,24 @@ from collections.abc import Set
 from dataclasses import replace
 from typing import assert_never
 
+from radarstream.connectors.models.leave_one_out import LeaveOneOut
+from radarstream.connectors.models.local_torch import insist_on
+from radarstream.connectors.models.local_weights import model_directory
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import NoLog
+from radarstream.connectors.models.scripted_attention import ScriptedAttention
 from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
+from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines import settings as s
-from radarstream.pipelines.signals.ports import GradientEncoder, MaskedModel, Models
+from radarstream.pipelines.signals.ports import (
+    AttentionModel,
+    GradientEncoder,
+    MaskedModel,
+    Models,
+    TokenScorer,
+)
+from radarstream.schemas.errors import ConfigurationError
 
 
 def with_retrieval_models(
@@ -23,19 +35,22 @@ def with_retrieval_models(
     Raises ConfigurationError where weights or libraries are missing; a model that no setting
     names stays None.
     """
-    gradients = surrogate = masked = None
+    gradients = surrogate = masked = attention = None
     if needs & {Signal.SIMILARITY_GRADIENTS, Signal.TOKEN_SALIENCES}:
         gradients = build_gradients(settings.embedder)
     if Signal.SURROGATE_GRADIENTS in needs and settings.retrieval.surrogate is not None:
         surrogate = build_gradients(settings.retrieval.surrogate)
     if Signal.MASKED_TOKENS in needs:
         masked = build_masked(settings.retrieval.masked)
+    if Signal.ATTENTION in needs:
+        attention = build_attention(settings.retrieval.attention, models.tokens)
     chunk = settings.cache.chunk
     return replace(
         models,
         gradients=None if gradients is None else Cached(gradients, cache, chunk=chunk),
         surrogate=None if surrogate is None else Cached(surrogate, cache, chunk=chunk),
         masked=None if masked is None else Cached(masked, cache, chunk=chunk),
+        attention=None if attention is None else Cached(attention, cache, chunk=chunk),
     )
 
 
@@ -73,5 +88,36 @@ def build_masked(settings: s.MaskedSettings) -> MaskedModel | None:
         case s.ScriptedMasked():
             return ScriptedMasked(log=NoLog())
         case s.NoMasked():
+            return None
+    assert_never(settings)
+
+
+def build_attention(
+    settings: s.AttentionSettings, tokens: TokenScorer | None
+) -> AttentionModel | None:
+    """Create what tells how attention is shared; None if nothing does. Raises ConfigurationError.
+
+    `tokens` tells token probabilities, which the substitute for attention asks.
+    """
+    match settings:
+        case s.TransformersAttention():
+            insist_on("torch", "transformers")
+            from radarstream.connectors.models.transformers_attention import (
+                TransformersAttention as Backend,
+            )
+
+            options = settings.model_dump(exclude={"kind", "model"})
+            path = model_directory(settings.model)
+            return Backend(TransformersGenerator(path, eager=True, **options))
+        case s.LeaveOneOut():
+            if tokens is None:
+                raise ConfigurationError(
+                    "no configured model tells token probabilities, which stand in for attention: "
+                    "see `retrieval.attention` and the section `tokens`"
+                )
+            return LeaveOneOut(tokens)
+        case s.ScriptedAttention():
+            return ScriptedAttention(log=NoLog())
+        case s.NoAttention():
             return None
     assert_never(settings)

@@ -53,6 +53,16 @@ def probabilities(response: Any, count: int) -> FloatArray:
     return values
 
 
+def shares(response: Any, count: int) -> FloatArray:
+    """(count,) percentages that sum to 100, or all 0."""
+    values = _numbers("shares", response)
+    if values.shape != (count,) or not ((values >= 0.0) & np.isfinite(values)).all():
+        raise ValueError(f"there must be {count} shares, got shape {values.shape}")
+    if values.any() and abs(values.sum() - 100.0) > 100.0 * _SUM_TOLERANCE:
+        raise ValueError("shares do not sum to 100 percent")
+    return values
+
+
 def log_prob_rows(response: Any, count: int) -> FloatArray:
     """(count, t) natural logarithms of probabilities, t > 0.
 

@@ -9,6 +9,7 @@ import numpy as np
 from radarstream.connectors.models.scripted_tokens import continuation_rows, next_token_rows
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attention,
     Complete,
     CompleteAll,
     Embed,
@@ -75,6 +76,9 @@ class Script:
     gradients: Callable[[ProbeQuery], Any] = lambda query: np.ones((query.runs, 2))
     saliences: Callable[[SalienceQuery], tuple[TokenSalience, ...]] = lambda _: ()
     masked: Callable[[MaskedQuery], Sequence[float]] = lambda query: [0.5] * len(query.spans)
+    attention: Callable[[Attention], Sequence[float]] = lambda asked: [
+        100.0 / len(asked.row.passages) for _ in asked.row.passages
+    ]
     requests: list[Request] = field(default_factory=list)
 
     def respond(self, request: Request) -> Any:
@@ -105,7 +109,9 @@ class Script:
                 return np.array([self.norm(text) for text in texts], dtype=np.float64)
         return self.insight(request)
 
-    def insight(self, request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities) -> Any:
+    def insight(
+        self, request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities | Attention
+    ) -> Any:
         """Gradients are (runs, p) rows, from which the Gram matrices are made."""
         match request:
             case ProbeGradients(queries=queries):
@@ -115,6 +121,8 @@ class Script:
                 return tuple(self.saliences(query) for query in queries)
             case MaskedTokenProbabilities(queries=queries):
                 return tuple(np.array(self.masked(query), np.float64) for query in queries)
+            case Attention():
+                return np.array(self.attention(request), np.float64)
 
     def attempt(self, request: Request) -> Any:
         """Scripted answers and relations may raise ModelError."""

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from radarstream.defenses.protocol import Complete
+from radarstream.defenses.protocol import Attention, Complete
 from radarstream.defenses.retrieval.registry import RERANKERS
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.gradients import ProbeQuery, SalienceQuery, TokenSalience
@@ -26,6 +26,9 @@ VARIANTS: list[Variant] = [
     ("dp_rag", {"method": "gaussian"}),
     ("dp_rag", {"method": "noisy_scores", "epsilon": 0.5}),
     ("dp_rag", {"method": "legacy_offby2", "seed": 7}),
+    ("attention_variance", {"threshold": 50.0, "multiple": 1}),
+    ("trust_rag", {"mode": "ado_alg1"}),
+    ("trust_rag", {"overlap_gate": False, "multiple": 1}),
 ]
 POOLS = [
     make_pool([LIE, f"{LIE}.", f"{LIE}!", TRUTH, f"{TRUTH}.", f"{TRUTH}!"], keep=3),
@@ -67,6 +70,12 @@ def saliences(query: SalienceQuery) -> tuple[TokenSalience, ...]:
     )
 
 
+def attention(asked: Attention) -> list[float]:
+    """Longer passages are attended to more, lies most of all."""
+    weights = [len(text) * (5 if "Rome" in text else 1) for text in asked.row.passages]
+    return [100.0 * weight / max(1, sum(weights)) for weight in weights]
+
+
 def world(**changes: Any) -> Script:
     return Script(
         **{
@@ -74,6 +83,7 @@ def world(**changes: Any) -> Script:
             "embedding": direction,
             "gradients": gradients,
             "saliences": saliences,
+            "attention": attention,
             "masked": lambda query: [
                 0.01 if query.text[start] == "R" else 0.6 for start, _ in query.spans
             ],

@@ -272,6 +272,13 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
         lambda _: EMBEDDINGS,  # about a text, whatever was asked
         numbers("<f8"),
     ),
+    Method.ATTENTION: Entry(
+        "attention/1",
+        8,
+        lambda query: query.prompt.digest() + digest_of(query.answer),
+        lambda query: question_subject(query.prompt.question),
+        numbers("<f8"),
+    ),
 }
 
 

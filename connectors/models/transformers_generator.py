@@ -25,7 +25,8 @@ class TransformersGenerator:
     Prompts become chat messages when the tokenizer has a chat template, few-shot completions
     otherwise, where `passage_characters` are shown of each of several passages, by default those of
     the task. `batch_size` prompts of similar length run together; `device` is a torch device, by
-    default CUDA where present. The object holds settings only; the model is loaded by the first
+    default CUDA where present. An `eager` one computes attention so that its weights can be told.
+    The object holds settings only; the model is loaded by the first
     `complete` and shared in the process. Raises ModelError from `complete`.
     """
 
@@ -33,6 +34,7 @@ class TransformersGenerator:
     batch_size: int = 16
     device: str | None = None
     passage_characters: int | None = None
+    eager: bool = False
 
     @property
     def model_id(self) -> str:
@@ -90,7 +92,10 @@ def _load(settings: TransformersGenerator) -> tuple[Any, Any]:
             settings.model_path, local_files_only=True, padding_side="left"
         )
         model: Any = AutoModelForCausalLM.from_pretrained(
-            settings.model_path, local_files_only=True, dtype=dtype
+            settings.model_path,
+            local_files_only=True,
+            dtype=dtype,
+            attn_implementation="eager" if settings.eager else None,
         )
         model.to(device).eval()
         unmap_file(model)
@@ -114,12 +119,19 @@ def prompt_tokens(
     tokenizer: Any, prompt: Prompt, passage_characters: int | None = None
 ) -> list[int]:
     """A prompt as the model reads it, up to where its reply begins."""
+    is_chat = bool(getattr(tokenizer, "chat_template", None))
+    text = prompt_text(tokenizer, prompt, passage_characters)
+    return list(tokenizer(text, add_special_tokens=not is_chat)["input_ids"])
+
+
+def prompt_text(tokenizer: Any, prompt: Prompt, passage_characters: int | None = None) -> str:
+    """A prompt as text: chat messages if the tokenizer has a template for them."""
     if getattr(tokenizer, "chat_template", None):
-        text = tokenizer.apply_chat_template(
-            chat_messages(prompt), tokenize=False, add_generation_prompt=True
+        messages = chat_messages(prompt)
+        return str(
+            tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         )
-        return list(tokenizer(text, add_special_tokens=False)["input_ids"])
-    return list(tokenizer(completion_text(prompt, passage_characters))["input_ids"])
+    return completion_text(prompt, passage_characters)
 
 
 def _generate(

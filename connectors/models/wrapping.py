@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
@@ -32,6 +33,7 @@ class Method(StrEnum):
     PROBE = "probe"  # ProbeQuery -> (r, r)
     SALIENCES = "saliences"  # SalienceQuery -> tuple of TokenSalience
     MASKED = "masked"  # MaskedQuery -> (s,)
+    ATTENTION = "attention"  # AttentionQuery -> (n,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,10 @@ class Wrapped:
     def masked(self, queries: Sequence[MaskedQuery]) -> list[FloatArray]:
         """Per query (s,) probabilities."""
         return list(self._replies(Method.MASKED, queries))
+
+    def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
+        """Per query (n,) percentages."""
+        return list(self._replies(Method.ATTENTION, queries))
 
     def _replies(self, method: Method, requests: Sequence[Any]) -> Replies:
         if not requests:

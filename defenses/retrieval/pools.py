@@ -33,6 +33,11 @@ def checked_pool(pool: CandidatePool) -> CandidatePool:
     )
 
 
+def judged_first(pool: CandidatePool, multiple: int) -> int:
+    """How many candidates a method looks at: the nearest, `multiple` times what is wanted."""
+    return min(len(pool.documents), multiple * pool.keep)
+
+
 def reranked(
     method: str,
     pool: CandidatePool,

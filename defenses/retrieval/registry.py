@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from radarstream.defenses.options import built
+from radarstream.defenses.retrieval.attention_variance import AttentionVariance
 from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.defenses.retrieval.dp_rag import DpRag
 from radarstream.defenses.retrieval.gmtp import Gmtp
@@ -12,6 +13,7 @@ from radarstream.defenses.retrieval.prog_rank import ProgRank
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.raguard import RaguardLeaveOneOut
 from radarstream.defenses.retrieval.raguard_perplexity import RaguardPerplexity
+from radarstream.defenses.retrieval.trust_rag import TrustRagFilter
 
 RERANKERS: dict[str, type[RetrievalDefense]] = {
     "none": BySimilarity,
@@ -21,6 +23,8 @@ RERANKERS: dict[str, type[RetrievalDefense]] = {
     "raguard": RaguardLeaveOneOut,
     "raguard_perplexity": RaguardPerplexity,
     "dp_rag": DpRag,
+    "trust_rag": TrustRagFilter,
+    "attention_variance": AttentionVariance,
 }
 
 

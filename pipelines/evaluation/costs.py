@@ -20,8 +20,8 @@ TokenQuery = NextTokenQuery | ContinuationQuery
 class Ledger:
     """The completions of a batch, and the seconds of its pairs, texts and token queries.
 
-    The seconds of a call are wall clock, divided evenly among its requests. Queries of gradients
-    and hidden tokens keep the seconds of the first call. `judged` tells whether
+    The seconds of a call are wall clock, divided evenly among its requests. Queries of gradients,
+    hidden tokens and attention keep the seconds of the first call. `judged` tells whether
     the language model was asked how answers relate; its time is in that of the pairs.
     """
 
@@ -49,7 +49,7 @@ class Ledger:
                 self.text_seconds.update(dict.fromkeys(call.requests, share))
             case Method.NEXT_TOKENS | Method.LOG_PROBS:
                 self.token_seconds.update(dict.fromkeys(call.requests, share))
-            case Method.PROBE | Method.SALIENCES | Method.MASKED:
+            case Method.PROBE | Method.SALIENCES | Method.MASKED | Method.ATTENTION:
                 self._note_first(call.requests, share * len(call.requests))
         return replies
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attention,
     Complete,
     CompleteAll,
     Embed,
@@ -23,6 +24,7 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.tokens import ContinuationQuery
@@ -36,7 +38,8 @@ class Spending:
     `counts` are by kind: `calls` are distinct prompts that were completed, `forwards` distinct
     prompts whose continuation was scored, `pairs` answers compared with each other, `embeddings`
     texts embedded or measured, `passes` forward and backward passes of one passage through an
-    encoder, `masked` texts of which a masked model guesses a part.
+    encoder, `masked` texts of which a masked model guesses a part, `attended` prompts of which it
+    is told how their passages share the attention.
     """
 
     ledger: Ledger
@@ -65,6 +68,9 @@ class Spending:
                 self._charge_each("embeddings", texts, self.ledger.text_seconds)
             case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities():
                 self._charge_insight(request)
+            case Attention(row=row, answer=answer):
+                query = AttentionQuery(prompts_of([row])[0], answer)
+                self._charge_query("attended", 1, query)
 
     def add_seconds(self, own: float) -> None:
         """Count the method's own computation."""
@@ -110,7 +116,7 @@ class Spending:
                     self._charge_query("masked", len(spans), query)
 
     def _charge_query(self, kind: str, units: int, item: Hashable) -> None:
-        """Count one query of gradients or hidden tokens."""
+        """Count one query of gradients, hidden tokens or attention."""
         if item not in self.seen:
             self.seen.add(item)
             self.counts[kind] += units

@@ -184,6 +184,6 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "generator": SCRIPTED,
         "relations": SCRIPTED,
         "embedder": SCRIPTED,
-        "retrieval": {"masked": SCRIPTED},
+        "retrieval": {"masked": SCRIPTED, "attention": SCRIPTED},
     },
 }

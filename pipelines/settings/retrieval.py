@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from radarstream.pipelines.settings.models import EmbedderSettings, ModelName
+from radarstream.pipelines.settings.models import EmbedderSettings, ModelName, PassageCharacters
 from radarstream.schemas.section import Section
 
 
@@ -48,6 +48,40 @@ MaskedSettings = Annotated[
 ]
 
 
+class TransformersAttention(Section):
+    """Attention of a causal language model of transformers. `model` as in `CrossEncoder`."""
+
+    kind: Literal["transformers"] = "transformers"
+    model: ModelName
+    passage_characters: PassageCharacters = None
+
+
+class LeaveOneOut(Section):
+    """A substitute where no attention is at hand: how much less probable an answer is without each
+    passage, told by the model of the section `tokens`.
+    """
+
+    kind: Literal["leave_one_out"] = "leave_one_out"
+
+
+class ScriptedAttention(Section):
+    """Passages that say the words of an answer share the attention."""
+
+    kind: Literal["scripted"] = "scripted"
+
+
+class NoAttention(Section):
+    """No model tells how it shares its attention."""
+
+    kind: Literal["none"] = "none"
+
+
+AttentionSettings = Annotated[
+    TransformersAttention | LeaveOneOut | ScriptedAttention | NoAttention,
+    Field(discriminator="kind"),
+]
+
+
 class RetrievalSettings(Section):
     """Which reranker chooses what the defence sees; the name "" means that it sees everything."""
 
@@ -63,4 +97,8 @@ class RetrievalSettings(Section):
     masked: MaskedSettings = Field(
         default=CausalSubstitute(),
         description="which model tells how probable hidden words are, for rerankers that ask",
+    )
+    attention: AttentionSettings = Field(
+        default=LeaveOneOut(),
+        description="which model tells how it shares its attention, for rerankers that ask",
     )

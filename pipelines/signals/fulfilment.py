@@ -10,6 +10,7 @@ import numpy as np
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attention,
     Complete,
     CompleteAll,
     Embed,
@@ -23,7 +24,12 @@ from radarstream.defenses.protocol import (
     Request,
     TokenSaliences,
 )
-from radarstream.pipelines.signals.gradients import masked_all, probe_all, saliences_all
+from radarstream.pipelines.signals.gradients import (
+    attention_all,
+    masked_all,
+    probe_all,
+    saliences_all,
+)
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
@@ -194,4 +200,5 @@ _KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
     ProbeGradients: probe_all,
     TokenSaliences: saliences_all,
     MaskedTokenProbabilities: masked_all,
+    Attention: attention_all,
 }

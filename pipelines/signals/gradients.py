@@ -1,13 +1,20 @@
-"""Gradients and masked tokens for retrieval defences that ask for them."""
+"""Gradients, masked tokens and attention for retrieval defences that ask for them."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from radarstream.defenses.protocol import MaskedTokenProbabilities, ProbeGradients, TokenSaliences
+from radarstream.defenses.protocol import (
+    Attention,
+    MaskedTokenProbabilities,
+    ProbeGradients,
+    TokenSaliences,
+)
 from radarstream.defenses.responses import checked_response
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import FloatArray
 
@@ -47,6 +54,16 @@ def masked_all(models: Models, requests: Sequence[MaskedTokenProbabilities]) -> 
     if models.masked is None:
         raise ModelError("no configured model tells how probable hidden words are")
     return _in_one_call(models.masked.masked, requests)
+
+
+def attention_all(models: Models, requests: Sequence[Attention]) -> list[Any]:
+    """Ask how attention is shared, for every request in one call. Raises ModelError."""
+    if models.attention is None:
+        raise ModelError("no configured model tells how it shares its attention")
+    prompts = prompts_of([request.row for request in requests])
+    queries = [AttentionQuery(p, r.answer) for p, r in zip(prompts, requests, strict=True)]
+    replies = _counted(models.attention.attention(queries), len(requests))
+    return [_checked(*pair) for pair in zip(requests, replies, strict=True)]
 
 
 def _in_one_call(

@@ -11,6 +11,7 @@ from typing import Final, Protocol, runtime_checkable
 
 from radarstream.connectors.models.embedder import Embedder as Embedder
 from radarstream.connectors.models.wrapping import Around, Wrapped
+from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
@@ -19,6 +20,8 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
 
 NOT_INSTALLED: Final = "not installed"
+# Fields of `Models` that only rerankers ask.
+OF_RERANKERS: Final = ("gradients", "surrogate", "masked", "attention")
 
 
 class Model(Protocol):
@@ -107,14 +110,24 @@ class MaskedModel(Model, Protocol):
         ...
 
 
+class AttentionModel(Model, Protocol):
+    """A language model that tells how it shares its attention among passages, or a substitute that
+    says so in its `model_id`.
+    """
+
+    def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
+        """Per query (n,) percentages, one per passage of its prompt."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Models:
     """The models a pipeline runs on.
 
     `tokens` and `norms` are None where no model returns token probabilities or lengths of
     embeddings. `tells_distributions` says whether `tokens` answers `next_tokens`; services do not.
-    `gradients` is the embedder's own network, `surrogate` another one; both, and `masked`, are None
-    unless a reranker is going to ask.
+    `gradients` is the embedder's own network, `surrogate` another one; both, `masked` and
+    `attention` are None unless a reranker is going to ask.
     """
 
     generator: Generator
@@ -126,6 +139,7 @@ class Models:
     gradients: GradientEncoder | None = None
     surrogate: GradientEncoder | None = None
     masked: MaskedModel | None = None
+    attention: AttentionModel | None = None
 
     @property
     def ids(self) -> dict[str, str]:
@@ -133,7 +147,7 @@ class Models:
 
         Embeddings may never be asked for, so weights that are missing are no error here.
         """
-        asked = ("generator", "relations", "gradients", "surrogate", "masked")
+        asked = ("generator", "relations", *OF_RERANKERS)
         models = {name: getattr(self, name) for name in asked}
         found = {name: model.model_id for name, model in models.items() if model is not None}
         try:
@@ -157,4 +171,5 @@ class Models:
             gradients=None if self.gradients is None else Wrapped(self.gradients, around),
             surrogate=None if self.surrogate is None else Wrapped(self.surrogate, around),
             masked=None if self.masked is None else Wrapped(self.masked, around),
+            attention=None if self.attention is None else Wrapped(self.attention, around),
         )

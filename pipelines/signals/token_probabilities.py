@@ -49,6 +49,7 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
         (Signal.TOKEN_SALIENCES, models.gradients, "`embedder`"),
         (Signal.SURROGATE_GRADIENTS, models.surrogate, "`retrieval.surrogate`"),
         (Signal.MASKED_TOKENS, models.masked, "`retrieval.masked`"),
+        (Signal.ATTENTION, models.attention, "`retrieval.attention`"),
     ):
         if signal in method.needs and model is None:
             raise ConfigurationError(

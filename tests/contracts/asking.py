@@ -11,6 +11,7 @@ import numpy as np
 import radarstream.defenses
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attention,
     Complete,
     CompleteAll,
     Embed,
@@ -148,12 +149,12 @@ def malformations(request: Request) -> dict[str, Spoil]:
             return {**ANYTHING, **tuples(requests, allowed)}
         case CompleteAll(requests=requests) | LogProbsAll(requests=requests):
             return {**ANYTHING, **tuples(requests, set())}
-        case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities():
+        case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities() | Attention():
             return {**ANYTHING, **insights(request)}
 
 
 def insights(
-    request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities,
+    request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities | Attention,
 ) -> dict[str, Spoil]:
     """Ways to spoil what a network says of its own workings."""
     match request:
@@ -164,6 +165,14 @@ def insights(
             return parts_of(TOKENS)
         case MaskedTokenProbabilities():
             return parts_of({**ARRAYS, "a column": lambda p: p[:, None], **EACH_PROBABILITY})
+        case Attention():
+            return {
+                **ARRAYS,
+                "a column": lambda shares: shares[:, None],
+                "below zero": one_value(-0.1),
+                "infinite": one_value(np.inf),
+                "of one": lambda shares: shares / 100.0,
+            }
 
 
 def one_value(value: float) -> Spoil:

@@ -14,6 +14,7 @@ import pytest
 
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attention,
     Complete,
     LogProbs,
     LogProbsAll,
@@ -43,6 +44,7 @@ NEEDED: dict[type, Signal] = {
     ProbeGradients: Signal.SIMILARITY_GRADIENTS,
     TokenSaliences: Signal.TOKEN_SALIENCES,
     MaskedTokenProbabilities: Signal.MASKED_TOKENS,
+    Attention: Signal.ATTENTION,
 }
 
 
@@ -319,6 +321,8 @@ class TestRegistry:
             ("dp_rag", {"epsilon": -1.0}, "epsilon"),
             ("dp_rag", {"low": 1.0}, "low must be below high"),
             ("dp_rag", {"method": "laplace"}, "method"),
+            ("attention_variance", {"threshold": -1.0}, "threshold"),
+            ("trust_rag", {"similarity_threshold": 1.1}, "similarity_threshold"),
         ],
     )
     def test_mistakes_are_named(self, unknown: str, options: dict, message: str):

@@ -16,11 +16,12 @@ from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.registry import RERANKERS
 from radarstream.pipelines.build import build_models, build_reranker_of, check_settings
 from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.ports import OF_RERANKERS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 
 ALL = frozenset(Signal)
-OWN = ("gradients", "surrogate", "masked")
+OWN = OF_RERANKERS
 PROGRAM = """
 import sys
 from sqlalchemy import create_engine
@@ -29,7 +30,7 @@ from radarstream.pipelines.build import build_models
 from radarstream.pipelines.settings import load_settings
 settings = load_settings(retrieval={"surrogate": {"kind": "sentence_transformers"}})
 models = build_models(settings, create_engine("sqlite://"), frozenset(Signal))
-assert None not in (models.gradients, models.surrogate, models.masked)
+assert None not in (models.gradients, models.surrogate, models.masked, models.attention)
 assert not {"torch", "transformers"} & set(sys.modules), sorted(sys.modules)
 """
 
@@ -64,11 +65,11 @@ def test_models_are_built_for_those_who_ask(
 ) -> None:
     settings = scripted(name="none", surrogate={"kind": "scripted"})
     models = build_models(settings, engine)
-    assert [getattr(models, name) for name in OWN] == [None, None, None]
+    assert [getattr(models, name) for name in OWN] == [None, None, None, None]
     assert set(models.ids) == {"generator", "relations", "embedder"}
     needing(monkeypatch, Signal.TOKEN_SALIENCES)
     models = build_models(settings, engine)
-    assert [getattr(models, name) is None for name in OWN] == [False, True, True]
+    assert [getattr(models, name) is None for name in OWN] == [False, True, True, True]
     models = build_models(settings, engine, ALL)
     assert set(models.ids) == {"generator", "relations", "embedder", *OWN}
 
@@ -94,6 +95,12 @@ def test_nothing_heavy_is_imported_before_the_first_question(tmp_path: Path) -> 
         (
             Signal.SURROGATE_GRADIENTS,
             {"surrogate": {"kind": "sentence_transformers", "model": "/nonexistent"}},
+            "/nonexistent",
+        ),
+        (Signal.ATTENTION, {"attention": {"kind": "none"}}, "retrieval.attention"),
+        (
+            Signal.ATTENTION,
+            {"attention": {"kind": "transformers", "model": "/nonexistent"}},
             "/nonexistent",
         ),
     ],

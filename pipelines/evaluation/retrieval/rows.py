@@ -75,13 +75,15 @@ class RerankingCost:
     """What one reranking asked of the models, counted whether or not a cache knew the reply.
 
     `passes` are forward and backward passes of a passage through an encoder, `masked` texts of
-    which a masked model guessed a part, `calls` distinct prompts that were completed, `forwards`
-    distinct prompts whose continuation was scored, `embeddings` texts. Seconds are wall clock, a
+    which a masked model guessed a part, `attended` prompts of which it was told how passages share
+    the attention, `calls` distinct prompts that were completed, `forwards` distinct prompts whose
+    continuation was scored, `embeddings` texts. Seconds are wall clock, a
     batch's divided evenly; what the retriever embeds to search is not counted.
     """
 
     passes: int = 0
     masked: int = 0
+    attended: int = 0
     calls: int = 0
     forwards: int = 0
     embeddings: int = 0

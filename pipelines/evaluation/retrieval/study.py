@@ -46,14 +46,13 @@ from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batche
 from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
 NO_PAIRS = "no document answers a question of the tuning split"
 AT_ONCE = 4  # pools reranked in lockstep, and lost when a run is stopped
 PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
-PROBED = ("gradients", "surrogate", "masked")  # models that only rerankers ask
 
 RetrievalStudy = Study[RetrievalRecord]
 
@@ -111,7 +110,7 @@ class RetrievalPlugin:
         """The record of this run alone."""
         request = self.request
         common = request.common(self.models, self.settings)
-        known = {name: getattr(self.models, name) for name in PROBED}
+        known = {name: getattr(self.models, name) for name in OF_RERANKERS}
         probed = {name: model.model_id for name, model in known.items() if model is not None}
         common["models"] = {n: id_ for n, id_ in common["models"].items() if n not in probed}
         fit = Fit.of(self.models.relations.model_id)

@@ -245,6 +245,7 @@ SEPARATION: Final = (
 COUNTED: Final = {
     "passes": "passes",
     "hidden tokens": "masked",
+    "attention": "attended",
     "completions": "calls",
     "scored prompts": "forwards",
     "embeddings": "embeddings",
@@ -267,7 +268,8 @@ GUARDED: Final = (
 COST: Final = (
     "Means over pools of all conditions. Seconds are wall clock, whatever else the machine was "
     "doing. Passes are forward and backward passes of one passage; gradients and hidden tokens "
-    "that an earlier pool asked for count with what they took then. What a response cache knew "
+    "that an earlier pool asked for count with what they took then. Attention counts prompts; the "
+    "leave-one-out substitute scores each once more for every passage. What a response cache knew "
     "before takes next to nothing, so that only a first run measures seconds.",
 )
 SMALL: Final = (

@@ -11,9 +11,11 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
+from radarstream.connectors.models.scripted_attention import ScriptedAttention
 from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
+from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
@@ -29,6 +31,7 @@ MODELS: dict[Method, Any] = {
     Method.PROBE: ScriptedGradients,
     Method.SALIENCES: ScriptedGradients,
     Method.MASKED: ScriptedMasked,
+    Method.ATTENTION: ScriptedAttention,
 }
 REQUESTS: dict[Method, list[Any]] = {
     Method.COMPLETE: PROMPTS,
@@ -39,6 +42,7 @@ REQUESTS: dict[Method, list[Any]] = {
     Method.PROBE: [ProbeQuery("Who won?", passage, runs=3) for passage in ("A won.", "B won.")],
     Method.SALIENCES: [SalienceQuery("Who won?", passage) for passage in ("A won.", "B won.")],
     Method.MASKED: [MaskedQuery("A won.", ((0, 1),)), MaskedQuery("B won.", ((2, 5),))],
+    Method.ATTENTION: [AttentionQuery(prompt, "A") for prompt in PROMPTS],
 }
 
 

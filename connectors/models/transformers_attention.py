@@ -1,0 +1,140 @@
+"""How a causal language model of transformers shares its attention among passages."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from unicodedata import category
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radarstream.connectors.models.attention_shares import first_line, percentages
+from radarstream.connectors.models.passage_places import Span, passage_places
+from radarstream.connectors.models.rendering import ever_shorter
+from radarstream.connectors.models.transformers_generator import TransformersGenerator, prompt_text
+from radarstream.schemas.attention import AttentionQuery
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import Prompt
+
+_VERSION: Final = "attention-1"  # part of model_id: what is summed
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class TransformersAttention:
+    """Attention of the tokens of an answer to the tokens of each passage.
+
+    The weights are averaged over all layers and heads, and summed over the tokens of the answer's
+    first line and over a passage's tokens. Tokens without a letter or a digit count on neither
+    side. Prompts are read one by one, so that no batch changes a result. `generator` has the
+    weights and must be `eager`: other computations of attention do not tell its weights. Where a
+    prompt does not fit the model, its passages are cut in half until it does.
+    """
+
+    generator: TransformersGenerator
+
+    @property
+    def model_id(self) -> str:
+        """The generator's, and what is summed."""
+        return f"{_VERSION}/{self.generator.model_id}"
+
+    def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
+        """Per query (n,) percentages, in order. Raises ModelError."""
+        if not queries:
+            return []
+        model, tokenizer = self.generator.loaded()
+        if not tokenizer.is_fast:
+            raise ModelError("the tokenizer does not tell where in a text its tokens are")
+        return [self._shares(model, tokenizer, query) for query in queries]
+
+    def _shares(self, model: Any, tokenizer: Any, query: AttentionQuery) -> FloatArray:
+        count = len(query.prompt.passages)
+        read = self._read(model, tokenizer, query)
+        asking = read.words.copy()
+        asking[: read.prompt_tokens] = False
+        if not asking.any() or not read.words[: read.prompt_tokens].any():
+            return np.zeros(count)
+        weights = attention_of(model, read.ids, read.prompt_tokens)
+        attended = weights[asking[read.prompt_tokens :]].sum(axis=0) * read.words
+        return percentages(np.array([attended[read.within(span)].sum() for span in read.passages]))
+
+    def _read(self, model: Any, tokenizer: Any, query: AttentionQuery) -> "_Read":
+        """The tokens of prompt and answer, passages cut until all fits. Raises ModelError."""
+        limit = getattr(model.config, "max_position_embeddings", None)
+        for prompt in ever_shorter(query.prompt):
+            read = _tokens(tokenizer, prompt, query.answer, self.generator.passage_characters)
+            if limit is None or len(read.ids) <= limit:
+                return read
+        raise ModelError(f"a prompt and its answer do not fit {limit} positions")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Read:
+    """A prompt and its answer as tokens; `words` are those with a letter or a digit.
+
+    `places` are (t, 2) characters of the tokens, `passages` of the passages.
+    """
+
+    ids: list[int]
+    places: NDArray[np.intp]
+    words: BoolArray
+    prompt_tokens: int
+    passages: list[Span]
+
+    def within(self, span: Span) -> BoolArray:
+        """(t,) whether each token has a character of the span."""
+        starts, stops = self.places.T
+        return np.asarray((starts < span[1]) & (stops > span[0]))
+
+
+def _tokens(tokenizer: Any, prompt: Prompt, answer: str, passage_characters: int | None) -> _Read:
+    text, passages = passage_places(prompt, lambda p: prompt_text(tokenizer, p, passage_characters))
+    is_chat = bool(getattr(tokenizer, "chat_template", None))
+    reply = first_line(answer)
+    whole = text + (reply if is_chat else f" {reply}")
+    told = tokenizer(whole, add_special_tokens=not is_chat, return_offsets_mapping=True)
+    places = np.array(told["offset_mapping"], np.intp).reshape(-1, 2)
+    words = np.array([is_word(whole[start:stop]) for start, stop in places], np.bool_)
+    prompt_tokens = int(np.count_nonzero(places[:, 1] <= len(text)))
+    return _Read(list(told["input_ids"]), places, words, prompt_tokens, passages)
+
+
+def is_word(text: str) -> bool:
+    """Whether there is a letter, a mark of one, or a digit.
+
+    >>> [is_word(text) for text in (" Rome", "3", "…!", "")]
+    [True, True, False, False]
+    """
+    return any(category(character)[0] in "LMN" for character in text)
+
+
+def attention_of(model: Any, ids: Sequence[int], prompt_tokens: int) -> FloatArray:
+    """(t, T) the attention of the last t of T tokens, `prompt_tokens` fewer, to all T.
+
+    The mean over layers and heads. The prompt is read first, so that no more than t rows of each
+    matrix are kept. Raises ModelError.
+    """
+    import torch
+    from transformers import DynamicCache
+
+    rows = torch.tensor([list(ids)], device=model.device)
+    cache = DynamicCache()
+    try:
+        with torch.inference_mode():
+            model(input_ids=rows[:, :prompt_tokens], past_key_values=cache, use_cache=True)
+            told = model(
+                input_ids=rows[:, prompt_tokens:],
+                past_key_values=cache,
+                use_cache=True,
+                output_attentions=True,
+            ).attentions
+    except (RuntimeError, ValueError, IndexError, TypeError) as error:  # includes out of memory
+        raise ModelError(f"reading attention failed: {error}") from error
+    if not told or any(layer is None or layer.shape[-1] != len(ids) for layer in told):
+        raise ModelError("the model does not tell its attention to every token")
+    mean = torch.stack([layer[0].double().mean(dim=0) for layer in told]).mean(dim=0)
+    weights: FloatArray = mean.cpu().numpy()
+    if not np.isfinite(weights).all():
+        raise ModelError("the model's attention is not finite")
+    return weights
