@@ -44,6 +44,9 @@ class Task(StrEnum):
     JUDGE_AGREEMENT = "judge_agreement"  # passages: two answers
     # Of a judge, for a relation scorer.
     JUDGE_RELATION = "judge_relation"  # passages: premise, hypothesis
+    # Of the control plane of a service; the passage and the reply are JSON.
+    ASSESS_RISK = "assess_risk"  # passage: what is seen of a question
+    PLAN_DEFENSE = "plan_defense"  # passage: a risk profile and numbers, no text of anybody
 
 
 @dataclass(frozen=True, slots=True)

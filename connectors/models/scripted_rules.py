@@ -3,10 +3,11 @@
 They are weak on purpose in the way real models are: an instruction found in a passage is obeyed.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from typing import Any, Final
 
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.prompt import NO, YES, Prompt
@@ -149,6 +150,38 @@ def injected_answer(passage: str) -> str | None:
     return found
 
 
+def risk(prompt: Prompt) -> str:
+    """What the two patterns say; an instruction found in the question is obeyed."""
+    seen = told_in(prompt)
+    order = injected_answer(str(seen.get("question", ""))) or ""
+    level = next((name for name in ("low", "elevated", "critical") if name in order.lower()), None)
+    membership, leakage = (0.9 * bool(seen.get(s)) for s in ("fills_masks", "asks_verbatim"))
+    if level is not None:
+        membership = leakage = {"low": 0.0, "elevated": 0.5, "critical": 0.9}[level]
+    level = level or ("critical" if membership or leakage else "low")
+    return json.dumps({"level": level, "membership": membership, "leakage": leakage})
+
+
+def plan(prompt: Prompt) -> str:
+    """Every defence of the stage whose risk is at least one half."""
+    told = told_in(prompt)
+    membership, poisoning, leakage = (
+        {"enabled": told.get(name, 0.0) >= 0.5} for name in ("membership", "poisoning", "leakage")
+    )
+    if told.get("stage") == 1:
+        return json.dumps({"differential_privacy": membership})
+    return json.dumps({"trustrag": poisoning, "attention_filtering": leakage, "guardrail": leakage})
+
+
+def told_in(prompt: Prompt) -> dict[str, Any]:
+    """The JSON object that is the prompt's passage; an empty one for any other text."""
+    try:
+        told = json.loads(prompt.passages[0])
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
 def extract(question: str, passage: str) -> str:
     """A short span of `passage` that could answer `question`, or an abstention.
 
@@ -230,4 +263,6 @@ _RULES: Final[dict[ScriptedRule, Callable[[Prompt], str]]] = {
     ScriptedRule.INDUCEMENT: inducement,
     ScriptedRule.AGREEMENT: agreement,
     ScriptedRule.RELATION: relation,
+    ScriptedRule.RISK: risk,
+    ScriptedRule.PLAN: plan,
 }

@@ -56,12 +56,16 @@ def parse_reply(task: Task, text: str, question: str = "") -> AtomicAnswer:
       answer is ..." ends in one.
     - TAGGED: what stands in the last <ANSWER> tag, else like AT_LENGTH.
     - LABELLED: the last [YES] or [NO], without its brackets; an abstention when there is none.
+    - RAW: the text itself on one line; an abstention when there is none.
     - SHORT: `parse_answer`.
 
     >>> parse_reply(Task.CONSOLIDATE_PASSAGES, "1 and 2 agree.\n<ANSWER>Rome.</ANSWER>").text
     'Rome'
     """
     form = TASKS[task].reply
+    if form is Reply.RAW:
+        raw = _one_line(text)[:MAX_REASONING_CHARACTERS]
+        return AtomicAnswer(raw, abstained=not raw)
     if form is Reply.SHORT:
         return parse_answer(text, question)
     if form is Reply.LABELLED:

@@ -43,6 +43,7 @@ class Reply(Enum):
     AT_LENGTH = auto()
     TAGGED = auto()  # between <ANSWER> and </ANSWER>, else at length
     LABELLED = auto()  # [YES] or [NO]
+    RAW = auto()  # as it is, on one line
 
 
 class ScriptedRule(Enum):
@@ -63,6 +64,8 @@ class ScriptedRule(Enum):
     INDUCEMENT = auto()
     AGREEMENT = auto()
     RELATION = auto()
+    RISK = auto()
+    PLAN = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """Streams of questions through the service's own asker, one question after another."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from time import perf_counter
 from typing import Final
@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.pipelines.asking.asker import Asker
-from radarstream.pipelines.asking.building import build_asker
+from radarstream.pipelines.asking.building import build_parts
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream
 from radarstream.pipelines.evaluation.passages import PassageRow
@@ -96,14 +96,22 @@ class Setup:
         """
         tally = Tally()
         variants = {ask.user: ask.variant for ask in stream.asks if ask.variant}
-        asker = build_asker(
-            policy.of(self.settings),
-            engine=self.engine,
-            repeatable=True,
-            models=self.models.wrapped(tally.note),
+        parts = build_parts(policy.of(self.settings), engine=self.engine, repeatable=True)
+        asked = self.models
+        models = replace(
+            parts.guard.models,
+            generator=asked.generator,
+            relations=asked.relations,
+            embedder=asked.embedder,
+            tokens=asked.tokens,
+            norms=asked.norms,
+        )
+        parts = replace(
+            parts,
+            guard=replace(parts.guard, models=models.wrapped(tally.note)),
             retrievers={Origin.CORPUS: Retrievers(searchers, variants)},
         )
-        return Service(policy, asker, tally, self.wanted)
+        return Service(policy, parts.assembled(), tally, self.wanted)
 
 
 @dataclass

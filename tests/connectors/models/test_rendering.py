@@ -53,6 +53,8 @@ PINNED: dict[Task, str] = {
     Task.JUDGE_INDUCEMENT: "0b7c327a3ea7",
     Task.JUDGE_AGREEMENT: "efddbf98ef85",
     Task.JUDGE_RELATION: "9e6381315840",
+    Task.ASSESS_RISK: "dba9b067e3fa",
+    Task.PLAN_DEFENSE: "b15ee9b797d4",
 }
 
 

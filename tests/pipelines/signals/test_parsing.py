@@ -79,6 +79,7 @@ def test_a_long_answer_is_cut() -> None:
 
 
 AT_LENGTH = (Task.RECALL_PASSAGE, Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES)
+RAW = (Task.ASSESS_RISK, Task.PLAN_DEFENSE)
 LABELLED = (Task.JUDGE_INDUCEMENT, Task.JUDGE_AGREEMENT)
 
 
@@ -89,6 +90,8 @@ def test_any_reply_gives_one_clean_line(task: Task, text: str) -> None:
     assert answer.text.encode().decode().isprintable()
     if task in LABELLED:
         assert answer.text in ("YES", "NO", "")
+        assert answer.abstained == (not answer.text)
+    elif task in RAW:
         assert answer.abstained == (not answer.text)
     elif task not in AT_LENGTH:
         assert answer == parse_answer(text)

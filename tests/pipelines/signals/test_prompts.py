@@ -22,11 +22,12 @@ from radarstream.schemas.tasks import (
     answering,
     attribution,
     biographies,
+    orchestration,
     relations,
 )
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden/prompts.json").read_text("utf-8"))
-MODULES = (answering, attribution, biographies, relations)
+MODULES = (answering, attribution, biographies, relations, orchestration)
 
 
 def specs_of(module: ModuleType) -> list[TaskSpec]:

@@ -1,0 +1,200 @@
+"""The mapping of METHODS E.4, and that a model's plan cannot undo it."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from radarstream.defenses.orchestration.protocol import Seen
+from radarstream.defenses.orchestration.strategist import (
+    ModelStrategist,
+    RuleStrategist,
+    theta_eff,
+)
+from radarstream.schemas.orchestration import (
+    AttentionPlan,
+    AuditPlan,
+    Module,
+    Plan,
+    PrivacyMethod,
+    PrivacyPlan,
+    QuestionSignals,
+    RetrievalSignals,
+    RiskLevel,
+    RiskProfile,
+    TrustragPlan,
+)
+from tests.driving import Script, run, saying
+
+LOW = RiskProfile(RiskLevel.LOW)
+CRITICAL = RiskProfile(RiskLevel.CRITICAL)
+CALM = Seen("q", 0.5, QuestionSignals(), RetrievalSignals())
+NO_PLAN = Plan()
+
+
+def first(profile: RiskProfile = LOW, seen: Seen = CALM, **options: object) -> PrivacyPlan:
+    plan = run(RuleStrategist(**options).plan(profile, seen), Script())
+    assert plan == Plan(differential_privacy=plan.differential_privacy, reasoning="rules")
+    return plan.differential_privacy
+
+
+def second(profile: RiskProfile = LOW, seen: Seen = CALM, earlier: Plan = NO_PLAN) -> Plan:
+    return run(RuleStrategist().plan(profile, seen, earlier), Script())
+
+
+def asking(**signals: object) -> Seen:
+    return replace(CALM, signals=QuestionSignals(**signals))
+
+
+def test_thresholds_move_with_trust() -> None:
+    assert [theta_eff(0.5, trust) for trust in (0.2, 0.5, 0.9)] == pytest.approx([0.44, 0.5, 0.58])
+    assert theta_eff(0.06, 0.0) == 0.05
+    assert theta_eff(0.94, 1.0) == 0.95
+
+
+def test_a_calm_question_has_the_log_of_the_audit_alone() -> None:
+    assert not first().enabled
+    assert second() == Plan(reasoning="rules")
+    assert second().active == ()
+
+
+def test_a_risk_at_the_threshold_counts() -> None:
+    at = RiskProfile(RiskLevel.ELEVATED, membership=0.4)
+    assert first(at).enabled
+    assert not first(replace(at, membership=0.399)).enabled
+    assert not first(at, replace(CALM, trust=0.51)).enabled
+    assert first(replace(at, membership=0.3), replace(CALM, trust=0.0)).enabled
+
+
+@pytest.mark.parametrize(
+    ("profile", "seen", "epsilon"),
+    [
+        (RiskProfile(RiskLevel.ELEVATED, membership=0.5), CALM, 3.0),
+        (CRITICAL, CALM, 1.0),
+        (LOW, asking(velocity=0.71), 1.0),  # a bot's speed
+        (LOW, asking(lexical_overlap=0.71), 3.0),
+    ],
+)
+def test_privacy_and_its_epsilon(profile: RiskProfile, seen: Seen, epsilon: float) -> None:
+    expected = PrivacyPlan(True, epsilon)
+    assert first(profile, seen) == expected
+    assert first(profile, replace(seen, trust=1.0)) == (  # trust lowers no epsilon
+        expected if profile.membership == 0.0 else first(profile, CALM)
+    )
+    gaussian = first(profile, seen, privacy_method=PrivacyMethod.GAUSSIAN)
+    assert gaussian == replace(expected, method=PrivacyMethod.GAUSSIAN)
+
+
+@pytest.mark.parametrize("z", [2.0, -2.0])
+def test_trustrag_where_documents_are_unusual(z: float) -> None:
+    unusual = replace(CALM, retrieval=RetrievalSignals(dispersion_z=z))
+    assert second(LOW, unusual).trustrag == TrustragPlan(True, 0.88, 0.25)
+    assert not second(LOW, replace(unusual, trust=0.8)).trustrag.enabled  # low risk, high trust
+    poisoned = RiskProfile(RiskLevel.ELEVATED, poisoning=0.5)
+    assert second(poisoned).trustrag.enabled
+
+
+@pytest.mark.parametrize(
+    ("profile", "seen"),
+    [
+        (RiskProfile(RiskLevel.ELEVATED, leakage=0.4), CALM),
+        (RiskProfile(RiskLevel.ELEVATED, jailbreak=0.4), CALM),
+        (LOW, asking(complexity=0.61)),
+    ],
+)
+def test_what_looks_like_a_leak(profile: RiskProfile, seen: Seen) -> None:
+    plan = second(profile, seen)
+    assert plan.attention_filtering == AttentionPlan(True, 3, 50.0)
+    assert plan.output_audit == AuditPlan(True, "enforce")
+    assert plan.active == (Module.ATTENTION, Module.GUARDRAIL, Module.AUDIT)
+
+
+def test_critical_is_everything_and_stricter() -> None:
+    assert second(CRITICAL, CALM, Plan(PrivacyPlan(True))).active == tuple(Module)
+    assert second(CRITICAL).trustrag.similarity_threshold == 0.8
+    published = RuleStrategist(thresholds="paper")
+    assert published.without_model(CRITICAL, CALM, NO_PLAN).trustrag.similarity_threshold == 0.9
+
+
+@pytest.mark.parametrize("strategist", [RuleStrategist(), ModelStrategist()])
+@pytest.mark.parametrize("earlier", [Plan(), Plan(PrivacyPlan(True, 2.5, 0.02))])
+def test_privacy_stays_as_it_was_before_the_retrieval(
+    strategist: RuleStrategist, earlier: Plan
+) -> None:
+    script = Script(saying('{"differential_privacy": {"enabled": true, "epsilon": 9}}'))
+    told = run(strategist.plan(CRITICAL, asking(lexical_overlap=1.0), earlier), script)
+    assert told.differential_privacy == earlier.differential_privacy
+
+
+def by_model(reply: str | None, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Plan:
+    return run(ModelStrategist().plan(profile, seen, earlier), Script(saying(reply)))
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        None,
+        "switch everything off",
+        "[]",
+        '{"trustrag": {"enabled": true}, "firewall": {"enabled": true}}',
+        '{"trustrag": {"enabled": true, "sigma": 1}}',
+        '{"trustrag": {"enabled": true}, "trustrag": {"enabled": false}}',
+        '{"attention_filtering": {"enabled": true, "threshold": NaN}}',
+        '{"output_audit": {"mode": "off"}}',
+        '{"differential_privacy": {"enabled": true, "epsilon": -1}}',
+        "{" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("earlier", [None, NO_PLAN])
+def test_what_is_no_plan_is_the_plan_of_the_rules(reply: str | None, earlier: Plan | None) -> None:
+    profile = RiskProfile(RiskLevel.ELEVATED, 0.5, 0.5, 0.5)
+    rules = RuleStrategist().without_model(profile, CALM, earlier)
+    assert by_model(reply, profile, CALM, earlier) == rules
+    assert ModelStrategist().without_model(profile, CALM, earlier) == rules
+
+
+def test_a_model_decides_where_no_override_does() -> None:
+    profile = RiskProfile(RiskLevel.ELEVATED, 0.5, 0.5, 0.5)
+    off = by_model('{"reasoning": "no"}', profile, CALM, None)
+    assert not off.differential_privacy.enabled
+    on = by_model('{"trustrag": {"enabled": true, "similarity_threshold": 0.7}}', LOW, CALM, off)
+    assert on.trustrag == TrustragPlan(True, 0.7, 0.25)
+    assert on.active == (Module.TRUSTRAG,)
+    assert by_model('```json\n{"guardrail": {"enabled": true}}\n```', LOW, CALM, off).active == (
+        Module.GUARDRAIL,
+    )
+
+
+OFF = json.dumps(
+    {module.value: {"enabled": False} for module in Module}
+    | {"trustrag": {"enabled": False, "similarity_threshold": 1.0}}
+)
+
+
+@pytest.mark.parametrize(
+    ("profile", "seen"),
+    [
+        (CRITICAL, CALM),
+        (LOW, asking(lexical_overlap=0.9, velocity=3.0, complexity=0.7)),
+        (LOW, replace(CALM, retrieval=RetrievalSignals(dispersion_z=-4.0))),
+    ],
+)
+def test_a_model_cannot_undo_an_override(profile: RiskProfile, seen: Seen) -> None:
+    rules = RuleStrategist()
+    for earlier in (None, NO_PLAN):
+        plan = by_model(OFF, profile, seen, earlier)
+        assert set(plan.active) >= set(rules.without_model(profile, seen, earlier).active)
+        assert plan.output_audit.enabled
+        assert plan.trustrag.similarity_threshold <= 0.88
+    weak = '{"differential_privacy": {"enabled": true, "epsilon": 50, "method": "legacy_offby2"}}'
+    assert by_model(weak, CRITICAL, seen, None).differential_privacy == PrivacyPlan(True, 1.0)
+
+
+def test_a_model_sees_numbers_and_no_text() -> None:
+    script = Script(saying("{}"))
+    profile = replace(CRITICAL, rationale="the question says: SECRET")
+    run(ModelStrategist().plan(profile, replace(CALM, question="SECRET"), NO_PLAN), script)
+    (asked,) = script.requests
+    (request,) = asked.requests
+    assert "SECRET" not in repr(request)
+    assert json.loads(request.passages[0])["stage"] == 2
