@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -64,6 +64,10 @@ def evaluate_service(
     defense: Annotated[
         str, Option(help="Defence that answers from the documents that are left.")
     ] = "vanilla",
+    min_support: Annotated[
+        int,
+        Option(min=0, help="Independent sites that must say an answer; a service asks for 2."),
+    ] = 0,
     proxy: Annotated[
         str,
         Option(
@@ -107,7 +111,7 @@ def evaluate_service(
     settings = studies.kept_in(
         out, model_settings(config, profile, model, base_url, dry_run=dry_run)
     )
-    settings = with_defense(settings, defense)
+    settings = with_defense(settings, defense, min_support)
     data = load_dataset(dataset, settings.limits)
     streams, compared = parse_streams(attacks), parse_policies(policies)
     make_directory(out)
@@ -151,12 +155,12 @@ def evaluate_service(
         raise studies.ContenderFailedError(f"no reply without an error under {', '.join(failed)}")
 
 
-def with_defense(settings: Settings, name: str) -> Settings:
-    """The settings with another defence, without the options of the configured one."""
-    if name == settings.defense.name:
-        return settings
-    changed = settings.defense.model_copy(update={"name": name, "options": {}})
-    return settings.model_copy(update={"defense": changed})
+def with_defense(settings: Settings, name: str, min_support: int) -> Settings:
+    """The settings with another defence, which has options if it is the configured one."""
+    changed: dict[str, Any] = {"min_support": min_support}
+    if name != settings.defense.name:
+        changed |= {"name": name, "options": {}}
+    return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
 
 
 def proxy_of(proxy: str, settings: Settings) -> TokenScorer | None:

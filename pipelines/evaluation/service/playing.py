@@ -20,7 +20,7 @@ from radarstream.pipelines.evaluation.service.worlds import Searcher
 from radarstream.pipelines.evaluation.study.plugin import error_words
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.errors import BudgetSpentError, RadarstreamError
 from radarstream.schemas.prompt import Completion
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.verdict import Reason
@@ -144,6 +144,9 @@ class Service:
         key = (self.policy.name, row.stream, ask.id, query_id)
         try:
             reply = self.asker.ask(question)
+        except BudgetSpentError:
+            cost = self.tally.cost(perf_counter() - started)
+            return ReplyRow(*key, abstained=True, budget_spent=True, cost=cost), []
         except RadarstreamError as error:
             return ReplyRow(*key, error=error_words(error)), []
         cost = self.tally.cost(perf_counter() - started)

@@ -10,7 +10,7 @@ from radarstream.defenses.retrieval.registry import RERANKERS
 from radarstream.pipelines import asking
 from radarstream.pipelines.evaluation.attacks.service.registry import service_attack
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.service.policies import Policy, policy_of
+from radarstream.pipelines.evaluation.service.policies import policy_of
 from radarstream.pipelines.evaluation.service.rows import PROBING, stream_author
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.study.record import StudyRecord
@@ -32,7 +32,8 @@ class ServiceRecord(StudyRecord):
 
     `texts` is how many the clean corpus has, without the documents that were taken out; `members`
     and `others` how many documents are probed for that it has and lacks. `proxy` is the model that
-    the attacker chooses words with, `defense` what answers from the documents that are left.
+    the attacker chooses words with, `defense` what answers from the documents that are left, if `min_support` independent sites say
+    so.
     """
 
     KIND: ClassVar[str] = "service"
@@ -46,6 +47,7 @@ class ServiceRecord(StudyRecord):
         "others": "documents that the corpus lacks",
         "proxy": "proxy of the attacker",
         "defense": "defence",
+        "min_support": "independent sites of an answer",
     }
     MEMBERS: ClassVar[tuple[str, ...]] = ("streams", "policies")
 
@@ -55,23 +57,17 @@ class ServiceRecord(StudyRecord):
     others: int
     proxy: str
     defense: str
+    min_support: int
     streams: tuple[str, ...]
-    policies: tuple[Policy, ...]
+    policies: tuple[str, ...]
 
     @property
     def questions(self) -> int:
         """How many readers' questions there are."""
         return len(self.asked)
 
-    @property
-    def names(self) -> list[str]:
-        """The names of the policies."""
-        return [policy.name for policy in self.policies]
 
-
-def code_of(
-    streams: Sequence[str], policies: Sequence[Policy], defense: str
-) -> dict[str, str | None]:
+def code_of(streams: Sequence[str], policies: Sequence[str], defense: str) -> dict[str, str | None]:
     """Digests of the code that the questions of each stream depend on, and the replies under each
     policy; None for what can no longer be built.
     """
@@ -88,13 +84,13 @@ def code_of(
     choosing = [method.__module__ for method in RERANKERS.values()]
     answering = digest_of((own, *asked, *choosing, *PLAYING))
     for policy in policies:
-        found[policy.name] = answering if readable(policy) else None
+        found[policy] = answering if is_readable(policy) else None
     return found
 
 
-def readable(policy: Policy) -> bool:
+def is_readable(policy: str) -> bool:
     """Whether a policy still means what it meant."""
     try:
-        return policy_of(policy.name) == policy
+        return policy_of(policy).name == policy
     except ConfigurationError:
         return False

@@ -23,8 +23,8 @@ from radarstream.pipelines.evaluation.service.scoring import (
 )
 
 RATES: Final = (
-    "correct", "fooled", "poison_hit", "leaked", "weakened", "abstained", "raised", "judge_correct",
-    "judge_fooled", *MODULES,
+    "correct", "fooled", "poison_hit", "leaked", "weakened", "abstained", "budget_spent",
+    "raised", "judge_correct", "judge_fooled", *MODULES,
 )  # fmt: skip
 MEANS: Final = (
     *QUALITY, "span", "contained", "trust", "trust_after", "epsilon", "documents", *COST,
@@ -108,7 +108,7 @@ def results_of(record: ServiceRecord, held: Held) -> Results:
     lines = line_table(held).filter(~pl.col("run_up"))
     masks, probes = mask_tables(held)
     cells = by_cell(lines)
-    keys = [(n, s) for s in record.streams for n in record.names if (n, s) in cells]
+    keys = [(n, s) for s in record.streams for n in record.policies if (n, s) in cells]
     found = compared(cells, keys, seed=record.seed)
     hidden = by_cell(masks.filter(pl.col("member")))
     told = compared_in(hidden, keys, "exact", static=False, seed=record.seed)
@@ -116,7 +116,7 @@ def results_of(record: ServiceRecord, held: Held) -> Results:
     return Results(
         record.k,
         tuple(counts_of(s, held) for s in record.streams),
-        tuple(record.names),
+        tuple(record.policies),
         tuple(summary_of(key, cells[key], found.get(key, {})) for key in keys),
         tuple(
             probing_of(key, every[key], documents[key], told.get(key))

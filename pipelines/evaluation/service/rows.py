@@ -124,7 +124,8 @@ class ReplyRow:
 
     `query_id` is empty where it was no reader's question. `text` is what the user is told;
     `abstained` says that it is no answer. `found` are the ids of the documents of the reply,
-    `shown` those that the defence saw, `kept` those that the answer rests on. With `error` there is
+    `shown` those that the defence saw, `kept` those that the answer rests on. Where the user's
+    `budget_spent` forbids the question, nothing is found and nothing told. With `error` there is
     nothing else.
     """
 
@@ -134,6 +135,7 @@ class ReplyRow:
     query_id: str = ""
     text: str = ""
     abstained: bool = False
+    budget_spent: bool = False
     found: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()

@@ -41,7 +41,8 @@ SCHEMA: Final[dict[str, Any]] = {
     "fooled": pl.Boolean, "poison_hit": pl.Boolean, "leaked": pl.Boolean, "span": pl.Int64,
     "contained": pl.Float64, "weakened": pl.Boolean, "trust": pl.Float64,
     "trust_after": pl.Float64, "epsilon": pl.Float64, "documents": pl.Int64,
-    "raised": pl.Boolean, "judge_correct": pl.Boolean, "judge_fooled": pl.Boolean,
+    "raised": pl.Boolean, "budget_spent": pl.Boolean, "judge_correct": pl.Boolean,
+    "judge_fooled": pl.Boolean,
     **dict.fromkeys(MODULES, pl.Boolean), **dict.fromkeys(QUALITY, pl.Float64),
     **dict.fromkeys(COST, pl.Float64),
 }  # fmt: skip
@@ -101,6 +102,7 @@ def line_of(held: Held, row: ReplyRow, known: Mapping[Any, ReplyRow]) -> dict[st
     planned = row.planned
     return line | {
         "abstained": row.abstained,
+        "budget_spent": row.budget_spent,
         "trust": planned.trust,
         "trust_after": planned.trust_after,
         "epsilon": planned.epsilon,

@@ -103,7 +103,8 @@ class ServicePlugin:
         """The record of this run alone."""
         request = self.request
         fit = Fit.of(self.models.relations.model_id)
-        code = code_of(request.streams, request.policies, self.settings.defense.name)
+        policies = tuple(policy.name for policy in request.policies)
+        code = code_of(request.streams, policies, self.settings.defense.name)
         return ServiceRecord(
             **request.common(self.models, self.settings),
             texts=len(self.questions.corpus.entries),
@@ -112,8 +113,9 @@ class ServicePlugin:
             others=sum(not one.member for one in self.probed),
             proxy="" if self.proxy is None else self.proxy.model_id,
             defense=self.settings.defense.name,
+            min_support=self.settings.defense.min_support,
             streams=request.streams,
-            policies=request.policies,
+            policies=policies,
             code={name: digest for name, digest in code.items() if digest},
             asked=self.asked,
             fitted_on=fit.words,

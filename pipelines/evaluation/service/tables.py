@@ -165,6 +165,7 @@ def modules_table(results: Results, stream: str) -> Table:
         *((short, _acting(module.value)) for module, short in SHORT.items()),
         ("level above LOW", lambda cell: rate_cell(cell, "raised")),
         ("trust", lambda cell: TableCell(number(cell.means["trust"], 2))),
+        ("budget spent", lambda cell: rate_cell(cell, "budget_spent")),
         ("epsilon a question", lambda cell: TableCell(number(cell.means["epsilon"], 2))),
         ("documents", lambda cell: TableCell(number(cell.means["documents"], 1))),
     ]
@@ -311,7 +312,10 @@ FARMING: Final = (
     "What the attack meets after the run-up; compare with the probes of mba, which have none. "
     "What they learn is in the table of membership probes.",
 )
-ACTING: Final = "Percent of questions on which a module acts; means of the rest."
+ACTING: Final = (
+    "Percent of questions on which a module acts, and which are refused because the user's privacy "
+    "budget is spent; means of the rest."
+)
 COST: Final = (
     "Means. Calls are prompts that were completed, forwards prompts whose continuation was scored, "
     "pairs answers that were compared; counted whether or not a cache knew the reply. Seconds are "

@@ -81,7 +81,7 @@ def _got(held: Held, row: AskRow, replies: Sequence[ReplyRow]) -> int:
 def _case(
     anchor: str, held: Held, row: AskRow, replies: Mapping[str, ReplyRow], record: ServiceRecord
 ) -> CaseView:
-    names = [name for name in record.names if name in replies]
+    names = [name for name in record.policies if name in replies]
     bad = sum(_tone(held, row, replies[name]) == "bad" for name in names)
     tags: list[Tag] = []
     if any(replies[name].error for name in names):

@@ -64,6 +64,7 @@ def write_service_page(out: Path, record: ServiceRecord, store: RowStore, result
             ("probed for", f"{record.members} members, {record.others} others"),
             ("documents of an answer", record.k),
             ("defence", record.defense),
+            ("sites that must say an answer", record.min_support),
             ("policies", len(record.policies)),
             ("language model", tier_of(record.models.get("generator", ""))),
         ),

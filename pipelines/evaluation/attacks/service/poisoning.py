@@ -1,6 +1,6 @@
 """False texts in the corpus, as studies of defences and rerankers plant them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, ClassVar
 
 from pydantic import Field
@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.attacks.protocol import (
     UnattackableError,
 )
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.attacks.service.benign import reader_asks
+from radarstream.pipelines.evaluation.attacks.service.benign import reader, reader_asks
 from radarstream.pipelines.evaluation.attacks.service.protocol import Ask, Planted, Stream, World
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import STRICT, SearchSnapshot
@@ -51,7 +51,7 @@ class Poisoning:
             except UnattackableError as error:
                 left_out[snapshot.query.id] = str(error)
                 continue
-            asks.append(found.ask)
+            asks.append(replace(found.ask, user=reader(len(asks))))
             planted += found.planted
         return Stream(tuple(asks), tuple(planted), left_out)
 
