@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from radarstream.schemas.errors import ConfigurationError
 
@@ -15,12 +16,14 @@ def built(
 ) -> MethodT:
     """Make the method of this name; `kind` is what messages call it.
 
+    Options are taken as they are in JSON: a number in quotes is no number, and neither is `true`.
     Raises ConfigurationError on an unknown name, an unknown option or a value out of range.
     """
     if name not in known:
         raise ConfigurationError(f"no {kind} named {name!r}; there are {', '.join(known)}")
     try:
-        return TypeAdapter(known[name]).validate_python(dict(options or {}))
+        told = to_json(dict(options or {}), inf_nan_mode="constants")
+        return TypeAdapter(known[name]).validate_json(told, strict=True)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)

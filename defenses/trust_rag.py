@@ -109,8 +109,10 @@ class TooMuchAlike:
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class TrustRag(TooMuchAlike, Stateless):
-    """Answers from the documents that `TooMuchAlike` leaves, the first stage of "TrustRAG:
-    Enhancing Robustness and Trustworthiness in Retrieval-Augmented Generation".
+    """Answers from the documents that `TooMuchAlike` leaves.
+
+    The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
+    Generation"; `mode` "ado_alg1" is Algorithm 1 of "Adaptive Defense Orchestration for RAG".
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset()

@@ -8,21 +8,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from radarstream.defenses.protocol import Defense, Signal, needs_at
+from radarstream.defenses.protocol import EVIDENCE, Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
 from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.signals.first_look import (
+    SETTLED,
+    FirstLook,
+    confirming,
+    is_settled,
+    only,
+    unread,
+)
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models, SourceLedger
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.pipelines.stages import Decided, Failure, Gathered, Reranked
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.memory import Memory, StateT
 from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.support import Support
+from radarstream.schemas.verdict import Reason, Verdict
 
 Concluded = tuple[AnswerEvent, Memory[StateT]]
+ANSWERS_ALONE = frozenset({Signal.ATOMIC_ANSWERS})
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,8 @@ class Guard(Generic[StateT]):
     the defence, as published methods do. A query may say otherwise for itself.
     `reading` says which parts of long documents all of them read. With `certify` each event says
     what it takes to change its answer. `reranker` chooses at most `keep` documents of a snapshot,
-    which defence and baseline then see; without it they see all.
+    which defence and baseline then see; without it they see all. With `first_look` only some of
+    those are read of a calm snapshot, which the defence does not judge (`signals.first_look`).
     """
 
     name: str
@@ -50,10 +63,15 @@ class Guard(Generic[StateT]):
     certify: bool = False
     reranker: RetrievalDefense | None = None
     keep: int = 10
+    first_look: FirstLook | None = None
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
             raise ConfigurationError(f"{self.name} with a source prior needs a ledger of sources")
+        if self.first_look is not None and not EVIDENCE & self.defense.needs:
+            raise ConfigurationError(
+                f"{self.name} reads no document by itself and cannot be adaptive"
+            )
         for method in (self.defense, self.baseline, self.reranker):
             if method is not None:
                 check_needs(method, self.models)
@@ -93,14 +111,29 @@ class Guard(Generic[StateT]):
         return self.relate(self.atomic_answers(snapshots))
 
     def atomic_answers(self, snapshots: Sequence[SearchSnapshot]) -> list[Gathered]:
-        """The first half of `gather`: what is read, and one answer per document where needed."""
-        items = stages.read(snapshots, self.reading, self.models, self.meter)
+        """The first half of `gather`: what is read, and one answer per document where needed.
+
+        With a first look, only what it looks at.
+        """
+        parts = [self.first_part(snapshot) for snapshot in snapshots]
+        items = [
+            replace(item, partial=part is not snapshot)
+            for item, part, snapshot in zip(
+                stages.read(parts, self.reading, self.models, self.meter),
+                parts,
+                snapshots,
+                strict=True,
+            )
+        ]
         return stages.atomic_answers(items, self.needs, self.models, self.meter)
 
     def relate(self, items: Sequence[Gathered]) -> list[Evidence | ModelError]:
         """The second half of `gather`: relations between the answers, and both as evidence."""
         gathered = stages.relate(items, self.needs, self.models, self.meter)
-        return [item.evidence(self.needs(item.snapshot)) for item in gathered]
+        return [
+            item.evidence(ANSWERS_ALONE if item.partial else self.needs(item.snapshot))
+            for item in gathered
+        ]
 
     def decide(
         self,
@@ -113,6 +146,93 @@ class Guard(Generic[StateT]):
         what is asked, in place of the guard's own meter.
         """
         costs = costs or self.meter
+        if self.first_look is None:
+            return self.decide_in_full(items, costs)
+        calm = self.look(items, costs)
+        settled = [isinstance(concluded, tuple) for concluded in calm]
+        others = self.completed(items, settled, costs)
+        in_full = self.decide_in_full(others, costs)
+        return [one or other for one, other in zip(calm, in_full, strict=True)]
+
+    def first_part(self, snapshot: SearchSnapshot) -> SearchSnapshot:
+        """The snapshot with the documents that are read first; itself, if those are all."""
+        if self.first_look is None or not EVIDENCE & self.needs(snapshot):
+            return snapshot
+        return self.first_look.part_of(snapshot)
+
+    def look(
+        self,
+        items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
+        costs: Costs,
+    ) -> list[Concluded[StateT] | None]:
+        """The event and the memory of every calm snapshot, None for the others."""
+        parts = [self.first_part(snapshot) for snapshot, _, _ in items]
+        open_ones = {
+            place: (part, only(evidence, part), memory)
+            for place, ((snapshot, evidence, memory), part) in enumerate(
+                zip(items, parts, strict=True)
+            )
+            if part is not snapshot and isinstance(evidence, Evidence) and is_settled(memory)
+        }
+        honest: Sequence[FloatArray | None] = [None] * len(open_ones)
+        if self.sources is not None:
+            honest = self.sources.honesty([part for part, _, _ in open_ones.values()])
+        asking = []
+        for (place, (_, evidence, memory)), honesty in zip(open_ones.items(), honest, strict=True):
+            snapshot = items[place][0]
+            left, least = unread(snapshot, evidence), self.min_support_of(snapshot.query)
+            confirmation = confirming(evidence, left, memory, least, honesty)
+            asking.append(costs.charged(place, confirmation))
+        with costs.stage("first look", self.models.relations, records=len(asking)):
+            found = drive(asking, costs.around(self.models))
+        concluded: list[Concluded[StateT] | None] = [None] * len(items)
+        for place, outcome in zip(open_ones, found, strict=True):
+            if isinstance(outcome, tuple):
+                concluded[place] = self.confirmed(items[place][0], items[place][2], *outcome)
+        return concluded
+
+    def confirmed(
+        self, snapshot: SearchSnapshot, memory: Memory[StateT], verdict: Verdict, support: Support
+    ) -> Concluded[StateT]:
+        """The event of a calm snapshot; only step and time of the standing answer move."""
+        decision = Decided(verdict, memory.state, False, support)
+        event, after = stages.conclude(self.name, self.models, snapshot, memory, decision, None)
+        read = [judged for judged in verdict.documents if judged.reason is not Reason.NOT_READ]
+        return replace(event, documents_read=len(read)), after
+
+    def completed(
+        self,
+        items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
+        settled: Sequence[bool],
+        costs: Costs,
+    ) -> list[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]]:
+        """The items with all their evidence: what the first look left is read, nothing twice.
+
+        In place of the evidence of a settled one stands an error, so that it is left alone.
+        """
+        known = {
+            place: (snapshot, evidence)
+            for place, (snapshot, evidence, _) in enumerate(items)
+            if not settled[place]
+            and isinstance(evidence, Evidence)
+            and len(evidence.documents) < len(snapshot.documents)
+        }
+        whole = stages.completed(list(known.values()), self.needs, self.reading, self.models, costs)
+        found = {
+            place: item.evidence(self.needs(item.snapshot))
+            for place, item in zip(known, whole, strict=True)
+        }
+        return [
+            (snapshot, SETTLED if settled[place] else found.get(place, evidence), memory)
+            for place, (snapshot, evidence, memory) in enumerate(items)
+        ]
+
+    def decide_in_full(
+        self,
+        items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
+        costs: Costs,
+    ) -> list[Concluded[StateT] | Failure]:
+        """Let the defence judge every document of each snapshot."""
         evidences = [evidence for _, evidence, _ in items]
         undefended = stages.undefended_answers(self.baseline, evidences, self.models, costs)
         known = self.knowing_sources([snapshot for snapshot, _, _ in items], evidences)

@@ -1,7 +1,7 @@
 """What the pipeline emits: defended answers, rejected documents and dead letters."""
 
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Final, Self
 
 from pydantic import AwareDatetime, Field
 
@@ -9,7 +9,7 @@ from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
-from radarstream.schemas.snapshot import ABSENT_UNSET, Provenance, Strict
+from radarstream.schemas.snapshot import ABSENT_UNSET, Document, Provenance, Strict
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     UNSEEN,
@@ -19,6 +19,8 @@ from radarstream.schemas.verdict import (
     Verdict,
 )
 
+TITLE_CHARACTERS: Final = 1_000  # of a title that are cited; a page may have a title of any length
+
 
 @dataclass(frozen=True, slots=True)
 class Source(Strict):
@@ -27,6 +29,11 @@ class Source(Strict):
     rank: Annotated[int, Field(ge=1)]
     title: str
     url: str
+
+    @classmethod
+    def of(cls, document: Document) -> Self:
+        """The citation of a document; of its title, the first `TITLE_CHARACTERS`."""
+        return cls(document.rank, document.title[:TITLE_CHARACTERS], document.url)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +46,8 @@ class AnswerEvent(Strict):
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
     Events of version 1 have neither, and no `status`. `certificate` says what it takes to change
     the answer, None unless it was asked for. `reranking` says how a reranker chose the documents,
-    None without one; ranks everywhere else are those of its order.
+    None without one; ranks everywhere else are those of its order. `documents_read` is how many
+    documents of a calm snapshot were read, None where the defence judged them all.
     """
 
     query_id: str
@@ -63,6 +71,14 @@ class AnswerEvent(Strict):
     tags: tuple[str, ...] = ()
     certificate: Certificate | None = None
     reranking: Reranking | None = field(default=None, metadata={ABSENT_UNSET: True})
+    documents_read: Annotated[int, Field(ge=0)] | None = field(
+        default=None, metadata={ABSENT_UNSET: True}
+    )
+
+    @property
+    def calm(self) -> bool:
+        """Whether some documents confirmed the standing answer and the others were not read."""
+        return self.documents_read is not None
 
     @property
     def seen(self) -> tuple[DocumentVerdict, ...]:

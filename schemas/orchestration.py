@@ -190,11 +190,15 @@ class AuditFinding(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Audited(Strict):
-    """What became of an answer at the last hook; `text` is what the user is given."""
+    """What became of an answer at the last hook; `text` is what the user is given.
+
+    `error` says why the audit itself failed: such an answer is refused, unless nothing is enforced.
+    """
 
     action: Literal["pass", "mask", "regenerate", "refuse"]
     text: str
     findings: tuple[AuditFinding, ...] = ()
+    error: str = ""
 
 
 @dataclass(frozen=True, slots=True)

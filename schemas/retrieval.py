@@ -1,11 +1,11 @@
 """Search results before a defence sees them: candidates, and what became of each."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from pydantic import Field
 
-from radarstream.schemas.snapshot import Document, Query, SearchSnapshot, Strict
+from radarstream.schemas.snapshot import ABSENT_UNSET, Document, Query, SearchSnapshot, Strict
 from radarstream.schemas.verdict import Reason
 
 
@@ -42,10 +42,14 @@ class JudgedCandidate(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Reranking(Strict):
-    """The candidates of one question in their new order, kept ones first."""
+    """The candidates of one question in their new order, kept ones first.
+
+    `models` are the ids of the models that only the method asks; a substitute says that it is one.
+    """
 
     method: str
     candidates: tuple[JudgedCandidate, ...]
+    models: tuple[str, ...] | None = field(default=None, metadata={ABSENT_UNSET: True})
 
     @property
     def kept(self) -> tuple[JudgedCandidate, ...]:

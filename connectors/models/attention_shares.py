@@ -21,4 +21,4 @@ def first_line(answer: str) -> str:
 def percentages(values: FloatArray) -> FloatArray:
     """(n,) values of at least 0 as percentages of their sum; zeros stay zeros."""
     total = values.sum()
-    return np.asarray(100.0 * values / total) if total > 0.0 else np.zeros(len(values))
+    return np.asarray(100.0 * (values / total)) if total > 0.0 else np.zeros(len(values))

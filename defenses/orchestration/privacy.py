@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
-from radarstream.schemas.retrieval import Reranking
 
 # Of the budget: sums of decimal fractions are off by rounding, and ten times 0.1 is not 1.
 ROUNDING: Final = 1e-9
-EXHAUSTED: Final = "the privacy budget of this user for this corpus is spent"
 # Below it the formula for the noise on the k-th score is proved.
 MOST_PROVED_GAUSSIAN: Final = 1.0
 
@@ -34,9 +32,6 @@ class PrivacyCost:
     epsilon: float = 0.0
     delta: float = 0.0
     proved: bool = True
-
-
-FREE: Final = PrivacyCost()
 
 
 def cost_of(plan: PrivacyPlan, *, full_scan: bool = False) -> PrivacyCost:
@@ -73,11 +68,3 @@ def affordable(spent: float, epsilon: float, budget: float) -> bool:
 def left(spent: float, budget: float) -> float:
     """What is left of a budget, at least 0."""
     return max(0.0, budget - spent)
-
-
-def as_told(reranking: Reranking) -> Reranking:
-    """A reranking as a user may see it: nothing of the documents that the noise kept out.
-
-    Their similarities and reasons would tell what the noise hides.
-    """
-    return Reranking(reranking.method, reranking.kept)

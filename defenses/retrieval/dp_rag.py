@@ -19,7 +19,7 @@ from radarstream.defenses.kernels.private_threshold import (
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
-from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
+from radarstream.schemas.orchestration import PrivacyMethod
 from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.verdict import Reason
@@ -36,9 +36,9 @@ class DpRag:
     a model, which repeats them, and releasing them is not private. Grislain's system
     therefore also adds noise to the answer, which this one does not.
 
-    The threshold has its guarantee only if all documents of the corpus are candidates. Whoever
-    searches fetches what `pool_size` says. A candidate that the noise keeps out is `not_drawn`;
-    nobody may tell a user which ones these were. Asks no model.
+    The threshold has its guarantee only if all documents of the corpus are candidates; the K times
+    `candidate_multiplier` nearest depend on the documents themselves. A candidate that the noise
+    keeps out is `not_drawn`; nobody may tell a user which ones these were. Asks no model.
 
     Parameters
     ----------
@@ -55,9 +55,10 @@ class DpRag:
     low, high
         Similarities are clipped to them. They must not depend on the documents.
     candidate_multiplier
-        So many times K candidates are to be fetched.
+        So many times K candidates whoever searches is to fetch. Nothing here depends on it.
     full_scan
-        Whether all documents are candidates, which the guarantee needs.
+        Whether whoever searches fetches all documents, which the guarantee needs. Nothing here
+        depends on it; `orchestration.privacy.cost_of` says what is proved.
     seed
         Of the noise. The noise of a question depends on its text and the seed alone. Who knows the
         seed knows the noise, and there is no guarantee: draw a new one for every question with
@@ -80,22 +81,6 @@ class DpRag:
         if not self.low < self.high:
             raise ValueError(f"low must be below high, got {self.low} and {self.high}")
         return self
-
-    @classmethod
-    def of_plan(cls, plan: PrivacyPlan, seed: int, *, full_scan: bool = False) -> "DpRag":
-        """What a plan asks for; `seed` from `secrets`, new for every question."""
-        return cls(
-            plan.method,
-            plan.epsilon,
-            plan.delta,
-            candidate_multiplier=plan.candidate_multiplier,
-            full_scan=full_scan,
-            seed=seed,
-        )
-
-    def pool_size(self, keep: int) -> int | None:
-        """How many candidates to fetch so that `keep` may stay; None: all that there are."""
-        return None if self.full_scan else keep * self.candidate_multiplier
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Draw the noise and keep what is above it. Raises EvidenceError on a malformed pool.

@@ -1,7 +1,7 @@
 """ProGRank: candidates whose similarity hangs on a few disturbed units are moved down."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Final
 
 import numpy as np
 from pydantic import Field
@@ -23,6 +23,8 @@ from radarstream.schemas.gradients import Disturbance, ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
 
+MOST_LAYERS: Final = 64  # no encoder has more: a number beyond is a mistake
+
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class ProgRank:
@@ -42,7 +44,8 @@ class ProgRank:
     runs
         R, disturbed passes a candidate.
     layer
-        L: the LayerNorm behind the attention of this layer is tested, counted from 0.
+        L: the LayerNorm behind the attention of this layer is tested, counted from 0; encoders
+        have 6 to 48 layers.
     disturbance
         What is drawn anew in every run: the encoder's "dropout", "tokens" masked out, or both.
     token_dropout
@@ -64,7 +67,7 @@ class ProgRank:
     """
 
     runs: Annotated[int, Field(ge=2, le=1_000)] = 20
-    layer: Annotated[int, Field(ge=0)] = 3
+    layer: Annotated[int, Field(ge=0, lt=MOST_LAYERS)] = 3
     disturbance: Disturbance = Disturbance.MIXED
     token_dropout: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.1
     tau: Annotated[float, Field(ge=0.0, le=1.0)] = 0.1

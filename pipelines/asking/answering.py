@@ -127,7 +127,7 @@ class Answering:
             event.answer, passages, event.question, abstained=event.abstention is not None
         )
         if course.plan.output_audit.mode == "log":
-            found = Audited("pass", event.answer, found.findings)
+            found = replace(found, action="pass", text=event.answer)
         course.audited = found
 
     def _record(self, course: Course) -> None:

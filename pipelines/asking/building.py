@@ -1,18 +1,24 @@
 """From settings to what answers questions."""
 
-from collections.abc import Callable, Mapping, Sequence
+import logging
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-import structlog
 from sqlalchemy import Engine
 
+from radarstream.defenses.orchestration.audit import OutputAudit
+from radarstream.defenses.orchestration.registry import build_sentinel
+from radarstream.defenses.orchestration.signals import Usual, question_signals, retrieval_signals
+from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist
+from radarstream.defenses.orchestration.trust import delta_of
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.asking.answering import Answering, Auditor
 from radarstream.pipelines.asking.asker import Asker
 from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.finding import Finding, Methods, registered
-from radarstream.pipelines.asking.guards import Guarded, Guards, Prompting
+from radarstream.pipelines.asking.guards import Guards, Prompted, with_sentences
 from radarstream.pipelines.asking.hooks import CHOOSING, options_of
 from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.memory import MemoryAccounts
@@ -30,30 +36,13 @@ from radarstream.pipelines.build import (
     shared_engine,
 )
 from radarstream.pipelines.guard import Guard
-from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings import SentenceEmbedder, Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.orchestration import Audited, Module
+from radarstream.schemas.orchestration import Module
 
-
-class Passing:
-    """Lets every answer pass."""
-
-    def audit(
-        self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
-    ) -> Audited:
-        """The answer as it is."""
-        del passages, question, abstained
-        return Audited("pass", answer)
-
-
-def unguarded(models: Models, _: Prompting) -> Models:
-    """The models as they are."""
-    return models
-
-
-log = structlog.get_logger("radarstream")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -72,8 +61,8 @@ class Parts:
     retrievers: Mapping[Origin, Retriever]
     usable: frozenset[Module]
     control: ControlPlane | None
-    guarded: Guarded
     auditors: tuple[Auditor, Auditor]
+    prompted: Prompted = with_sentences
     seed: Callable[[UserQuestion], int] = drawn
     methods: Methods = registered
 
@@ -94,7 +83,7 @@ class Parts:
             seed=self.seed,
             methods=self.methods,
         )
-        guards = Guards(self.settings, self.guard, self.guarded)
+        guards = Guards(self.settings, self.guard, self.prompted)
         return Asker(self.queries, planning, finding, Answering(guards, *self.auditors))
 
 
@@ -141,10 +130,29 @@ def build_parts(
             Origin.SEARCH: WebSearch(settings, queries),
         },
         usable=usable,
-        control=None,
-        guarded=unguarded,
-        auditors=(Passing(), Passing()),
+        control=build_control(settings, models),
+        auditors=(OutputAudit(on_verbatim="regenerate"), OutputAudit()),
         seed=from_question if repeatable else drawn,
+    )
+
+
+def build_control(settings: Settings, models: Models) -> ControlPlane | None:
+    """Create who judges the risk of questions and plans by it; None where no risk decides."""
+    chosen = settings.orchestration
+    if chosen.policy != "adaptive":
+        return None
+    rules = RuleStrategist(chosen.threshold, privacy_method=chosen.privacy_method)
+    by_model = chosen.strategist == "language_model"
+    # What is usual was measured with the default embedder; of another nothing is known.
+    usual = Usual() if settings.embedder == SentenceEmbedder() else None
+    return ControlPlane(
+        sentinel=build_sentinel(chosen.sentinel),
+        strategist=ModelStrategist(rules) if by_model else rules,
+        models=models,
+        of_question=question_signals,
+        of_retrieval=partial(retrieval_signals, usual=usual),
+        delta_of=delta_of,
+        limit_s=chosen.control_s,
     )
 
 
@@ -171,7 +179,7 @@ def usable_modules(
         except ConfigurationError as error:
             if module in chosen.always:
                 raise
-            log.warning("a module cannot act", module=module, error=error)
+            logger.warning("the module %s cannot act: %s", module, error)
             continue
         usable.add(module)
         if method.needs - needs:

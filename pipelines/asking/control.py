@@ -4,14 +4,13 @@ A model that fails, hangs or replies with nonsense gives way to the rules. Where
 there is no plan, and the caller lets everything act that may.
 """
 
+import logging
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from threading import Thread
 from typing import Any, Final, Protocol, TypeVar
-
-import structlog
 
 from radarstream.defenses.orchestration.protocol import Seen, Sentinel, Strategist
 from radarstream.defenses.protocol import Request
@@ -29,7 +28,7 @@ ResultT = TypeVar("ResultT")
 HANGING: Final = 8  # calls that may hang at once; then nobody is asked
 SEEN_CHARACTERS: Final = 2_000  # of a document, for signals
 
-log = structlog.get_logger("radarstream")
+logger = logging.getLogger(__name__)
 
 
 class QuestionMeter(Protocol):
@@ -91,8 +90,8 @@ class ControlPlane:
 
         try:
             found = isolating(measured, snapshots)
-        except Exception:
-            log.exception("the signals of documents are not known")
+        except Exception as error:  # noqa: BLE001 whatever it is
+            logger.warning("the signals of documents are not known: %s", type(error).__name__)
             return [None] * len(snapshots)
         return [None if isinstance(one, ModelError) else one for one in found]
 
@@ -145,8 +144,8 @@ def driven(
     """Run generators in lockstep. Where one breaks, each runs alone, and its result is None."""
     try:
         found = drive([make() for make in asking], models)
-    except Exception:
-        log.exception("the control plane broke")
+    except Exception as error:  # noqa: BLE001 whatever it is
+        logger.warning("the control plane broke: %s", type(error).__name__)
         if len(asking) == 1:
             return [None]
         return [driven([make], models)[0] for make in asking]
@@ -157,8 +156,8 @@ def instead(rules: Callable[[], ResultT]) -> ResultT | None:
     """What the rules say; None where they break."""
     try:
         return rules()
-    except Exception:
-        log.exception("the rules of the control plane broke")
+    except Exception as error:  # noqa: BLE001 whatever it is
+        logger.warning("the rules of the control plane broke: %s", type(error).__name__)
         return None
 
 
@@ -172,7 +171,7 @@ def within(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
     """
     _hanging.difference_update([thread for thread in tuple(_hanging) if not thread.is_alive()])
     if len(_hanging) >= HANGING:
-        log.error("the control plane hangs")
+        logger.warning("the control plane hangs")
         return None
     found: list[ResultT] = []
     thread = Thread(target=lambda: found.append(work()), name="control plane", daemon=True)
@@ -180,7 +179,7 @@ def within(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
     thread.join(seconds)
     if thread.is_alive():
         _hanging.add(thread)
-        log.error("the control plane takes too long", seconds=seconds)
+        logger.warning("the control plane takes more than %g s", seconds)
         return None
     return found[0] if found else None
 

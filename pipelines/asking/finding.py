@@ -27,7 +27,12 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import rerank
 from radarstream.pipelines.stages import Failure
 from radarstream.pipelines.withholding import Observed, leave_out
-from radarstream.schemas.errors import BudgetSpentError, InputError, ReasonClass
+from radarstream.schemas.errors import (
+    BudgetSpentError,
+    DatabaseUnavailableError,
+    InputError,
+    ReasonClass,
+)
 from radarstream.schemas.orchestration import Module
 from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import Document, SearchSnapshot
@@ -124,13 +129,18 @@ class Finding:
             return
         user, epsilon = course.question.user, course.plan.differential_privacy.epsilon
         budget = self.settings.orchestration.epsilon_budget
-        if not self.accounts.spend(user, CORPUS, epsilon, budget):
+        try:
+            paid = self.accounts.spend(user, CORPUS, epsilon, budget)
+            spent = self.accounts.spent(user, CORPUS)
+        except Exception as error:
+            raise DatabaseUnavailableError("the privacy budget of a user is not known") from error
+        if not paid:
             raise BudgetSpentError(
                 f"the privacy budget of this user for the corpus is spent: {epsilon:g} of "
                 f"{budget:g} is not left; own documents and the web can still be asked"
             )
         course.epsilon_spent = epsilon
-        course.epsilon_left = max(0.0, budget - self.accounts.spent(user, CORPUS))
+        course.epsilon_left = max(0.0, budget - spent)
 
     def _retrieve(self, course: Course) -> None:
         question, known = course.question, course.known

@@ -3,16 +3,28 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.guardrail import guarded
 from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.tasks.additions import DO_NOT_QUOTE, GUARDRAIL
 
 # As they are; with the guardrail; with that, and told not to quote.
 Prompting = Literal["plain", "guarded", "unquoting"]
-Guarded = Callable[[Models, Prompting], Models]  # models with other prompts
+Prompted = Callable[[Models, Prompting], Models]  # models with other prompts
+SENTENCES: Final[dict[Prompting, tuple[str, ...]]] = {
+    "plain": (),
+    "guarded": (GUARDRAIL,),
+    "unquoting": (GUARDRAIL, DO_NOT_QUOTE),
+}
+
+
+def with_sentences(models: Models, prompting: Prompting) -> Models:
+    """The models, told the sentences of a way of prompting."""
+    return guarded(models, SENTENCES[prompting])
 
 
 class Guards:
@@ -22,11 +34,11 @@ class Guards:
         self,
         settings: Settings,
         configured: Guard[Any],
-        guarded: Guarded,
+        prompted: Prompted,
     ) -> None:
         self.settings = settings
         self.configured = configured
-        self._guarded = guarded
+        self._prompted = prompted
         self.variant = lru_cache(maxsize=256)(self._variant)
 
     def _variant(self, defense: str | None, wanted: int, prompting: Prompting) -> Guard[Any]:
@@ -37,7 +49,7 @@ class Guards:
         """
         guard, chosen = self.configured, self.settings.defense
         if prompting != "plain":
-            guard = replace(guard, models=self._guarded(guard.models, prompting))
+            guard = replace(guard, models=self._prompted(guard.models, prompting))
         if defense is not None and defense != chosen.name:
             other = chosen.model_copy(update={"name": defense, "options": {}})
             method, _ = build_methods(self.settings.model_copy(update={"defense": other}))

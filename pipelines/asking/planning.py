@@ -5,11 +5,10 @@ cannot be read or the rules break, everything acts that may: an attacker who bre
 plane gains nothing by it.
 """
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
-
-import structlog
 
 from radarstream.defenses.orchestration.protocol import Seen
 from radarstream.pipelines.asking.control import ControlPlane
@@ -24,7 +23,7 @@ from radarstream.schemas.verdict import Reason
 STATIC: Final = "static"
 FAILED: Final = "the control plane failed"
 
-log = structlog.get_logger("radarstream")
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,8 @@ class Planning:
                     course.signals = self.control.of_question(
                         question.text, account.recent, question.asked_at
                     )
-            except Exception:
-                log.exception("nothing is known of a user")
+            except Exception as error:  # noqa: BLE001 whatever it is
+                logger.warning("nothing is known of a user: %s", type(error).__name__)
                 course.signals = None
 
     def first(self, courses: Sequence[Course]) -> None:
@@ -159,8 +158,8 @@ class Planning:
                 course.trust_after = self.accounts.move_trust(
                     course.question.user, delta, course.question.asked_at
                 )
-            except Exception:
-                log.exception("a user's trust could not be moved")
+            except Exception as error:  # noqa: BLE001 whatever it is
+                logger.warning("a user's trust could not be moved: %s", type(error).__name__)
 
 
 def seen_of(course: Course) -> Seen | None:

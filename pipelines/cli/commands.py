@@ -16,7 +16,12 @@ from typer.main import get_group
 # By section of the help: name of a command, or of a group of commands; module of this package and
 # what to take from it.
 PANELS: Final = {
-    "Answer": {"replay": "replay:replay", "run": "run:run", "submit": "submit:submit"},
+    "Answer": {
+        "ask": "ask:ask",
+        "replay": "replay:replay",
+        "run": "run:run",
+        "submit": "submit:submit",
+    },
     "Collect": {
         "watch": "watch:watch",
         "ingest": "ingest:ingest",

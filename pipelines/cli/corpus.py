@@ -108,8 +108,13 @@ def search(
     k: Annotated[int, Option("--k", "-k", min=1, max=10_000, help="How many texts.")] = 5,
     reranker: Reranker = None,
     pool: Annotated[
-        int, Option(min=1, max=10_000, help="How many of the nearest texts a reranker judges.")
-    ] = POOL,
+        int | None,
+        Option(
+            min=1,
+            max=10_000,
+            help=f"How many of the nearest texts a reranker judges; default: {POOL}.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show the texts nearest to a question, or those that a reranker keeps of them.
@@ -120,10 +125,12 @@ def search(
     if not question.strip():
         raise ConfigurationError("the question is empty")
     settings = with_reranker(load_settings(config), reranker, None)
+    if pool is not None and not settings.retrieval.name:
+        raise ConfigurationError("--pool says nothing without a --reranker")
     engine = existing_engine(settings)
     if waiting := len(pending_ids(engine)):
         note(f"embedding {counted_noun(waiting, 'text')} first")
-    found = searched(settings, engine, question, k, pool)
+    found = searched(settings, engine, question, k, pool or POOL)
     if as_json:
         print_json({"question": question, "texts": found})
         return

@@ -4,7 +4,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,9 +13,6 @@ from rich.table import Column
 from typer import Argument, Option
 
 from radarstream.connectors.files.lines import read_lines
-from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.connectors.kafka.sink import KafkaSink, Message
-from radarstream.connectors.kafka.topic_reader import Start, TopicReader
 from radarstream.pipelines.cli.options import AsJson, Config, Yes, moment
 from radarstream.pipelines.cli.terminal import (
     agree,
@@ -31,20 +28,21 @@ from radarstream.pipelines.cli.terminal import (
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Disposition, Letter, LetterSelection
+from radarstream.pipelines.job.operating.letters import (
+    MOST_ATTEMPTS,
+    SNAPSHOTS,
+    letters_of_topic,
+    publish_again,
+    replayed_before,
+)
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec.decoding import OWN_EVENT_BYTES
-from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
-from radarstream.schemas.events import DeadLetter
-from radarstream.schemas.snapshot import SearchSnapshot
 
-SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
-DEAD_LETTERS = WIRE_SCHEMAS[DeadLetter].topic
 MINUTE = slice(len("2025-"), len("2025-06-01T12:00"))
 SHORT_ID = 8
 SHOWN_CHARACTERS = 2_000
 EPOCH = re.compile(r"^[^/]*/(?=[^/]+/[0-9]+$)")  # of a log; `deadletter show` has it in full
-SKEW = timedelta(minutes=10)  # clocks of those who write to the topics may differ this much
 
 app = typer.Typer(help="List, show and replay records that led to no answer.", no_args_is_help=True)
 
@@ -128,7 +126,9 @@ def replay(
     reason: Reason = None,
     disposition: Fault = None,
     since: Since = None,
-    max_attempts: Annotated[int, Option(min=1, help="Skip records with this many attempts.")] = 5,
+    max_attempts: Annotated[
+        int, Option(min=1, help="Skip records with this many attempts.")
+    ] = MOST_ATTEMPTS,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -141,28 +141,17 @@ def replay(
         disposition = "outage"
     kafka = load_settings(config).kafka
     selection = LetterSelection(tuple(ids or ()), reason, disposition, _since(since))
-    everything = list(dead_letters.distinct(_letters_of_topic(kafka)))
+    everything = list(dead_letters.distinct(letters_of_topic(kafka, _warn)))
     letters = [letter for letter in everything if selection.admits(letter)]
     for letter_id in selection.ids:
         dead_letters.only_one([x for x in letters if x.id.startswith(letter_id)], letter_id)
-    plan = dead_letters.plan_replay(letters, _replayed_before(kafka, letters), max_attempts)
+    plan = dead_letters.plan_replay(letters, replayed_before(kafka, letters), max_attempts)
     if plan.publish:
         reasons = Counter(letter.content.reason.value for letter in plan.publish)
         counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         deed = f"publish {counts} to {kafka.topic(SNAPSHOTS)} again"
         agree(f"P{deed[1:]}?", deed, yes=yes)
-    with KafkaSink(kafka) as sink:
-        sink.send(
-            [
-                Message(
-                    SNAPSHOTS,
-                    dead_letters.replay_key(letter),
-                    letter.payload,
-                    dead_letters.replay_headers(letter),
-                )
-                for letter in plan.publish
-            ]
-        )
+    publish_again(kafka, plan.publish)
     if not letters:
         note(_left_alone(everything))
     done = {
@@ -193,19 +182,9 @@ def _chosen(config: Path | None, file: Path | None, selection: LetterSelection) 
     if file is not None:
         found = _letters_of_file(file)
     else:
-        found = _letters_of_topic(load_settings(config).kafka, selection.since or "beginning")
+        kafka = load_settings(config).kafka
+        found = letters_of_topic(kafka, _warn, selection.since or "beginning")
     return filter(selection.admits, dead_letters.distinct(found))
-
-
-def _letters_of_topic(kafka: KafkaOptions, start: Start = "beginning") -> Iterator[Letter]:
-    """Read the topic to its end; warn of what is no dead letter."""
-    with TopicReader(kafka, [DEAD_LETTERS], start=start) as reader:
-        for record in reader.to_the_end():
-            try:
-                yield dead_letters.read_letter(record.read(), record.timestamp)
-            except InputError as error:
-                place = f"{record.topic}/{record.partition} offset {record.offset}"
-                note(f"warning: cannot read {place}: {error}")
 
 
 def _letters_of_file(file: Path) -> Iterator[Letter]:
@@ -216,17 +195,11 @@ def _letters_of_file(file: Path) -> Iterator[Letter]:
         try:
             yield dead_letters.read_letter(record.payload)
         except InputError as error:
-            note(f"warning: cannot read {file} line {record.position}: {error}")
+            _warn(f"cannot read {file} line {record.position}: {error}")
 
 
-def _replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset[str]:
-    """Ids of letters that a later record of the topic of snapshots replays."""
-    times = [letter.written_at for letter in letters if letter.written_at is not None]
-    if not times:
-        return frozenset()
-    with TopicReader(kafka, [SNAPSHOTS], start=min(times) - SKEW) as reader:
-        marks = {dead_letters.replay_of(record.headers) for record in reader.to_the_end()}
-    return frozenset(mark for mark in marks if mark is not None)
+def _warn(problem: str) -> None:
+    note(f"warning: {problem}")
 
 
 def _write_raw(payload: bytes, out: Path | None) -> None:

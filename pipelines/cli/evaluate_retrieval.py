@@ -135,7 +135,8 @@ def evaluate_retrieval(
 
     def tools() -> Tools:
         probing = build_models(settings, engine, {Signal.SIMILARITY_GRADIENTS})
-        return Tools(build_open_encoder(settings.embedder), gradients=probing.gradients)
+        encoder = build_open_encoder(settings.embedder)
+        return Tools(encoder, tokens=probing.tokens, gradients=probing.gradients)
 
     if any(map(white_box_of, conditions)):
         tools()  # tells at once what is missing

@@ -2,16 +2,11 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.cells import cell_len
 from rich.table import Column
-from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.incidents import senders
-from radarstream.connectors.state_table.incidents.senders import Record
-from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.cli.terminal import (
     cell,
     print_table,
@@ -21,9 +16,9 @@ from radarstream.pipelines.cli.terminal import (
     stdout,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.job.incidents.intake import trust_to_decide
+from radarstream.pipelines.job.operating.incidents import Senders
 from radarstream.schemas.codec import encode
-from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision, TaughtEvent
+from radarstream.schemas.incidents import ComplaintState, Decision, TaughtEvent
 from radarstream.schemas.times import stored_time
 
 SHORT_ID = 8
@@ -31,63 +26,6 @@ SHORT_KEY = SHORT_ID + 2  # of a text
 WIDE = 120  # columns of a terminal from which on a table needs no narrow columns
 LONGEST_WORD = 18  # the id of a query that has none of its own, and a step
 MINUTE = slice(0, len("2025-06-01T12:00"))
-NAMED = 20  # senders shown by name
-NAMED_IN_JSON = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Senders:
-    """Everybody who complained about an answer of a query, at any step; trusted ones first."""
-
-    trusted: Mapping[str, Record]
-    others: Mapping[str, Record]
-    pipeline: bool
-
-    @property
-    def words(self) -> str:
-        """How many there are of each kind; kinds without any are left out."""
-        counts = ((len(self.trusted), "trusted"), (len(self.others), "other"))
-        words = [f"{count} {kind}" for count, kind in counts if count]
-        return ", ".join(words + ([PIPELINE] if self.pipeline else []))
-
-    @property
-    def counts(self) -> dict[str, Any]:
-        """How many there are of each kind, as JSON values."""
-        counts = {"trusted": len(self.trusted), "other": len(self.others)}
-        return counts | {"pipeline": self.pipeline}
-
-    @property
-    def names(self) -> list[dict[str, Any]]:
-        """The first of them as JSON values, each with their record."""
-        everybody = [
-            {
-                "name": name,
-                "trusted": kind is self.trusted,
-                "confirmed": record.confirmed,
-                "dismissed": record.dismissed,
-                "unconfirmed": record.unconfirmed + record.waiting,
-            }
-            for kind in (self.trusted, self.others)
-            for name, record in sorted(kind.items())
-        ]
-        return everybody[:NAMED_IN_JSON]
-
-    def line(self) -> str:
-        """The first of them by name, and how many more there are."""
-        names = [*sorted(self.trusted), *sorted(self.others)]
-        shown = [printable(name, 40) for name in names[:NAMED]]
-        shown += [f"and {len(names) - NAMED} more"] if names[NAMED:] else []
-        return f"{self.words}: {', '.join(shown)}" if shown else self.words
-
-
-def senders_of(engine: Engine, row: Mapping[str, Any], rules: Rules) -> Senders:
-    """Look up who complained about the answer of an incident."""
-    with engine.connect() as connection:
-        found = senders.senders_of(connection, row["query_id"], row["answer"])
-    pipeline = found.pop(PIPELINE, None) is not None
-    trusted = {n: r for n, r in found.items() if trust_to_decide(r).trusted(rules)}
-    others = {name: record for name, record in found.items() if name not in trusted}
-    return Senders(trusted, others, pipeline)
 
 
 def print_incidents(rows: Sequence[dict[str, Any]], who: Sequence[Senders]) -> None:

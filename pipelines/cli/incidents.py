@@ -8,9 +8,9 @@ import typer
 from sqlalchemy import Engine
 from typer import Argument, Option
 
-from radarstream.connectors.state_table.incidents import quarantine, store
+from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import complaint_of
-from radarstream.defenses.attribution.protection import status_of
+from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.incident_view import (
     SHORT_KEY,
@@ -18,23 +18,22 @@ from radarstream.pipelines.cli.incident_view import (
     incident_json,
     print_event,
     print_incidents,
-    senders_of,
 )
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.report_incidents import report_incidents
 from radarstream.pipelines.cli.terminal import agree, note, print_json, print_values, printable, say
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.job.incidents.settling import Policy, decide, policy_of
+from radarstream.pipelines.job.incidents.settling import decide, policy_of
+from radarstream.pipelines.job.operating.incidents import (
+    MEANING,
+    only_one,
+    removal_of,
+    senders_of,
+)
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.errors import ConfigurationError, NotFoundError
-from radarstream.schemas.incidents import REMOVING, ComplaintState, Decision
+from radarstream.schemas.incidents import ComplaintState, Decision
 from radarstream.schemas.times import milliseconds
 
-MEANING = {
-    Decision.APPROVED: "wrong",
-    Decision.DISMISSED: "not wrong",
-    Decision.MODEL_ERRED: "wrong, and that no source is to blame",
-}
 ONE_COMPLAINTS_OWN = {"complaint_id", "sent_at", "sender", "comment"}
 IN_THE_EVENT = {"answer", "status", "finding"}
 IncidentId = Annotated[
@@ -85,7 +84,7 @@ def show(incident: IncidentId, config: Config = None, as_json: AsJson = False) -
     """Show the complaint, the texts that taught the answer, and the answer without them."""
     settings = load_settings(config)
     engine = existing_engine(settings)
-    row = _only_one(engine, incident)
+    row = only_one(engine, incident)
     who = senders_of(engine, row, policy_of(settings).protection)
     known = store.look(engine, row["incident"])
     event = known.event if known else None
@@ -156,10 +155,10 @@ def _decide(
 ) -> None:
     settings = load_settings(config)
     engine = existing_engine(settings)
-    row = _only_one(engine, named)
+    row = only_one(engine, named)
     policy = policy_of(settings)
     if decision is Decision.APPROVED and not yes:
-        _print_removal(engine, row["incident"], policy)
+        _print_removal(engine, row["incident"], policy.protection)
     deed = f"say that {printable(row['answer'], 80)!r} is {MEANING[decision]}"
     agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
     now_ms = milliseconds(datetime.now(UTC))
@@ -175,37 +174,17 @@ def _decide(
         print_event(event)
 
 
-def _print_removal(engine: Engine, incident: str, policy: Policy) -> None:
+def _print_removal(engine: Engine, incident: str, rules: Rules) -> None:
     """Print the texts that an approval will leave out."""
-    known = store.look(engine, incident)
-    event = known.event if known else None
-    if event is None or event.finding is None:
-        note("its texts are not known yet: those that are found later will be left out")
+    removal = removal_of(engine, incident, rules)
+    if removal.why_none:
+        note(removal.why_none, 200)
         return
-    status, detail = status_of(event, {}, Decision.APPROVED, policy.protection)
-    if status not in REMOVING:
-        note(f"this leaves out no text: {detail}", 200)
-        return
-    with engine.connect() as connection:
-        rows = quarantine.texts_of(connection, incident)
-    note(f"this leaves out {counted_noun(len(rows), 'text')}:")
-    for row in rows:
+    note(f"this leaves out {counted_noun(len(removal.texts), 'text')}:")
+    for row in removal.texts:
         address = printable(row["url"] or row["title"], 120)
         begins = printable(row["excerpt"], 80)
         note(f"- {row['text_key'][:SHORT_KEY]}  {address}  {begins}", 250)
-
-
-def _only_one(engine: Engine, named: str) -> dict[str, Any]:
-    """Return the incident whose id begins so.
-
-    Raises NotFoundError where there is none, ConfigurationError for several.
-    """
-    found = store.list_incidents(engine, limit=2, prefix=named) if named else []
-    if not found:
-        raise NotFoundError(f"no incident has an id that begins with {named!r}")
-    if len(found) > 1:
-        raise ConfigurationError(f"several incidents have an id that begins with {named!r}")
-    return found[0]
 
 
 def _without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:

@@ -66,11 +66,8 @@ class Spending:
                 self._charge_each("pairs", pairs, self.ledger.pair_seconds)
             case Embed(texts=texts) | Norms(texts=texts):
                 self._charge_each("embeddings", texts, self.ledger.text_seconds)
-            case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities():
+            case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities() | Attention():
                 self._charge_insight(request)
-            case Attention(row=row, answer=answer):
-                query = AttentionQuery(prompts_of([row])[0], answer)
-                self._charge_query("attended", 1, query)
 
     def add_seconds(self, own: float) -> None:
         """Count the method's own computation."""
@@ -103,9 +100,13 @@ class Spending:
             self.seconds += completion.seconds
 
     def _charge_insight(
-        self, request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities
+        self, request: ProbeGradients | TokenSaliences | MaskedTokenProbabilities | Attention
     ) -> None:
         """Count what a network is asked about its own workings."""
+        if isinstance(request, Attention):
+            (prompt,) = prompts_of([request.row])
+            self._charge_query("attended", 1, AttentionQuery(prompt, request.answer))
+            return
         for query in request.queries:
             match query:
                 case ProbeQuery(runs=runs):

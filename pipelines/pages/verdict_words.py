@@ -120,6 +120,7 @@ REASONS: Final = {
     Reason.OUTRANKED: "outranked: the reranker put enough others before it",
     Reason.SUSPECT: "suspect: the reranker took it for planted",
     Reason.NOT_DRAWN: "not drawn: noise for the privacy of the corpus kept it out",
+    Reason.NOT_READ: "not read: the documents read first confirmed the standing answer",
 }
 
 

@@ -1,5 +1,6 @@
 """Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults."""
 
+import json
 import os
 import re
 from collections.abc import Collection
@@ -65,11 +66,32 @@ def read_environment() -> dict[str, Any]:
     if unknown:
         raise ConfigurationError("; ".join(unknown_variable(name, known) for name in unknown))
     try:
-        return EnvSettingsSource(EnvironmentSettings)()
+        return with_typed_options(EnvSettingsSource(EnvironmentSettings)())
     except SettingsError as error:
         raise ConfigurationError(f"settings: {error}") from None
     except RecursionError:
         raise ConfigurationError(f"a {PREFIX}… variable is nested too deeply") from None
+
+
+def with_typed_options(values: dict[str, Any]) -> dict[str, Any]:
+    """The same, options of methods read as JSON where they are: a variable is always text.
+
+    >>> with_typed_options({"retrieval": {"options": {"runs": "4", "likeness": "dense"}}})
+    {'retrieval': {'options': {'runs': 4, 'likeness': 'dense'}}}
+    """
+    return {
+        section: value | {"options": {k: _typed(v) for k, v in value["options"].items()}}
+        if isinstance(value, dict) and isinstance(value.get("options"), dict)
+        else value
+        for section, value in values.items()
+    }
+
+
+def _typed(value: Any) -> Any:
+    try:
+        return json.loads(value) if isinstance(value, str) else value
+    except ValueError:
+        return value
 
 
 def unknown_variable(name: str, known: Collection[str]) -> str:

@@ -1,9 +1,9 @@
 """Which of many search results a defence sees, and the models that are asked to choose them."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from radarstream.pipelines.settings.models import EmbedderSettings, ModelName, PassageCharacters
 from radarstream.schemas.section import Section
@@ -102,3 +102,9 @@ class RetrievalSettings(Section):
         default=LeaveOneOut(),
         description="which model tells how it shares its attention, for rerankers that ask",
     )
+
+    @model_validator(mode="after")
+    def _options_have_a_name(self) -> Self:
+        if self.options and not self.name:
+            raise ValueError("`options` are set without a `name`: they belong to a reranker")
+        return self

@@ -39,6 +39,10 @@ class OrchestrationSettings(Section):
     threshold: float = Field(
         default=0.4, ge=0.05, le=0.95, description="risk from which a defence is switched on"
     )
+    control_s: PositiveFloat = Field(
+        default=10.0,
+        description="seconds that a Sentinel or Strategist may take; then the rules decide",
+    )
     privacy_method: PrivacyMethod = Field(
         default=PrivacyMethod.EXPONENTIAL, description="how noise enters the retrieval"
     )

@@ -29,6 +29,8 @@ def ask_at_length(call: Call) -> Replies:
     if call.method is Method.COMPLETE:
         replies = call.ask([at_length(prompt) for prompt in call.requests])
         return [_on_one_line(p, reply) for p, reply in zip(call.requests, replies, strict=True)]
+    if call.method is Method.ATTENTION:
+        return call.ask([replace(q, prompt=at_length(q.prompt)) for q in call.requests])
     return call.ask(
         [replace(q, prompts=tuple(at_length(p) for p in q.prompts)) for q in call.requests]
     )
@@ -37,7 +39,9 @@ def ask_at_length(call: Call) -> Replies:
 def answering_at_length(models: Models) -> Models:
     """The same models, asked for answers at length."""
     tokens = None if models.tokens is None else Wrapped(models.tokens, ask_at_length)
-    return replace(models, generator=Wrapped(models.generator, ask_at_length), tokens=tokens)
+    attention = None if models.attention is None else Wrapped(models.attention, ask_at_length)
+    generator = Wrapped(models.generator, ask_at_length)
+    return replace(models, generator=generator, tokens=tokens, attention=attention)
 
 
 def in_its_form(

@@ -32,6 +32,7 @@ from radarstream.pipelines.signals.prompts import build_prompt, plain
 from radarstream.pipelines.signals.responses import all_answered, completion_texts
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.look_alikes import LATIN_LOOKS
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL, RELATION
 
@@ -48,11 +49,8 @@ _SPEAKING: Final = re.compile(
     r"entail|contradict|neutral|answer(?:1|2|one|two)"
     r"|(?:first|second|other|both|previous)answer"
 )
-# Letters of other alphabets that look like Latin ones, and digits and marks that stand for letters.
-_LOOKS: Final = str.maketrans(
-    "АВЕЅІЈКМНОРСТУХΑΒΕΖΗΙΚΜΝΟΡΤΥΧасԁеһіјорѕхуαεικνορτυχ013457$@|",
-    "ABESIJKMHOPCTYXABEZHIKMNOPTYXacdehijopsxyaeiknoptyxoieastsai",
-)
+# What looks like a Latin letter, and digits and marks that stand for letters.
+_LOOKS: Final = LATIN_LOOKS | str.maketrans("013457$@|", "oieastsai")
 _LETTER: Final = re.compile(r".*\b([A-Z])\b")  # in the name of a character
 _SYLLABLES: Final = [first + vowel for first in "bdfgklmnprstvz" for vowel in "aeiou"][:64]
 

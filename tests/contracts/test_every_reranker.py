@@ -304,6 +304,26 @@ class TestRegistry:
         with pytest.raises(ConfigurationError, match="no_such_option"):
             build_reranker(name, {"no_such_option": 1})
 
+    @pytest.mark.parametrize(
+        ("method", "options"),
+        [
+            ("prog_rank", {"runs": "4"}),
+            ("prog_rank", {"runs": True}),
+            ("prog_rank", {"surrogate": "yes"}),
+            ("grada", {"alpha": "0.4"}),
+            ("grada", {"normalised": 0}),
+            ("raguard", {"threshold": False}),
+            ("attention_variance", {"threshold": "26.2"}),
+            ("trust_rag", {"overlap_gate": "false"}),
+        ],
+    )
+    def test_values_are_not_bent_into_their_type(self, method: str, options: dict):
+        with pytest.raises(ConfigurationError, match=next(iter(options))):
+            build_reranker(method, options)
+
+    def test_whole_numbers_are_numbers(self):
+        assert build_reranker("grada", {"alpha": 1}).alpha == 1.0
+
     def test_options_arrive(self):
         built = build_reranker("prog_rank", {"runs": 4, "disturbance": "tokens"})
         assert (built.runs, built.disturbance) == (4, "tokens")
@@ -313,6 +333,7 @@ class TestRegistry:
         [
             ("prog_ranks", {}, "prog_rank"),
             ("prog_rank", {"runs": 1}, "runs"),
+            ("prog_rank", {"layer": 99}, "layer: .* less than 64"),
             ("prog_rank", {"gate_temperature": 0.0}, "gate_temperature"),
             ("grada", {"likeness": "tfidf"}, "likeness"),
             ("gmtp", {"quantile": 1.1}, "quantile"),

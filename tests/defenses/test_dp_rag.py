@@ -1,12 +1,13 @@
 """DP-RAG: what is kept, in which order, why not, and how the noise is drawn."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 
 from radarstream.defenses.kernels.private_threshold import count_probabilities
 from radarstream.defenses.retrieval.dp_rag import DpRag
+from radarstream.defenses.retrieval.registry import build_reranker
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
 from radarstream.schemas.retrieval import CandidatePool, Reranking
@@ -107,14 +108,8 @@ def test_a_similarity_that_is_no_number_is_refused():
         rerank(pool_of([float("nan")]))
 
 
-class TestPlan:
-    def test_options_are_the_plans(self):
-        plan = PrivacyPlan(True, 1.0, 0.05, PrivacyMethod.GAUSSIAN, 4)
-        built = DpRag.of_plan(plan, 2**128 - 1, full_scan=True)
-        assert built == DpRag("gaussian", 1.0, 0.05, candidate_multiplier=4, full_scan=True,
-                              seed=2**128 - 1)  # fmt: skip
-
-    def test_how_many_to_fetch(self):
-        assert DpRag().pool_size(5) == 15
-        assert DpRag(candidate_multiplier=1).pool_size(5) == 5
-        assert DpRag(full_scan=True).pool_size(5) is None
+def test_options_of_a_plan_are_its_options():
+    plan = PrivacyPlan(True, 1.0, 0.05, PrivacyMethod.GAUSSIAN, 4)
+    options = {name: value for name, value in asdict(plan).items() if name != "enabled"}
+    built = build_reranker("dp_rag", {**options, "seed": 2**128 - 1})
+    assert built == DpRag("gaussian", 1.0, 0.05, candidate_multiplier=4, seed=2**128 - 1)

@@ -2,17 +2,20 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import polars as pl
 import pytest
 from typer.testing import CliRunner, Result
 
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
 from radarstream.schemas.codec import encode
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.tokens import ContinuationQuery
 from tests.pipelines.evaluation.attribution_studies import towns
 
 
@@ -83,12 +86,31 @@ def test_results_as_json(questions: Path) -> None:
     assert told["results"]["guarded"] == []
 
 
+def test_attacks_on_the_generator_have_the_one_that_answers(
+    questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """LIAR asks it how probable its target is."""
+    asked: list[object] = []
+    plain = ScriptedTokens.log_probs
+
+    def noted(self: ScriptedTokens, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        asked.extend(queries)
+        return plain(self, queries)
+
+    monkeypatch.setattr(ScriptedTokens, "log_probs", noted)
+    result = run("--dataset", questions, "--attacks", "liar", "--rerankers", "none", "--answers",
+                 "none", "--split", "all", "--limit", 1, "--dry-run", "--out", "out")  # fmt: skip
+    assert result.exit_code == 0, (result.output, result.exception)
+    assert asked
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--attacks", "pia"), "result list"),
         (("--attacks", "nonsense"), "unknown attack"),
         (("--rerankers", "nobody"), "nobody"),
+        (("--rerankers", ""), "no reranker is named"),
         (("--rerankers", "prog_rank:beauty=1"), "beauty"),
         (("--answers", "nobody"), "no defence 'nobody'"),
         (("--table", "pools.xlsx"), "a table is written as .parquet or .csv"),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from radarstream.defenses.retrieval.prog_rank import ProgRank
+from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.cli.options import with_reranker
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
@@ -98,6 +100,61 @@ def test_a_search_of_the_corpus_is_reranked(tmp_path: Path) -> None:
     table = run("corpus", "search", question, "--config", config, "--reranker", "none", "-k", 2)
     assert "found rank" in table.output and "outranked" in table.output
     assert "penalty" not in table.output  # `none` takes nothing off
+
+
+def test_a_pool_is_for_a_reranker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, error = refused(capsys, "corpus", "search", "Who won?", "--pool", 9)
+    assert code == 2
+    assert "--pool says nothing without a --reranker" in error
+
+
+def test_options_are_for_a_reranker(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=r"retrieval.*`options` are set without a `name`"):
+        load_settings(retrieval={"options": {"runs": 5}})
+    monkeypatch.setenv("RADARSTREAM_RETRIEVAL__OPTIONS__RUNS", "5")
+    with pytest.raises(ConfigurationError, match="without a `name`"):
+        load_settings()
+    monkeypatch.setenv("RADARSTREAM_RETRIEVAL__NAME", "prog_rank")
+    monkeypatch.setenv("RADARSTREAM_RETRIEVAL__OPTIONS__DISTURBANCE", "tokens")
+    assert build_reranker_of(load_settings()) == ProgRank(runs=5, disturbance="tokens")
+    monkeypatch.setenv("RADARSTREAM_RETRIEVAL__OPTIONS__RUNS", '"5"')  # a text, as in a file
+    with pytest.raises(ConfigurationError, match="runs"):
+        build_reranker_of(load_settings())
+
+
+def test_a_layer_that_no_encoder_has_is_refused_in_a_dry_run(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ("--dry-run", "--reranker", "prog_rank:layer=99", "--out", tmp_path / "out")
+    code, error = refused(capsys, "replay", history, *options)
+    assert code == 2
+    assert "layer" in error and "less than 64" in error
+
+
+def test_another_reranker_is_another_study(
+    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ("evaluate", "--dataset", history, "--dry-run", "--defenses", "vanilla", "--attacks",
+             "", "-k", 12, "--out", tmp_path / "study")  # fmt: skip
+    run(*words)
+    code, error = refused(capsys, *words, "--reranker", "grada")
+    assert code == 2
+    assert "reranker: none there" in error
+
+
+def test_titles_are_cited_at_a_bounded_length(history: Path, tmp_path: Path) -> None:
+    """A title of 900 kB costs an event 1,000 characters, whether its document is kept or not."""
+    snapshot = crowd(4)
+    long = tuple(replace(d, title="t" * 900_000) for d in snapshot.documents)
+    history.write_bytes(encode(replace(snapshot, documents=long)) + b"\n")
+    options = ("--reranker", "none", "--keep", 2, "--baselines", "")
+    run("replay", history, "--dry-run", *options, "--out", tmp_path / "out")
+    (line,) = (tmp_path / "out" / "answers.jsonl").read_bytes().splitlines()
+    event = decode_answer(line)
+    assert [len(source.title) for source in event.sources] == [1_000] * 4
+    told = (tmp_path / "out" / "attribution.jsonl").read_bytes().splitlines()
+    assert all(len(decode_rejected(line).title) == 1_000 for line in told)
+    assert len(line) < 20_000
 
 
 def test_who_answers_takes_a_reranker() -> None:

@@ -13,8 +13,8 @@ from radarstream.connectors.state_table.sources.ledger import agree, record, sta
 from radarstream.pipelines import build
 from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.app import app, main
-from radarstream.pipelines.cli.report_incidents import ledger
-from radarstream.pipelines.cli.report_incidents import standings as standings_on_page
+from radarstream.pipelines.pages.incidents.stored import ledger
+from radarstream.pipelines.pages.incidents.stored import standings as standings_on_page
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.sites import key_of

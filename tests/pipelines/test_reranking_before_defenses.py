@@ -5,14 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from radarstream.connectors.models.leave_one_out import LeaveOneOut
+from radarstream.connectors.models.scripted_attention import ScriptedAttention
+from radarstream.connectors.models.scripted_gradients import ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.pipelines import stages
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import make_snapshot
 from tests.pools import gradients, saliences
 from tests.scripted_models import scripted_models
@@ -33,12 +37,14 @@ class Insights:
     def masked(self, queries):
         return [np.full(len(query.spans), 0.6) for query in queries]
 
+    def attention(self, queries):
+        return ScriptedAttention().attention(queries)
+
 
 def models() -> Models:
     seen = Insights()
-    return replace(
-        scripted_models(), tokens=ScriptedTokens(), gradients=seen, surrogate=seen, masked=seen
-    )
+    own = dict.fromkeys(OF_RERANKERS, seen)
+    return replace(scripted_models(), tokens=ScriptedTokens(), **own)
 
 
 @pytest.mark.parametrize("name", sorted(RERANKERS))
@@ -66,3 +72,50 @@ def test_a_long_answer_is_asked_at_length():
     stages.rerank(build_reranker("raguard"), 4, [short, long], asked, Costs())
     tasks = {prompt.task for batch in asked.generator.log for prompt in batch}
     assert tasks == {"answer_from_documents", "describe_from_documents"}
+
+
+def test_attention_is_that_of_the_long_answer():
+    asked = models()
+    attends = ScriptedAttention()
+    snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
+    long = replace(snapshot, query=replace(snapshot.query, id="long", tags=("long_form",)))
+    reranker = build_reranker("attention_variance")
+    stages.rerank(reranker, 4, [snapshot, long], replace(asked, attention=attends), Costs())
+    tasks = {query.prompt.task for batch in attends.log for query in batch}
+    assert tasks == {"answer_from_documents", "describe_from_documents"}
+
+
+@pytest.mark.parametrize("name", sorted(RERANKERS))
+def test_the_models_that_only_a_reranker_asks_are_named(name: str):
+    """So that an event says where a substitute stood in."""
+    asked = replace(
+        models(),
+        attention=LeaveOneOut(ScriptedTokens()),
+        masked=ScriptedMasked(model_id="a substitute"),
+    )
+    snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
+    (found,) = stages.rerank(build_reranker(name), 4, [snapshot], asked, Costs())
+    expected = {
+        "prog_rank": ("insights",),
+        "gmtp": ("insights", "a substitute"),
+        "attention_variance": (f"leave-one-out-substitute-1/{ScriptedTokens().model_id}",),
+    }
+    assert found.reranking.models == expected.get(name)
+
+
+@pytest.mark.parametrize("defense", ["vanilla", "radar"])
+def test_where_trust_rag_leaves_nothing_the_guard_abstains(defense: str):
+    """Copies of one text are two tight clusters."""
+    asked = models()
+    snapshot = make_snapshot(["The winner: Rome."] * 4)
+    copies = tuple(replace(document, title="") for document in snapshot.documents)
+    snapshot = replace(snapshot, documents=copies)
+    reranker = build_reranker("trust_rag")
+    (found,) = stages.rerank(reranker, 4, [snapshot], asked, Costs())
+    assert found.snapshot.documents == ()
+    assert {c.reason for c in found.reranking.candidates} == {Reason.SUSPECT}
+    guard = Guard(defense, build_defense(defense), asked)
+    event, _ = guard.answer(found.snapshot, guard.initial_memory())
+    told = found.told(event)
+    assert told.abstention is Abstention.NO_DOCUMENTS
+    assert [d.reason for d in told.verdict.documents] == [Reason.SUSPECT] * 4

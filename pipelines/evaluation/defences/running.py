@@ -15,7 +15,11 @@ from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.defences.contenders import adapted, min_support_of
+from radarstream.pipelines.evaluation.defences.contenders import (
+    adapted,
+    first_look_of,
+    min_support_of,
+)
 from radarstream.pipelines.evaluation.defences.records import (
     Contender,
     DefencesRecord,
@@ -183,6 +187,7 @@ class Runner:
             models,
             perturbation,
             min_support_of(contender),
+            first_look_of(contender),
         )
 
     def fresh(self, rows: Sequence[Row]) -> list[Row]:

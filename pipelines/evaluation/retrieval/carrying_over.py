@@ -33,6 +33,14 @@ RERANKERS: Final = {
         "reads similarities alone: the noise carries over to any encoder, and how many documents "
         "it costs depends on how far apart that encoder's similarities are"
     ),
+    "trust_rag": (
+        "needs embeddings of the passages, from any encoder; its threshold belongs to the encoder "
+        "that it was published with and must be found anew for every other one"
+    ),
+    "attention_variance": (
+        "asks a language model that answers and tells its attention, or a substitute, not the "
+        "encoder: it carries over to any encoder, and its cost grows with the language model"
+    ),
 }
 SURROGATE: Final = (
     "probes another encoder than the retriever's: the one way to probe for a retriever behind a "

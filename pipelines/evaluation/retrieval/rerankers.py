@@ -31,14 +31,19 @@ class RerankerSpec:
 def parse_rerankers(text: str) -> tuple[RerankerSpec, ...]:
     """Read a list such as `gmtp,prog_rank:gate_temperature=0.1`; `all` stands for every method.
 
-    `none` comes first and is never left out. Raises ConfigurationError for what cannot be read and
-    for options that a method refuses.
+    `none` comes first and is never left out. Raises ConfigurationError for an empty list, for what
+    cannot be read and for options that a method refuses.
 
     >>> [spec.name for spec in parse_rerankers("none")]
     ['none']
     """
     found = [RerankerSpec(REFERENCE, REFERENCE)]
-    for spec in split_specs(text):
+    named = split_specs(text)
+    if not named:
+        raise ConfigurationError(
+            f"no reranker is named; there are {', '.join(RERANKERS)}, and {ALL} for every one"
+        )
+    for spec in named:
         if spec == ALL:
             found += [RerankerSpec(name, name) for name in RERANKERS]
             continue

@@ -167,7 +167,7 @@ def shown(value: object) -> str:
     """A value in an error message."""
     if isinstance(value, dict):
         return ", ".join(map(str, value.values()))
-    return str(value)[:120]
+    return str(value)[:120] or "none"
 
 
 def write_record(directory: Path, record: StudyRecord) -> None:

@@ -4,7 +4,7 @@ An incident is settled again whenever something about it changes. Killed before 
 has happened; killed after it, settling again finds nothing to change.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -36,6 +36,7 @@ from radarstream.schemas.sources import EventKind, SourceEvent
 from radarstream.schemas.times import milliseconds
 
 EXCERPT_CHARACTERS = 300
+Beside = Callable[[Connection], None]  # what is written in the transaction of a decision
 LANE = -1  # of the outbox: published by the attribution worker alone, in the order of revisions
 
 
@@ -112,12 +113,19 @@ def decide(
 
 
 def release(
-    engine: Engine, query_id: str, text_keys: Sequence[str] | None, policy: Policy, *, now_ms: int
+    engine: Engine,
+    query_id: str,
+    text_keys: Sequence[str] | None,
+    policy: Policy,
+    *,
+    now_ms: int,
+    beside: Sequence[Beside] = (),
 ) -> int:
     """Let texts of a query, or all it has in quarantine, back in; return how many were held.
 
     Their sources get back what the ledger has against them for the same wrong answer, unless
-    another flagged text of theirs is not released. One transaction per incident.
+    another flagged text of theirs is not released. One transaction per incident; `beside` run in
+    each that lets a text in.
     """
 
     def work(incident: str, connection: Connection) -> int:
@@ -126,6 +134,8 @@ def release(
         if event is not None:  # others who settle it wait
             store.hold(connection, incident, event.query_id, event.step)
         freed = quarantine.release(connection, incident, text_keys, now_ms)
+        for write in beside if freed else ():
+            write(connection)
         if event is not None:
             held = {source_of(text, policy) for text in not_released(connection, event)}
             gone = frozenset(source_of(text, policy) for text in event.flagged) - held

@@ -7,15 +7,11 @@ from hypothesis import strategies as st
 from radarstream.defenses.orchestration.privacy import (
     PrivacyCost,
     affordable,
-    as_told,
     composed,
     cost_of,
     left,
 )
-from radarstream.defenses.retrieval.dp_rag import DpRag
 from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
-from tests.builders import make_pool
-from tests.driving import Script, run
 
 costs = st.builds(PrivacyCost, st.floats(0, 9), st.floats(0, 0.3), st.booleans())
 
@@ -68,11 +64,3 @@ class TestBudget:
     def test_what_is_left(self):
         assert left(97.0, 100.0) == pytest.approx(3.0)
         assert left(100.00000001, 100.0) == 0.0
-
-
-def test_users_see_nothing_of_what_the_noise_kept_out():
-    pool = make_pool([f"text {i}" for i in range(6)], keep=2)
-    whole = run(DpRag(epsilon=1e9).rerank(pool), Script())
-    told = as_told(whole)
-    assert told.candidates == whole.kept
-    assert not told.dropped

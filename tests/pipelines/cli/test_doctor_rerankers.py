@@ -39,7 +39,7 @@ def test_an_unknown_reranker_is_told() -> None:
 def test_every_model_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RERANKERS["none"], "needs", ALL)
     found = checks(surrogate={"kind": "scripted"})
-    assert set(found) == {"reranker", "gradients", "surrogate", "hidden words"}
+    assert set(found) == {"reranker", "gradients", "surrogate", "hidden words", "attention"}
     assert all(check.ok and "scripted" in check.found for check in list(found.values())[1:])
 
 
@@ -49,6 +49,7 @@ def test_what_is_missing_is_told_with_its_remedy(monkeypatch: pytest.MonkeyPatch
     assert [name for name, check in found.items() if not check.ok] == ["surrogate", "hidden words"]
     assert "section `retrieval`" in found["surrogate"].remedy
     assert not checks(masked={"kind": "none"})["hidden words"].ok
+    assert not checks(attention={"kind": "none"})["attention"].ok
 
 
 def test_weights_are_not_converted_only_to_find_out(

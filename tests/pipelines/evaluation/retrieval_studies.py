@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
+from radarstream.connectors.models.scripted_attention import ScriptedAttention
 from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
@@ -59,6 +60,7 @@ class Bench:
     embedder: WordEmbedder = field(default_factory=WordEmbedder)
     gradients: ScriptedGradients = field(default_factory=ScriptedGradients)
     masked: ScriptedMasked = field(default_factory=ScriptedMasked)
+    attention: ScriptedAttention = field(default_factory=ScriptedAttention)
     words: ScriptedWords | None = None  # the retriever as a white-box attacker knows it
     kept: Any = None
 
@@ -73,6 +75,7 @@ class Bench:
             self.embedder,
             gradients=self.gradients,
             masked=self.masked,
+            attention=self.attention,
         )
 
     def study(

@@ -185,7 +185,7 @@ class TestStudy:
         assert (bench.out / "rows.jsonl").read_bytes().startswith(rows)
         assert study.record.conditions == ("benign", "injection", "hijack")
         assert study.record.names == ["none", "grada", "prog_rank"]
-        assert set(study.record.probed) == {"gradients", "masked"}
+        assert set(study.record.probed) == {"gradients", "masked", "attention"}
 
     @pytest.mark.parametrize(
         ("other", "words"),
@@ -285,7 +285,9 @@ class TestLists:
         assert one.build().gate_temperature == 0.1
         assert [s.name for s in parse_rerankers("all")] == list(registry.RERANKERS)
 
-    @pytest.mark.parametrize("wrong", ["nothing", "prog_rank:runs=1", "prog_rank:nothing=1"])
+    @pytest.mark.parametrize(
+        "wrong", ["", " , ", "nothing", "prog_rank:runs=1", "prog_rank:nothing=1"]
+    )
     def test_rerankers_that_cannot_be(self, wrong):
         with pytest.raises(ConfigurationError):
             parse_rerankers(wrong)

@@ -20,7 +20,6 @@ from radarstream.defenses.attribution.registry import ATTRIBUTORS
 from radarstream.defenses.kernels.honesty import credible_interval
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.report_incidents import incidents
 from radarstream.pipelines.evaluation.study.record import RECORD
 from radarstream.pipelines.pages.incidents.charts import (
     RADIUS,
@@ -44,6 +43,7 @@ from radarstream.pipelines.pages.incidents.sources_view import (
     sources_view,
     trace,
 )
+from radarstream.pipelines.pages.incidents.stored import incidents
 from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, KINDS, WAITING
 from radarstream.pipelines.pages.safe_text import HIDDEN
 from radarstream.schemas.attribution import Finding

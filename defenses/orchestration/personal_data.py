@@ -1,0 +1,197 @@
+"""Personal data in a text, found by form and, where a kind has them, check digits.
+
+Public facts have forms of their own and are left alone: years, dates, amounts, versions, addresses
+of roles (info@…). What has no check digit counts only in a form that numbers in prose do not have.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from ipaddress import ip_address
+from typing import Final
+
+import regex
+
+from radarstream.defenses.kernels import check_digits
+from radarstream.defenses.orchestration.folding import as_written, folded, origins
+
+
+class PersonalData(StrEnum):
+    """What is looked for; the value is its name in findings and options."""
+
+    EMAIL = "email"
+    PHONE = "phone"
+    CARD = "card"
+    ACCOUNT = "account"  # IBAN
+    IDENTITY = "identity"  # numbers that states give to persons
+    ADDRESS = "ip_address"
+
+
+@dataclass(frozen=True)
+class Form:
+    """A form of a kind. `holds` judges its letters and digits, in capitals, or as it is written."""
+
+    kind: PersonalData
+    pattern: regex.Pattern[str]
+    holds: Callable[[str], bool]
+    as_written: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Personal data at a place of a text: `value` is its letters and digits in capitals."""
+
+    kind: PersonalData
+    start: int
+    end: int
+    value: str
+
+
+MOST_DIGITS: Final = 15  # of a number that can be dialled (E.164)
+LEAST_DIGITS: Final = 7
+LEAST_ABROAD: Final = 9  # with a country code; "+12 345 678" is an amount
+LEAST_DIFFERENT: Final = 3
+_ROLES: Final = """
+    abuse admin billing careers contact editor editorial enquiries feedback hello help hostmaster
+    info inquiries jobs mail marketing media news newsroom noreply office postmaster press privacy
+    sales security service support team webmaster
+"""
+ROLES: Final = frozenset(_ROLES.split())  # names of addresses that are nobody's own
+_CARDS: Final = r"(?:4|5[1-5]|2[2-7]|3[4-9]|6[0245])"
+_SEPARATED: Final = r"[ .\u2010-\u2015-]?"
+
+
+def _email(text: str) -> bool:
+    name = regex.split(r"@|\bat\b|[^\w.+-]", text, maxsplit=1, flags=regex.I)[0]
+    return name.casefold().rstrip(" .") not in ROLES
+
+
+def _phone(text: str) -> bool:
+    digits = regex.sub(r"\D", "", text)
+    least = LEAST_ABROAD if text.startswith("+") else LEAST_DIGITS
+    return least <= len(digits) <= MOST_DIGITS and len(set(digits)) >= LEAST_DIFFERENT
+
+
+def _card(digits: str) -> bool:
+    return len(set(digits)) > 1 and check_digits.luhn(digits)
+
+
+def _network(text: str) -> bool:
+    """Whether it is the address of a host that is not the reader's own."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    return not (address.is_loopback or address.is_unspecified or address.is_multicast)
+
+
+def _form(
+    kind: PersonalData, pattern: str, holds: Callable[[str], bool], *, as_written: bool = False
+) -> Form:
+    """A form that is no part of a longer number or word."""
+    bounded = rf"(?<![\w+])(?<!\d[.,:/-]){pattern}(?![\w])(?![.,:/-]\d)"
+    return Form(kind, regex.compile(bounded, regex.I), holds, as_written)
+
+
+def _identity(pattern: str, holds: Callable[[str], bool]) -> Form:
+    return _form(PersonalData.IDENTITY, pattern, holds)
+
+
+_DATE: Final = r"\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"  # year, month, day
+_ANNOUNCED: Final = (
+    r"\b(?:tel|telephone|phone|mobile|cell|fax|whatsapp)\b[ .:]{0,3}"
+    r"(?:(?:no|number|is|at)\b[ .:]{0,3}){0,2}"
+)
+_IDENTITIES: Final = (
+    _identity(r"(?:\d{8}|[XYZ]\d{7})-?[A-Z]", check_digits.dni),  # Spain
+    _identity(r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", check_digits.codice_fiscale),
+    _identity(r"\d{3}\.\d{3}\.\d{3}-\d\d", check_digits.cpf),  # Brazil
+    # Poland; the month also tells the century.
+    _identity(r"\d\d(?:[02468][1-9]|[13579][0-2])(?:0[1-9]|[12]\d|3[01])\d{5}", check_digits.pesel),
+    _identity(
+        rf"(?:19|20)?{_DATE}[-+]\d{{4}}", lambda text: check_digits.luhn(text[-10:])
+    ),  # Sweden
+    _identity(  # Finland
+        r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d\d[-+A-F]\d{3}[\dA-Y]",
+        lambda text: check_digits.hetu(text[:6] + text[-4:]),
+    ),
+    _identity(  # France
+        r"[12] ?\d\d ?(?:0[1-9]|1[0-2]) ?\d\d ?\d{3} ?\d{3} ?\d\d", check_digits.modulo_97
+    ),
+    _identity(  # Belgium; a 2 stands before those born since 2000
+        r"\d\d\.(?:0\d|1[0-2])\.[0-3]\d-\d{3}\.\d\d",
+        lambda text: check_digits.modulo_97(text) or check_digits.modulo_97(f"2{text}"),
+    ),
+    _identity(  # China
+        r"[1-6]\d{5}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",
+        check_digits.resident_identity,
+    ),
+    _identity(r"[2-9]\d{3}([ -])\d{4}\1\d{4}", check_digits.verhoeff),  # India
+    _identity(r"\d{3}-\d{3}-\d{3}", check_digits.luhn),  # Canada
+    # The United States' have no check digit, but a form of their own and numbers never given.
+    _identity(r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", lambda _: True),
+    _identity(r"(?<=\bNHS\b\D{0,20})\d{3}[ -]?\d{3}[ -]?\d{4}", check_digits.nhs),  # Britain
+)
+FORMS: Final = (
+    Form(
+        PersonalData.EMAIL,
+        regex.compile(
+            r"(?<![\w.+%-])[\w+%-][\w.+%-]{0,63}"
+            r"(?:@|\s?[(\[{]\s?at\s?[)\]}]\s?)"
+            r"(?:[\w-]{1,63}(?:\.|\s?[(\[{]\s?dot\s?[)\]}]\s?)){1,8}\p{L}{2,24}(?![\w-])",
+            regex.I,
+        ),
+        _email,
+        as_written=True,
+    ),
+    _form(
+        PersonalData.ACCOUNT,
+        r"[A-Z]{2}\d\d(?:[ -]?[A-Z\d]{4}){2,7}(?:[ -]?[A-Z\d]{1,4})?",
+        check_digits.iban,
+    ),
+    _form(PersonalData.CARD, rf"{_CARDS}(?:[ -]?\d){{11,17}}", _card),
+    # With a country code, in the form of North America, or behind a word that announces it.
+    _form(
+        PersonalData.PHONE,
+        rf"\+[1-9](?:\)?{_SEPARATED}\(?\d){{8,14}}",
+        _phone,
+        as_written=True,
+    ),
+    _form(
+        PersonalData.PHONE,
+        r"(?:1[ .-])?(?:\([2-9]\d\d\)[ -]?[2-9]\d\d[.-]|[2-9]\d\d(?:\.[2-9]\d\d\.|[ -][2-9]\d\d-))"
+        r"\d{4}",
+        _phone,
+        as_written=True,
+    ),
+    _form(
+        PersonalData.PHONE,
+        rf"(?<={_ANNOUNCED})\(?\d(?:\)?[ ./-]?\(?\d){{6,14}}",
+        _phone,
+        as_written=True,
+    ),
+    *_IDENTITIES,
+    _form(
+        PersonalData.ADDRESS,
+        r"(?<!version )(?<!release )(?<!section )(?<!\bv)(?:\d{1,3}\.){3}\d{1,3}",
+        _network,
+        as_written=True,
+    ),
+    Form(
+        PersonalData.ADDRESS,
+        regex.compile(r"(?<![\w:])(?:[\da-f]{1,4}:{1,2}){2,7}(?:[\da-f]{1,4})?(?![\w:])", regex.I),
+        _network,
+        as_written=True,
+    ),
+)
+
+
+def personal_data(text: str) -> Iterator[Found]:
+    """What a text has, in no order. Characters that are not seen, and wide digits, hide nothing."""
+    plain = folded(text, as_written)
+    places = origins(text, as_written) if plain != text else range(len(text))
+    for form in FORMS:
+        for match in form.pattern.finditer(plain):
+            value = regex.sub(r"[^\p{L}\p{N}]+", "", match[0]).upper()
+            if form.holds(match[0] if form.as_written else value):
+                yield Found(form.kind, places[match.start()], places[match.end() - 1] + 1, value)

@@ -1,0 +1,222 @@
+"""`radarstream ask`: one question, answered as the service answers it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Final
+
+from typer import Argument, BadParameter, Option
+
+from radarstream.connectors.corpus.jsonl import BadLine, read_corpus
+from radarstream.pipelines.asking.building import build_asker
+from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
+from radarstream.pipelines.build import existing_engine, shared_engine
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Model,
+    model_settings,
+)
+from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
+from radarstream.pipelines.pages.orchestration_words import (
+    acted,
+    module_in_words,
+    privacy_in_words,
+    risk_in_words,
+)
+from radarstream.pipelines.pages.verdict_words import (
+    ABSTENTIONS,
+    STATUSES,
+    memory_in_words,
+    reason_in_words,
+    reranking_in_words,
+    standing_in_words,
+    support_in_words,
+)
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Document
+
+STDIN: Final = "-"
+JSON_LINES: Final = (".jsonl", ".jsonl.gz")
+
+
+def ask(
+    question: Annotated[str, Argument(help="What is asked; - reads it from standard input.")],
+    files: Annotated[
+        list[str] | None,
+        Argument(
+            metavar="[FILE]...",
+            help="Documents to answer from: texts, one a file; .jsonl as for `corpus add`; - for "
+            "standard input.",
+        ),
+    ] = None,
+    document: Annotated[
+        list[str] | None, Option(metavar="TEXT", help="A document's text; repeatable.")
+    ] = None,
+    source: Annotated[
+        Origin | None,
+        Option(
+            help="Where documents come from: documents, corpus or search. Default: documents if "
+            "some are given, else serving.source."
+        ),
+    ] = None,
+    k: Annotated[
+        int | None,
+        Option(
+            "--k",
+            "-k",
+            min=1,
+            max=100,
+            help="Most documents. Default: all that are given, else serving.documents.",
+        ),
+    ] = None,
+    defense: Annotated[
+        str | None, Option(help="Defence, with its default options. Default: the configured one.")
+    ] = None,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    dry_run: DryRun = False,
+    explain: Annotated[
+        bool, Option("--explain", help="Also show risk, plan, privacy and trust.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Answer one question, over a corpus, a search, or documents that you give.
+
+    Says what the answer rests on, which documents were kept and which were not, and why. What the
+    job remembers of a watched question is read, never changed.
+    """
+    settings = model_settings(config, profile, model, base_url, dry_run=dry_run)
+    if question == STDIN:
+        if STDIN in (files or ()):
+            raise BadParameter("standard input cannot be both question and document")
+        question = sys.stdin.read().strip()
+    given = tuple(_documents(files or (), document or (), settings))
+    origin = source or (Origin.DOCUMENTS if given else Origin(settings.serving.source))
+    if origin is Origin.DOCUMENTS and not given:
+        raise BadParameter("give documents: files, - or --document")
+    if given and origin is not Origin.DOCUMENTS:
+        raise BadParameter(f"documents are given, but --source is {origin}")
+    wanted = k or len(given) or settings.serving.documents
+    asked = UserQuestion(question, "", datetime.now(UTC), origin, wanted, given, defense)
+    engine = (existing_engine if origin is Origin.CORPUS else shared_engine)(settings)
+    reply = build_asker(settings, engine=engine).ask(asked)
+    if as_json:
+        print_json(
+            {
+                "answer": reply.text,
+                "event": reply.event,
+                "documents": reply.documents,
+                "orchestration": reply.orchestration,
+            }
+        )
+        return
+    _print_answer(reply)
+    _print_documents(reply)
+    say(f"modules that acted: {acted(reply.orchestration.hooks)}")
+    if explain:
+        _explain(reply)
+
+
+def _documents(
+    files: Sequence[str], texts: Sequence[str], settings: Settings
+) -> Iterator[Document]:
+    """The documents that are given, ranks from 1 in their order. Raises ConfigurationError."""
+    found = [d for name in files for d in _read(name, settings)]
+    found += [Document(1, text) for text in texts if text.strip()]
+    most = settings.limits.documents
+    if len(found) > most:
+        raise ConfigurationError(f"{len(found)} documents are given, the limit is {most}")
+    yield from (replace(document, rank=rank) for rank, document in enumerate(found, start=1))
+
+
+def _read(name: str, settings: Settings) -> Iterator[Document]:
+    """The documents of one file."""
+    if name != STDIN and name.endswith(JSON_LINES):
+        for line in read_corpus(Path(name), settings.limits):
+            if isinstance(line, BadLine):
+                note(f"{name}, line {line.number}: {line.reason}", 200)
+            else:
+                yield line.document
+        return
+    most = settings.limits.document_bytes
+    try:
+        if name == STDIN:
+            data = sys.stdin.buffer.read(most + 1)
+        else:
+            with Path(name).open("rb") as stream:
+                data = stream.read(most + 1)
+    except OSError as error:
+        raise ConfigurationError(f"cannot read {name}: {error.strerror}") from error
+    if len(data) > most:
+        raise ConfigurationError(f"{name} is over {most} bytes")
+    text = data.decode("utf-8", "replace")
+    if not text.strip():
+        raise ConfigurationError(f"{name} is empty")
+    yield Document(1, text, "" if name == STDIN else Path(name).name)
+
+
+def _print_answer(reply: Reply) -> None:
+    """The answer, what it rests on, and what is remembered."""
+    event = reply.event
+    if event.abstention is not None:
+        say(f"no answer: {ABSTENTIONS[event.abstention]}", style="bold yellow")
+    else:
+        say(reply.text, style="bold", wrap=True)
+    if event.status is not None and event.support is not None:
+        status = "" if event.abstention else f"{STATUSES[event.status]}: "
+        say(f"{status}{support_in_words(event.support)}")
+    if event.standing is not None:
+        say(standing_in_words(event.standing))
+    elif word := memory_in_words(event):
+        say(f"memory: {event.verdict.memory.previous_answer} {word}")
+    if event.reranking is not None:
+        say(reranking_in_words(event.reranking))
+
+
+def _print_documents(reply: Reply) -> None:
+    """Each document: whether the answer rests on it, what it says, and why."""
+    documents = {document.rank: document for document in reply.documents}
+    verdict = reply.event.verdict
+    if not verdict.documents:
+        return
+    print_table(
+        ("", "kept", "says", "why", "document"),
+        (
+            (
+                judged.rank,
+                cell("yes", "green") if judged.kept else cell("no", "red"),
+                cell(judged.atomic_answer, limit=60),
+                cell(reason_in_words(judged, verdict), limit=120),
+                cell(_name(documents[judged.rank]), limit=120),
+            )
+            for judged in verdict.documents
+        ),
+    )
+
+
+def _name(document: Document) -> str:
+    return document.url or document.title or document.text
+
+
+def _explain(reply: Reply) -> None:
+    """What was decided, step by step."""
+    told = reply.orchestration
+    for name, profile in (("risk of the question", told.before), ("with documents", told.after)):
+        if profile is not None:
+            say(f"{name}: {risk_in_words(profile)}")
+    if told.plan.reasoning:
+        say(f"plan: {told.plan.reasoning}")
+    for record in told.hooks:
+        say(f"{record.hook}: {module_in_words(record)}")
+    if spent := privacy_in_words(told):
+        say(f"privacy: {spent}")
+    say(f"trust: {told.trust:.2f}, then {told.trust_after:.2f}")

@@ -1,0 +1,1 @@
+"""What operators do to a running system: from the command line and from the console."""

@@ -1,0 +1,105 @@
+"""`radarstream ask` as somebody types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from radarstream.pipelines.asking.values import Origin
+from tests.commands import forget_shared, refused, run
+
+CAPITAL = "What is the capital of Peru?"
+TRUE = ("Lima is the capital of Peru.", "Lima is its capital.")
+LIE = "Cusco is the capital of Peru."
+
+
+@pytest.fixture(autouse=True)
+def _config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of scripted models, in a directory of the test's own."""
+    monkeypatch.chdir(tmp_path)
+    text = (
+        'profile = "scripted"\ndatabase = "sqlite:///state.db"\n[orchestration]\npolicy = "none"\n'
+    )
+    Path("r.toml").write_text(text)
+
+
+def files(*texts: str) -> list[str]:
+    for number, text in enumerate(texts):
+        Path(f"page-{number}.txt").write_text(text)
+    return [f"page-{number}.txt" for number in range(len(texts))]
+
+
+def test_files_and_texts_are_answered_from_and_everything_is_said() -> None:
+    given = [*files(*TRUE), "--document", LIE, "--config", "r.toml", "--explain"]
+    shown = run("ask", CAPITAL, *given).stdout
+    assert shown.splitlines()[0] == "Lima"
+    for words in (
+        "2 documents on 2 sites say so",
+        "1 says otherwise",
+        "page-0.txt",
+        "modules that acted: guardrail",
+        "attention filter: off",
+        "trust: 0.50",
+    ):
+        assert words in " ".join(shown.split())
+
+
+def test_json_has_the_whole_reply() -> None:
+    given = ["--document", TRUE[0], "--document", LIE, "--document", TRUE[1], "--json"]
+    reply = json.loads(run("ask", CAPITAL, *given, "--config", "r.toml").stdout)
+    assert reply["answer"] == reply["event"]["answer"] == "Lima"
+    assert [document["rank"] for document in reply["documents"]] == [1, 2, 3]
+    assert len(reply["orchestration"]["hooks"]) == 5
+
+
+def test_standard_input_is_a_document_or_the_question() -> None:
+    given = ("ask", CAPITAL, "-", *files(TRUE[1]), "--config", "r.toml", "--defense", "majority")
+    assert run(*given, answer=TRUE[0]).stdout.startswith("Lima")
+    asked = run(
+        "ask", "-", "--document", TRUE[0], "--config", "r.toml", answer=CAPITAL, exit_code=0
+    )
+    assert "1 document says so" in " ".join(asked.stdout.split())
+
+
+def test_a_corpus_is_asked() -> None:
+    lines = [json.dumps({"text": text, "id": str(n)}) for n, text in enumerate((*TRUE, LIE))]
+    Path("own.jsonl").write_text("\n".join(lines))
+    run("corpus", "add", "own.jsonl", "--config", "r.toml")
+    shown = run("ask", CAPITAL, "--config", "r.toml", "-k", 3).stdout
+    assert shown.startswith("Lima")
+    assert run("ask", CAPITAL, "own.jsonl", "--config", "r.toml").stdout.startswith("Lima")
+
+
+def test_without_an_answer_it_says_why() -> None:
+    shown = run("ask", CAPITAL, "--document", "Nothing to see.", "--config", "r.toml").stdout
+    assert shown.startswith("no answer: ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((CAPITAL, "--source", "documents"), "give documents"),
+        (("-", "-"), "cannot be both"),
+        ((CAPITAL, "missing.txt"), "cannot read missing.txt"),
+        ((CAPITAL, "--document", LIE, "--defense", "wishful"), "wishful"),
+        ((CAPITAL, "--document", LIE, "--source", "corpus"), "documents are given"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(capsys, arguments: tuple[str, ...], said: str) -> None:
+    code, told = refused(capsys, "ask", *arguments, "--config", "r.toml")
+    assert code in (1, 2)
+    assert said in " ".join(told.split())
+
+
+def test_there_must_be_a_database_with_a_corpus(capsys) -> None:
+    code, told = refused(capsys, "ask", CAPITAL, "--config", "r.toml")
+    assert (code, Path("state.db").exists()) == (2, False)
+    assert "no state database" in told
+
+
+def test_a_search_without_a_key_is_told(capsys, monkeypatch) -> None:
+    monkeypatch.delenv("SERPAPI_KEY", raising=False)
+    forget_shared()
+    code, told = refused(capsys, "ask", CAPITAL, "--source", Origin.SEARCH, "--config", "r.toml")
+    assert code == 2
+    assert "SERPAPI_KEY" in told

@@ -1,0 +1,99 @@
+"""Copied stretches and shared grams, against direct searches, and in linear time."""
+
+from itertools import accumulate
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radarstream.defenses.kernels.copied_text import contained_share, copied_runs
+
+words = st.lists(st.text("ab", min_size=1, max_size=3), max_size=8)
+MEGABYTE = 1_000_000  # of words and what stands between them
+MOST_SECONDS = 1.0  # of CPU time, for a page of a megabyte
+
+
+def ends_of(listed: list[str]) -> list[int]:
+    return list(accumulate(map(len, listed)))
+
+
+def directly(part: str, listed: list[str], least: int) -> set[int]:
+    """The places of `part` in any occurrence of any `least` words in a row."""
+    places: set[int] = set()
+    for first in range(len(listed) - least + 1):
+        window = "".join(listed[first : first + least])
+        at = part.find(window)
+        while at >= 0:
+            places |= set(range(at, at + len(window)))
+            at = part.find(window, at + 1)
+    return places
+
+
+@given(st.text("abc", max_size=24), words, st.integers(1, 4))
+def test_agrees_with_a_direct_search(part: str, listed: list[str], least: int):
+    found = copied_runs(part, "".join(listed), ends_of(listed), least)
+    assert {p for start, end in found for p in range(start, end)} == directly(part, listed, least)
+    assert all(end < start for (_, end), (start, _) in zip(found, found[1:], strict=False))
+
+
+@given(words, words, words, st.integers(1, 4))
+def test_what_was_pasted_is_found(
+    before: list[str], pasted: list[str], after: list[str], least: int
+):
+    part = "".join([*before, *pasted, *after])
+    found = copied_runs(part, "".join(pasted), ends_of(pasted), least)
+    start = len("".join(before))
+    covered = {p for a, b in found for p in range(a, b)}
+    whole = set(range(start, start + len("".join(pasted))))
+    assert whole <= covered or len(pasted) < least
+
+
+def test_a_shorter_copy_beside_a_longer_one_is_found():
+    listed = ["one", "two", "three", "four"]
+    part = "onetwothreefour-threefour"
+    assert copied_runs(part, "".join(listed), ends_of(listed), 2) == [(0, 15), (16, 25)]
+
+
+def test_parts_of_words_do_not_count():
+    assert copied_runs("netwothre", "onetwothree", ends_of(["one", "two", "three"]), 2) == []
+
+
+@pytest.mark.parametrize("part", ["", "abc"])
+def test_grams_of_short_texts(part: str):
+    assert contained_share(part, "abcdef") == 0.0
+    assert contained_share("abcdef", part) == 0.0
+
+
+def test_golden_share():
+    """abcd, bcde, cdef and defg, of which "abcdex" has the first two."""
+    assert contained_share("abcdefg", "abcdex") == 0.5
+    assert contained_share("abcdefg", "xxabcdefgxx") == 1.0
+
+
+def test_grams_must_be_near_each_other():
+    """The grams of a text scattered over a long one do not make it a copy."""
+    part, filler = "abcdefghijklmnop", "-" * 100
+    whole = filler.join(part[i : i + 4] for i in range(len(part) - 3))
+    assert contained_share(part, whole) < 0.2
+
+
+@given(st.text("abcd", max_size=30), st.text("abcd", max_size=60))
+def test_share_is_a_share_and_whole_for_a_copy(part: str, whole: str):
+    assert 0.0 <= contained_share(part, whole) <= 1.0
+    assert len(part) < 4 or contained_share(part, whole + part) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("unit", "part"),
+    [("a", "a"), ("ab", "ab"), ("a", "b"), ("aab", "aba"), ("lorem ipsum dolor", "olor lorem")],
+)
+@pytest.mark.parametrize("word", [1, 7])
+def test_a_megabyte_takes_less_than_a_second(unit: str, part: str, word: int):
+    letters = MEGABYTE * word // (word + 1)
+    whole = (unit * letters)[:letters]
+    asked = (part * 1_000)[:1_000]
+    started = process_time()
+    copied_runs(asked, whole, range(word, letters + 1, word), 12)
+    contained_share(asked, whole)
+    assert process_time() - started < MOST_SECONDS

@@ -1,0 +1,86 @@
+"""The defence that a question names, another answer where the audit wants one, and batches."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from radarstream.pipelines.asking.asker import AsyncAsker
+from radarstream.pipelines.asking.values import Reply
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.orchestration import Module
+from tests.asking import Passing, Prompted, parts_with, question
+
+AUDITED = {"policy": "static", "modules": (), "always": (Module.AUDIT,)}
+
+
+def test_a_question_may_name_its_defence(engine) -> None:
+    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    asked = [question(defense=name) for name in (None, "radar", "majority", "vanilla")]
+    replies = asker.ask_all(asked)
+    told = [reply.event.defense for reply in replies if isinstance(reply, Reply)]
+    assert told == ["radar", "radar", "majority", "vanilla"]
+
+
+def test_a_defence_that_does_not_exist_fails_alone(engine) -> None:
+    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    wrong, right = asker.ask_all([question(defense="wishful"), question()])
+    assert isinstance(wrong, ConfigurationError)
+    assert isinstance(right, Reply)
+
+
+def test_an_answer_that_quotes_is_asked_for_once_more_and_then_masked(engine) -> None:
+    prompted, first, last = Prompted(), Passing("regenerate"), Passing("mask")
+    parts = parts_with(engine, AUDITED, prompted=prompted, auditors=(first, last))
+    reply = parts.assembled().ask(question())
+    assert reply.text == "[masked]"
+    assert prompted.heard == ["unquoting"]
+    assert len(first.heard) == len(last.heard) == 1
+    audit = reply.orchestration.hooks[-1]
+    assert (audit.module, audit.detail) == (Module.AUDIT, "mask")
+
+
+def test_another_answer_may_pass(engine) -> None:
+    auditors = (Passing("regenerate"), Passing("pass"))
+    reply = parts_with(engine, AUDITED, auditors=auditors).assembled().ask(question())
+    assert (reply.text, reply.orchestration.audit.action) == ("Lima", "pass")
+
+
+def test_questions_that_cannot_be_asked_fail_alone(engine) -> None:
+    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    wrong = [question(" "), question("x" * 2_001), question(wanted=0)]
+    wrong.append(replace(question(), origin="corpus"))
+    *failed, answered = asker.ask_all([*wrong, question()])
+    assert [type(outcome) for outcome in failed] == [InputError] * 4
+    assert isinstance(answered, Reply)
+    assert asker.ask_all([]) == []
+
+
+def test_an_answer_rests_on_as_many_documents_as_are_wanted(engine) -> None:
+    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    reply = asker.ask(question(wanted=2))
+    assert len(reply.documents) == len(reply.event.verdict.documents) == 2
+
+
+def test_askers_on_a_loop_share_batches(engine) -> None:
+    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    batches = []
+
+    class Counting:
+        def ask_all(self, questions):
+            batches.append(len(questions))
+            return asker.ask_all(questions)
+
+    async def ask() -> list[Reply | BaseException]:
+        together = AsyncAsker(Counting())  # type: ignore[arg-type]
+        asked = [together.ask(question(f"Who leads {n}?")) for n in range(5)]
+        replies = await asyncio.gather(*asked, together.ask(question(" ")), return_exceptions=True)
+        await together.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            await together.ask(question())
+        return replies
+
+    *replies, failed = asyncio.run(asyncio.wait_for(ask(), 30))
+    assert all(isinstance(reply, Reply) for reply in replies)
+    assert isinstance(failed, InputError)
+    assert batches == [6]

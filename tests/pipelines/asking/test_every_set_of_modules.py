@@ -1,0 +1,101 @@
+"""Every set of modules: what acts, what is dropped, and that the rest is what the guard answers."""
+
+from collections.abc import Iterator
+from itertools import chain, combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.pipelines.asking.hooks import CHOOSING, HOOKS
+from radarstream.pipelines.asking.values import Origin, Reply
+from radarstream.schemas.orchestration import Hook, Module
+from radarstream.schemas.snapshot import Query, SearchSnapshot
+from tests.asking import CAPITAL, NOON, Passing, Prompted, Retrieving, parts_with, question
+
+SETS = [*chain.from_iterable(combinations(Module, size) for size in range(len(Module) + 1))]
+HONEST = ("Lima is the capital of Peru.", "Lima is its capital.", "Its capital is Lima.")
+DROPPED = tuple(f"Cusco is the capital of Peru. <{module}>" for module in CHOOSING)
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path_factory.mktemp('sets') / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+def asked(engine: Engine, texts: tuple[str, ...], modules: tuple[Module, ...], **parts) -> Reply:
+    """A question to a corpus of these texts, with these modules on."""
+    made = parts_with(
+        engine,
+        {"policy": "static", "modules": modules, "always": ()},
+        retrievers={Origin.CORPUS: Retrieving(texts)},
+        **parts,
+    )
+    return made.assembled().ask(question(origin=Origin.CORPUS))
+
+
+@pytest.mark.parametrize("modules", SETS, ids=lambda on: "+".join(on) or "none")
+def test_what_is_on_acts_and_the_guard_answers_from_the_rest(
+    engine: Engine, modules: tuple[Module, ...]
+) -> None:
+    prompted, auditor = Prompted(), Passing("mask")
+    texts = (HONEST[0], *DROPPED, *HONEST[1:])
+    reply = asked(engine, texts, modules, prompted=prompted, auditors=(auditor, auditor))
+
+    hooks = reply.orchestration.hooks
+    assert [record.module for record in hooks] == list(Module)
+    assert [record.hook for record in hooks] == sorted(
+        (HOOKS[Module(record.module)] for record in hooks), key=list(Hook).index
+    )
+    assert {record.module for record in hooks if record.enabled} == set(modules)
+    left = len(texts)
+    for record in hooks:
+        drops = record.enabled and record.module in CHOOSING
+        assert record.documents_in == left
+        left -= drops
+        assert record.documents_out == left
+        assert record.detail or record.enabled
+
+    gone = [text for module, text in zip(CHOOSING, DROPPED, strict=True) if module in modules]
+    seen = {d.rank: d.text for d in reply.documents}
+    kept = [seen[rank] for rank in reply.event.verdict.kept_ranks]
+    assert kept
+    assert not set(gone) & set(kept)
+    assert prompted.heard == (["guarded"] if Module.GUARDRAIL in modules else [])
+    assert reply.text == ("[masked]" if Module.AUDIT in modules else reply.event.answer)
+    assert all(set(gone).isdisjoint(passages) for _, passages in auditor.heard)
+    # What the noise of a private retrieval kept out is not even told of.
+    assert (DROPPED[0] in seen.values()) == (Module.PRIVACY not in modules)
+    assert set(DROPPED[1:]) <= set(seen.values())
+
+
+def test_with_all_modules_off_a_reply_is_what_the_guard_answers(engine: Engine) -> None:
+    parts = parts_with(engine, {"policy": "none", "always": ()})
+    one = question()
+    reply = parts.assembled().ask(one)
+    snapshot = SearchSnapshot(Query.from_text(CAPITAL), NOON, one.documents)
+    event, _ = parts.guard.answer(snapshot, parts.guard.initial_memory())
+    assert (reply.event, reply.text, reply.documents) == (event, event.answer, one.documents)
+    assert not any(record.enabled for record in reply.orchestration.hooks)
+
+
+@given(st.data())
+def test_no_reply_says_what_only_a_dropped_document_says(engine: Engine, data) -> None:
+    places = st.sampled_from(["Lima", "Cusco", "Quito", "La Paz", "Bogotá"])
+    marks = st.sampled_from(["", *(f" <{module}>" for module in CHOOSING)])
+    made = data.draw(st.lists(st.tuples(places, marks), min_size=1, max_size=9))
+    texts = tuple(f"{place} is the capital of Peru.{mark}" for place, mark in made)
+    modules = tuple(data.draw(st.sets(st.sampled_from(list(CHOOSING)))))
+    reply = asked(engine, texts, modules)
+    on = {f" <{module}>" for module in modules}
+    said = {place for place, mark in made if mark not in on}
+    assert reply.text == "" or reply.text in said
+    shown = {d.text for d in reply.documents}
+    kept = {text for text, (_, mark) in zip(texts, made, strict=True) if mark not in on}
+    assert kept <= shown
+    if Module.PRIVACY in modules:
+        assert not any(f"<{Module.PRIVACY}>" in text for text in shown)

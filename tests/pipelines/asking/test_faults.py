@@ -1,0 +1,109 @@
+"""Models that fail at every single call, and what a batch makes of them."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from radarstream.connectors.models.wrapping import Call, Replies
+from radarstream.pipelines.asking.building import Parts
+from radarstream.pipelines.asking.values import Origin, Reply
+from radarstream.schemas.errors import ModelError, ModelOutageError
+from radarstream.schemas.orchestration import Module
+from tests.asking import (
+    CLAIMS,
+    FixedSentinel,
+    Passing,
+    Retrieving,
+    control_of,
+    parts_with,
+    question,
+)
+
+TEXTS = (*CLAIMS, f"Cusco. <{Module.TRUSTRAG}>")
+
+
+class Failing:
+    """Counts calls of models; the one at `place` fails."""
+
+    def __init__(self, place: int | None) -> None:
+        self.place, self.count = place, 0
+
+    def __call__(self, call: Call) -> Replies:
+        self.count += 1
+        if self.count - 1 == self.place:
+            raise ModelOutageError("the service is away")
+        return call.ask()
+
+
+def parts_that_fail(engine, place: int | None) -> tuple[Parts, Failing]:
+    """An adaptive asker with a Sentinel that asks a model; one call of a model fails."""
+    chosen = {"policy": "adaptive", "always": (Module.TRUSTRAG, Module.AUDIT)}
+    auditors = (Passing("regenerate"), Passing("mask"))
+    parts = parts_with(
+        engine, chosen, retrievers={Origin.CORPUS: Retrieving(TEXTS)}, auditors=auditors
+    )
+    failing = Failing(place)
+    models = parts.guard.models.wrapped(failing)
+    guard = replace(parts.guard, models=models)
+    control = control_of(models, FixedSentinel(asks=True))
+    return replace(parts, guard=guard, control=control), failing
+
+
+def calls_of(engine) -> int:
+    """How often models are asked for one question."""
+    parts, failing = parts_that_fail(engine, None)
+    parts.assembled().ask(question(origin=Origin.CORPUS))
+    return failing.count
+
+
+def test_whichever_call_fails_an_answer_is_defended_or_there_is_none(engine) -> None:
+    answered = 0
+    total = calls_of(engine)
+    assert total > 8
+    for place in range(total):
+        parts, _ = parts_that_fail(engine, place)
+        (outcome,) = parts.assembled().ask_all([question(origin=Origin.CORPUS)])
+        if isinstance(outcome, Reply):
+            answered += 1
+            on = {record.module for record in outcome.orchestration.hooks if record.enabled}
+            assert {Module.TRUSTRAG, Module.AUDIT} <= on
+            assert "<" not in outcome.text
+            assert outcome.text == "[masked]"
+        else:
+            assert isinstance(outcome, ModelError)
+    assert 0 < answered < total  # the Sentinel's calls, the signals, and the second answer
+
+
+def test_a_second_answer_that_fails_leaves_the_first_masked(engine) -> None:
+    total = calls_of(engine)
+    parts, _ = parts_that_fail(engine, total - 1)
+    reply = parts.assembled().ask(question(origin=Origin.CORPUS))
+    assert reply.text == "[masked]"
+    assert reply.event.answer == "Lima"
+
+
+def test_questions_of_one_batch_share_calls(engine) -> None:
+    def calls(count: int) -> int:
+        parts, failing = parts_that_fail(engine, None)
+        asked = [question(f"Who leads {n}?", origin=Origin.CORPUS) for n in range(count)]
+        replies = parts.assembled().ask_all(asked)
+        assert [reply.question for reply in replies] == asked  # type: ignore[union-attr]
+        return failing.count
+
+    assert calls(9) == calls(1)
+
+
+def test_a_retrieval_that_fails_costs_its_own_question_alone(engine) -> None:
+    class Away:
+        def retrieve(self, *_: Any) -> Any:
+            raise ModelError("no embedder")
+
+    parts = parts_with(engine, {"policy": "none", "always": ()})
+    retrievers = {**parts.retrievers, Origin.CORPUS: Away()}
+    asker = replace(parts, retrievers=retrievers).assembled()
+    failed, answered = asker.ask_all([question(origin=Origin.CORPUS), question()])
+    assert isinstance(failed, ModelError)
+    assert isinstance(answered, Reply)
+    with pytest.raises(ModelError, match="no embedder"):
+        asker.ask(question(origin=Origin.CORPUS))

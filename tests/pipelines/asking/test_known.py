@@ -1,0 +1,193 @@
+"""What the job knows of a question: its memory is read, what it holds back is left out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import Engine, update
+
+from radarstream import Guard
+from radarstream.connectors.serpapi.request import SearchRequest
+from radarstream.connectors.state_table.database.tables import MEMORY
+from radarstream.connectors.state_table.incidents.quarantine import put, switch
+from radarstream.connectors.state_table.queries.memory import load
+from radarstream.connectors.state_table.queries.watchlist import replace_all
+from radarstream.connectors.state_table.sources.ledger import judge
+from radarstream.pipelines.asking import retrievers
+from radarstream.pipelines.asking.building import Parts
+from radarstream.pipelines.asking.known import KnownQueries, query_of
+from radarstream.pipelines.asking.retrievers import ImpatientClock, WebSearch
+from radarstream.pipelines.asking.values import Origin
+from radarstream.pipelines.settings.watched import Watched, table_entries
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.incidents import text_key
+from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
+from radarstream.schemas.sources import SourceVerdict
+from radarstream.schemas.verdict import MemoryDecision, Reason
+from tests.asking import CAPITAL, CLAIMS, NOON, parts_with, question
+
+DAY = timedelta(days=1)
+OTHERS = {"policy": "none", "always": ()}
+
+
+def remember(engine: Engine, text: str = CAPITAL, query_id: str | None = None, **given: Any) -> str:
+    """Let the job's guard answer twice; returns the id of the query."""
+    with Guard(profile="scripted", memory=engine.url.render_as_string(), **given) as guard:
+        for day in (2, 1):
+            answer = guard.answer(text, CLAIMS[:2], at=NOON - day * DAY, id=query_id)
+    return answer.event.query_id
+
+
+def parts_of(engine: Engine, **changed: Any) -> Parts:
+    return parts_with(engine, OTHERS, **changed)
+
+
+def test_a_poisoned_question_meets_the_memory_and_cannot_change_it(own_engine) -> None:
+    query_id = remember(own_engine)
+    before = load(own_engine, [query_id])
+    lies = ("Cusco is the capital.", "The capital is Cusco.", "Cusco is its capital.")
+    reply = parts_of(own_engine).assembled().ask(question(claims=lies))
+    memory = reply.event.verdict.memory
+    assert reply.event.query_id == query_id
+    assert (reply.event.step, memory.previous_answer) == (2, "Lima")
+    assert memory.decision is not MemoryDecision.NONE
+    assert load(own_engine, [query_id]) == before
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "what is the capital of  peru",
+        "What is the capital of Peru?!",
+        "WHAT IS the capital of Peru.",
+    ],
+)
+def test_other_marks_case_and_space_are_the_same_question(own_engine, asked) -> None:
+    query_id = remember(own_engine)
+    reply = parts_of(own_engine).assembled().ask(question(asked))
+    assert reply.event.query_id == query_id
+    assert reply.event.verdict.memory.decision is MemoryDecision.RETAINED
+
+
+def test_another_defence_has_no_use_for_the_memory(own_engine) -> None:
+    remember(own_engine)
+    reply = parts_of(own_engine).assembled().ask(question(defense="majority"))
+    assert reply.event.step == 0
+
+
+def test_a_memory_that_is_damaged_fails_the_question_as_in_the_job(own_engine) -> None:
+    query_id = remember(own_engine)
+    with own_engine.begin() as connection:
+        connection.execute(update(MEMORY).values(state=b"?"))
+    asker = parts_of(own_engine).assembled()
+    damaged, fine = asker.ask_all([question(), question("Who else is there?")])
+    assert isinstance(damaged, InputError)
+    assert not isinstance(fine, Exception)
+    assert query_id in load(own_engine, [query_id])
+
+
+def test_a_question_is_newer_than_the_memory(own_engine) -> None:
+    remember(own_engine)
+    reply = parts_of(own_engine).assembled().ask(question(asked_at=NOON - 9 * DAY))
+    assert reply.event.observed_at == NOON - DAY + timedelta(milliseconds=1)
+
+
+def watch(engine: Engine, *entries: Watched) -> None:
+    replace_all(engine, table_entries(entries), 1)
+
+
+def test_a_watched_question_is_answered_and_searched_for_as_it_is_watched(own_engine) -> None:
+    entry = Watched(question=CAPITAL, id="capital", language="es", tags=("geo",), min_support=0)
+    watch(own_engine, entry)
+    known = KnownQueries(own_engine)
+    (found, by_id, other) = known.find([query_of(text) for text in (CAPITAL[:-1], "capital", "?!")])
+    assert found.query == by_id.query == entry.query
+    assert found.request == entry.request
+    assert other.request == SearchRequest(Query.from_text("?!"))
+    watch(own_engine)
+    (gone,) = known.find([query_of(CAPITAL)])
+    assert gone.watched is None
+    assert gone.query.id != "capital"
+
+
+def test_what_is_remembered_under_an_id_of_its_own_is_found_by_the_question(own_engine) -> None:
+    remember(own_engine, query_id="capital")
+    watch(own_engine, Watched(question=CAPITAL, id="capital"))
+    reply = parts_of(own_engine).assembled().ask(question())
+    assert (reply.event.query_id, reply.event.step) == ("capital", 2)
+
+
+def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) -> None:
+    pages = [
+        Document(n, text, url=f"https://site-{n}.example/") for n, text in enumerate(CLAIMS, 1)
+    ]
+    with own_engine.begin() as connection:
+        held = {
+            "incident": "m",
+            "text_key": text_key(pages[2]),
+            "query_id": Query.from_text(CAPITAL).id,
+            "content_id": pages[2].content_id,
+            "url": pages[2].url,
+            "title": "",
+            "excerpt": "",
+            "updated_ms": 0,
+        }
+        put(connection, [held])
+        switch(connection, "m", active=True, everywhere=False, now_ms=1)
+        judge(connection, "site-1.example", SourceVerdict.BLOCKED, None)
+    parts = parts_of(own_engine)
+    settings = parts.settings.model_copy(
+        update={"attribution": parts.settings.attribution.model_copy(update={"enabled": True})}
+    )
+    assert settings.sources.block
+    reply = replace(parts, settings=settings).assembled().ask(question(documents=tuple(pages)))
+    reasons = {judged.rank: judged.reason for judged in reply.event.verdict.documents}
+    assert (reasons[1], reasons[3]) == (Reason.BLOCKED, Reason.QUARANTINED)
+    assert reply.event.verdict.kept_ranks == (2,)
+    assert reply.documents == tuple(pages)
+
+
+class Searched:
+    """Stands for the paid search; notes what is asked."""
+
+    def __init__(self) -> None:
+        self.requests: list[SearchRequest] = []
+
+    def search(self, request: SearchRequest) -> SearchSnapshot:
+        self.requests.append(request)
+        documents = tuple(Document(n, text) for n, text in enumerate(CLAIMS, start=1))
+        return SearchSnapshot(request.query, datetime.now(UTC), documents)
+
+
+def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
+    own_engine, monkeypatch
+) -> None:
+    watch(own_engine, Watched(question=CAPITAL, id="capital", language="es", country="pe"))
+    searched, opened = Searched(), []
+
+    @contextmanager
+    def opening(*given: object) -> Iterator[Searched]:
+        opened.append(given)
+        yield searched
+
+    monkeypatch.setattr(retrievers, "opened_search", opening)
+    parts = parts_of(own_engine)
+    with WebSearch(parts.settings, parts.queries) as web:
+        asker = replace(parts, retrievers={Origin.SEARCH: web}).assembled()
+        assert opened == []
+        for text in (CAPITAL, "Who is it?"):
+            assert asker.ask(question(text, origin=Origin.SEARCH, wanted=7)).event.question == text
+    assert len(opened) == 1
+    asked = [(r.query.id, r.k, r.language, r.country) for r in searched.requests]
+    assert asked == [("capital", 7, "es", "pe"), (Query.from_text("Who is it?").id, 7, "", "")]
+
+
+def test_somebody_who_waits_for_an_answer_does_not_wait_for_a_turn_of_an_hour() -> None:
+    clock = ImpatientClock(longest_s=5.0)
+    before = clock.monotonic()
+    clock.wait(3600.0)
+    assert clock.monotonic() - before < 1.0
+    assert clock.now().tzinfo is UTC
