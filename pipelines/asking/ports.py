@@ -1,12 +1,13 @@
 """What asking needs from outside: where documents are found, and what is known of users."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from radarstream.pipelines.asking.values import UserQuestion
 from radarstream.schemas.snapshot import Document
+from radarstream.schemas.users import Account
+
+__all__ = ["Account", "Accounts", "Retriever"]
 
 
 class Retriever(Protocol):
@@ -15,14 +16,6 @@ class Retriever(Protocol):
     def retrieve(self, question: UserQuestion, wanted: int) -> tuple[Document, ...]:
         """At most `wanted` documents, best first, ranks from 1. Raises RadarstreamError."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Account:
-    """What is known of a user. `recent` are the last questions with their times, oldest first."""
-
-    trust: float = 0.5
-    recent: Sequence[tuple[datetime, str]] = ()
 
 
 class Accounts(Protocol):

@@ -18,6 +18,7 @@ from typer.main import get_group
 PANELS: Final = {
     "Answer": {
         "ask": "ask:ask",
+        "serve": "serve:serve",
         "replay": "replay:replay",
         "run": "run:run",
         "submit": "submit:submit",

@@ -1,24 +1,20 @@
 """`radarstream complain`: say that an answer is wrong."""
 
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from contextlib import contextmanager
 from getpass import getuser
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
 from radarstream.connectors.kafka.sink import KafkaSink
-from radarstream.connectors.state_table.queries.lookup import ANSWERED
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName
-from radarstream.pipelines.cli.queries import named_query
 from radarstream.pipelines.cli.terminal import print_json, print_values, say
-from radarstream.pipelines.job.incidents.intake import take_in
-from radarstream.pipelines.job.incidents.settling import policy_of
+from radarstream.pipelines.job.incidents.reporting import complaint_about, report
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.codec import decode_complaint, encode, outbox_record
+from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError
-from radarstream.schemas.incidents import PIPELINE, Complaint
-from radarstream.schemas.names import flaw_of
 
 STORED = ("incident", "complaint_id", "query_id", "step", "answer", "sender")
 
@@ -47,31 +43,24 @@ def complain(
     about the same answer changes nothing.
     """
     settings = load_settings(config)
-    known = None if publish else named_query(existing_engine(settings), query, ANSWERED)
-    # A query that is not known is named by its question if there is a blank in it, else by its id.
-    by_id = known is not None or not any(character.isspace() for character in query)
-    complaint = checked(
-        Complaint(
-            sender=_user_name() if sender is None else sender,
-            sent_at=datetime.now(UTC),
-            query_id=(known.query_id if known else query) if by_id else None,
-            question=None if by_id else query,
-            answer=answer,
-            step=step,
-            comment=comment,
-        )
-    )
+    for option, given in (("--answer", answer), ("--sender", sender)):
+        if given is not None and not given.strip():
+            raise ConfigurationError(f"{option} is empty; leave it out for the default")
+    said: dict[str, Any] = {"answer": answer, "step": step, "comment": comment}
+    name = _user_name() if sender is None else sender
     if publish:
+        with using_what_is_said():
+            complaint = complaint_about(query, name, known=None, **said)
         with KafkaSink(settings.kafka) as sink:
             sink.publish([outbox_record(complaint)])
         # The worker finds out query, step and answer, and the ids follow from them.
         named = {"query_id": complaint.query_id, "question": complaint.question}
-        given = {name: value for name, value in named.items() if value}
-        shown: dict[str, object] = {"published": True, **given, "sender": complaint.sender}
+        told = {name: value for name, value in named.items() if value}
+        shown: dict[str, object] = {"published": True, **told, "sender": complaint.sender}
     else:
-        rules = policy_of(settings).protection
-        stored = take_in(existing_engine(settings), complaint, rules, complaint.sent_at)
-        shown = {name: getattr(stored, name) for name in STORED}
+        with using_what_is_said():
+            stored = report(settings, existing_engine(settings), name, query, **said)
+        shown = {field: getattr(stored, field) for field in STORED}
     if as_json:
         print_json(shown)
         return
@@ -80,21 +69,13 @@ def complain(
         say("attribution is off in these settings: [attribution] enabled = true switches it on")
 
 
-def checked(complaint: Complaint) -> Complaint:
-    """Return what a reader of the topic would read. Raises ConfigurationError."""
-    if complaint.answer is not None and not complaint.answer.strip():
-        raise ConfigurationError("--answer is empty; without it, the latest answer is meant")
-    if not complaint.sender.strip():
-        raise ConfigurationError("--sender is empty")
-    if flaw := flaw_of(complaint.sender):  # first: encoding leaves some characters out
-        raise ConfigurationError(f"the sender's name has {flaw}")
+@contextmanager
+def using_what_is_said() -> Iterator[None]:
+    """Call what makes no complaint a wrong use of the options: exit code 2."""
     try:
-        read = decode_complaint(encode(complaint), now=None)
+        yield
     except InputError as error:
-        raise ConfigurationError(f"no complaint can be made of this: {error.detail}") from None
-    if read.sender == PIPELINE:
-        raise ConfigurationError(f"the name {PIPELINE!r} is the pipeline's own: give --sender")
-    return read
+        raise ConfigurationError(error.detail) from None
 
 
 def _user_name() -> str:

@@ -1,7 +1,7 @@
 """The frame of every page: one template, one stylesheet, small scripts, and nothing from outside.
 
-Templates escape everything, fail on unknown names and show hidden characters. A page is one HTML
-file that asks the network for nothing.
+Templates escape everything, fail on unknown names and show hidden characters. A report is one HTML
+file that asks the network for nothing; a page of the console is served with its files beside it.
 """
 
 import json
@@ -74,6 +74,11 @@ def render(template: str, page: Page, *scripts: str, **values: Any) -> str:
             **values,
         )
     )
+
+
+def render_served(template: str, page: Page, **values: Any) -> str:
+    """A page of a service as text: it names style and scripts, which the service has as files."""
+    return _environment().get_template(template).render(page=page, settings="", **values)
 
 
 @cache

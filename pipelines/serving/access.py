@@ -14,8 +14,8 @@ from fastapi import Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.people import Role, User
+from radarstream.pipelines.serving.errors import ServiceError, too_many
+from radarstream.pipelines.serving.people import Role, User, address_of
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.errors import ConfigurationError
@@ -99,13 +99,6 @@ async def by_token(request: Request, token: str) -> User:
     return user
 
 
-def too_many(what: str, seconds: float) -> ServiceError:
-    """The refusal of a request that comes too soon."""
-    wait = str(max(1, round(seconds + 0.5)))
-    told = f"{what}; try again in {wait} s"
-    return ServiceError(429, "rate_limit_exceeded", told, headers={"Retry-After": wait})
-
-
 def bearer_token(request: Request) -> str | None:
     """The token of the header Authorization; "" for one of another scheme, None without."""
     header = request.headers.get("Authorization")
@@ -146,7 +139,7 @@ async def open_session(request: Request, response: Response, token: str) -> User
         user.session,
         max_age=int(context.settings.serving.session_hours * 3600),
         path="/",
-        secure=request.url.scheme == "https",
+        secure=request.url.scheme == "https" or not is_loopback(request.url.hostname or ""),
         httponly=True,
         samesite="strict",
     )
@@ -166,11 +159,6 @@ def context_of(request: Request) -> Context:
     context = request.app.state.context
     assert isinstance(context, Context)  # noqa: S101 for the type checker
     return context
-
-
-def address_of(request: Request) -> str:
-    """The address that a request came from; "" where it is not known."""
-    return request.client.host if request.client else ""
 
 
 def check_serving(settings: Settings) -> None:

@@ -7,17 +7,30 @@ from contextlib import asynccontextmanager
 from fastapi import FastAPI
 from sqlalchemy import Engine
 
+from radarstream.connectors.state_table.serving.accounts import StoredAccounts
+from radarstream.pipelines.asking.building import build_parts
 from radarstream.pipelines.build import shared_engine
-from radarstream.pipelines.job.telemetry.metrics import build
-from radarstream.pipelines.serving import operations
+from radarstream.pipelines.job.telemetry.metrics import ModelMetrics, build
+from radarstream.pipelines.serving import answers_api, events, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
-from radarstream.pipelines.serving.context import Asker, Context
+from radarstream.pipelines.serving.asking import Asker
+from radarstream.pipelines.serving.console import routes as console
+from radarstream.pipelines.serving.console.showing import error_page
+from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
+from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People
+from radarstream.pipelines.serving.stored_people import StoredPeople
 from radarstream.pipelines.settings import Settings
 
-ROUTERS = (operations.router,)
+ROUTERS = (
+    operations.router,
+    openai_api.router,
+    answers_api.router,
+    events.router,
+    console.router,
+)
 
 
 def create_app(
@@ -32,11 +45,13 @@ def create_app(
     """
     check_serving(settings)
     engine = engine or shared_engine(settings)
+    metrics = ServingMetrics()
     context = Context(
         settings=settings,
         engine=engine,
-        asker=asker or built_asker(settings),
-        people=people or stored_people(engine, settings),
+        asker=asker or built_asker(settings, engine, metrics),
+        people=people or StoredPeople(engine, settings.serving),
+        metrics=metrics,
     )
     # The documents of FastAPI load scripts from other hosts: `operations` has a page of its own.
     app = FastAPI(
@@ -48,6 +63,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.context = context
+    app.state.error_page = error_page
     for router in ROUTERS:
         app.include_router(router(context))
     install_error_handlers(app)
@@ -64,21 +80,15 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         yield
     finally:
         context.stopping.set()
+        await context.asking.close()
 
 
-def built_asker(settings: Settings) -> Asker:
-    """The asker of the settings. Raises ConfigurationError."""
-    from radarstream.pipelines.asking.building import (  # type: ignore[import-untyped]
-        build_asker,
-    )
+def built_asker(settings: Settings, engine: Engine, metrics: ServingMetrics) -> Asker:
+    """What answers, with accounts in the database and the models' own figures exported.
 
-    return build_asker(settings)  # type: ignore[no-any-return]
-
-
-def stored_people(engine: Engine, settings: Settings) -> People:
-    """The users in the database."""
-    from radarstream.pipelines.serving.stored_people import (  # type: ignore[import-untyped]
-        StoredPeople,
-    )
-
-    return StoredPeople(engine, settings.serving)  # type: ignore[no-any-return]
+    Raises ConfigurationError.
+    """
+    accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
+    parts = build_parts(settings, accounts, engine=engine)
+    metrics.registry.register(ModelMetrics.of(parts.guard.models))
+    return parts.assembled()

@@ -1,40 +1,26 @@
 """What the routes of one service share."""
 
 import asyncio
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.serving.asking import Asker, Asking
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered, User
 from radarstream.pipelines.serving.rates import Buckets
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import RadarstreamError
 
 WRONG_TOKENS_PER_MINUTE = 30  # of one address
-
-
-class Asker(Protocol):
-    """Answers questions; may block, safe for threads."""
-
-    def ask(self, question: UserQuestion) -> Reply:
-        """The reply to one question, maybe in one batch with others. Raises RadarstreamError."""
-        ...
-
-    def ask_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
-        """A reply or an error for each question, in order."""
-        ...
 
 
 @dataclass
 class Context:
     """What routes may use. Made by `create_app`, one per process; on `app.state.context`.
 
-    `stopping` is set when the service is asked to stop: what streams without end, ends then.
+    `asking` is how a route asks a question. `stopping` is set when the service is asked to stop:
+    what streams without end, ends then.
     """
 
     settings: Settings
@@ -48,7 +34,7 @@ class Context:
         self.by_token = Remembered(self.people.by_token)
         self.by_session = Remembered(self.people.by_session)
         self.failures = Buckets(WRONG_TOKENS_PER_MINUTE)
-        self.questions = Buckets(self.settings.serving.questions_per_minute)
+        self.asking = Asking(self.asker, self.settings.serving, self.metrics)
 
     async def open_session(self, user: User) -> User:
         """The user with a new session."""

@@ -14,6 +14,7 @@ from fastapi.responses import JSONResponse, Response
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
 from radarstream.schemas.errors import (
     ConfigurationError,
     DatabaseUnavailableError,
@@ -67,10 +68,18 @@ def unavailable(code: str, message: str, seconds: int = RETRY_S) -> ServiceError
     return ServiceError(503, code, message, headers={"Retry-After": str(seconds)})
 
 
-def told_of(error: Exception) -> ServiceError:
+def too_many(what: str, seconds: float) -> ServiceError:
+    """The refusal of a request that comes too soon."""
+    wait = str(max(1, round(seconds + 0.5)))
+    told = f"{what}; try again in {wait} s"
+    return ServiceError(429, "rate_limit_exceeded", told, headers={"Retry-After": wait})
+
+
+def told_of(error: BaseException) -> ServiceError:
     """What a client is told of an error of ours or of the database.
 
-    Only NotFoundError and InputError repeat their own words: those of the others may name hosts.
+    Only NotFoundError, InputError and refused reports repeat their own words: those of the others
+    may name hosts.
     """
     match error:
         case ServiceError():
@@ -87,6 +96,9 @@ def told_of(error: Exception) -> ServiceError:
             return ServiceError(400, str(error.reason), error.detail)
         case ConfigurationError():
             return ServiceError(500, "misconfigured", "the service is not set up for this")
+        case RefusedComplaintError():
+            status = {"enough": 429, "not_kept": 404}.get(error.reason, 400)
+            return ServiceError(status, f"report_{error.reason}", str(error))
         case RadarstreamError():
             return unavailable("failed", "the question could not be answered; try again")
     return ServiceError(500, "internal_error", "the service failed; its log says why")

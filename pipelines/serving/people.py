@@ -2,23 +2,18 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from hashlib import sha256
 from time import monotonic
 from typing import Final, Protocol
 
+from fastapi import Request
 from starlette.concurrency import run_in_threadpool
 
+from radarstream.schemas.users import Role
+
+__all__ = ["People", "Remembered", "Role", "User", "address_of"]
 REMEMBERED_S: Final = 2.0  # how long a revoked token may still work in a process
 REMEMBERED: Final = 10_000
-
-
-class Role(StrEnum):
-    """What a user may do. A role includes no other."""
-
-    ASK = "ask"
-    REPORT = "report"
-    OPERATE = "operate"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,11 @@ class User:
         session.
         """
         return sha256(f"csrf:{self.session}".encode()).hexdigest() if self.session else ""
+
+
+def address_of(request: Request) -> str:
+    """The address that a request came from; "" where it is not known."""
+    return request.client.host if request.client else ""
 
 
 class People(Protocol):

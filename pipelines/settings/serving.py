@@ -99,6 +99,9 @@ class ServingSettings(Section):
         default=(),
         description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed",
     )
+    streams: PositiveInt = Field(
+        default=128, description="clients that follow the events at once; more are refused"
+    )
     session_hours: PositiveFloat = Field(
         default=12.0, description="hours after which the console asks for a token again"
     )

@@ -23,9 +23,9 @@ from radarstream.connectors.state_table.database.tables import COMPLAINTS, KEPT_
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.complain import checked
 from radarstream.pipelines.cli.terminal import stdout
 from radarstream.pipelines.job.incidents.intake import take_in
+from radarstream.pipelines.job.incidents.reporting import checked
 from radarstream.schemas.codec import decode_answer, decode_complaint, decode_taught, encode
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.incidents import Complaint, Status
@@ -296,7 +296,7 @@ def test_names_that_hide_something_are_refused(config: Path, name: str) -> None:
     complaint = replace(COMPLAINT, sender=name)
     bare = json.dumps({"schema": "answer.complaint/1", "sender": name, "query_id": "cup",
                        "sent_at": "2025-06-01T12:00:00Z"}).encode()  # fmt: skip
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(InputError):
         checked(complaint)
     with pytest.raises(InputError):
         decode_complaint(bare, now=None)

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from radarstream.connectors.state_table.database.tables import METADATA
+from radarstream.connectors.state_table.database.service_tables import METADATA
 from radarstream.schemas.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
 # The files of migrations/versions, in order.
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 HEAD: Final = REVISIONS[-1]
 
 _VERSION = sa.Table(  # as alembic makes it

@@ -39,7 +39,7 @@ KEYS: Final = frozenset((
     "model_calls", "model_answers",
     "incident", "finding", "flagged", "senders", "complaints", "kafka",
     "attributions_per_hour", "model_calls_per_day",
-    "host", "port", "queries", "pages", "credits",
+    "host", "port", "route", "queries", "pages", "credits",
 ))
 # fmt: on
 TEXT_CHARACTERS: Final = 200

@@ -170,7 +170,13 @@ def sources_page(view: SourcesView, heads: Sequence[tuple[str, object]]) -> str:
         heads=[*heads, ("as of", day(view.as_of_ms) if view.as_of_ms else "no event")],
         notes=[limit] if len(view.sources) < view.total else [],
     )
-    return frame.render("sources.html.j2", page, view=view, incidents_page=INCIDENTS, kinds=KINDS)
+    return frame.render(
+        "sources.html.j2", page, view=view, incidents_page=INCIDENTS, kinds=KINDS, anchor=_anchor
+    )
+
+
+def _anchor(source: SourceView) -> str:
+    return f"#{source.anchor}"
 
 
 def _blamed(view: SourcesView) -> str:

@@ -1,0 +1,117 @@
+"""Trust, recent questions and spent privacy of users; `pipelines.asking.ports.Accounts` on tables.
+
+Safe for several threads and processes: whoever moves or spends holds the row meanwhile.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from math import isfinite
+from typing import Final
+
+from sqlalchemy import Connection, Engine, Select, delete, insert, select, tuple_, update
+
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.service_tables import (
+    PRIVACY_SPENDING,
+    USER_QUESTIONS,
+    USER_TRUST,
+)
+from radarstream.schemas.codec import clean
+from radarstream.schemas.times import milliseconds, time_at
+from radarstream.schemas.trust import START, UserTrust
+from radarstream.schemas.users import RECENT_QUESTIONS, Account
+
+ROUNDING: Final = 1e-9  # of a budget: three times .1 is more than .3 in floating point
+_P, _Q, _T = PRIVACY_SPENDING.c, USER_QUESTIONS.c, USER_TRUST.c
+
+
+@dataclass(frozen=True, slots=True)
+class StoredAccounts:
+    """Accounts in the state database. `gain_per_hour` is the most that trust rises in an hour."""
+
+    engine: Engine
+    gain_per_hour: float
+
+    def account(self, user: str) -> Account:
+        """What is known of a user; a new account for a name that is not known."""
+        trust = db.fetch_value(self.engine, select(_T.trust).where(_T.user_name == user))
+        rows = db.fetch(self.engine, _recent(user))
+        recent = tuple((time_at(at_ms), question) for _, at_ms, question in reversed(rows))
+        return Account(START if trust is None else trust, recent)
+
+    def note_question(self, user: str, question: str, at: datetime) -> None:
+        """Keep a question among the user's recent ones, of which the last five stay."""
+        row = {"user_name": user, "asked_ms": milliseconds(at), "question": clean(question)}
+
+        def note(connection: Connection) -> None:
+            connection.execute(insert(USER_QUESTIONS), row)
+            newest = connection.execute(_recent(user)).all()
+            if len(newest) == RECENT_QUESTIONS:
+                # Not "all but these": what somebody else notes meanwhile may be newer.
+                seq, asked_ms, _ = newest[-1]
+                older = tuple_(_Q.asked_ms, _Q.seq) < (asked_ms, seq)
+                connection.execute(delete(USER_QUESTIONS).where(_Q.user_name == user, older))
+
+        db.in_transaction(self.engine, note)
+
+    def move_trust(self, user: str, delta: float, at: datetime) -> float:
+        """Add to a user's trust, within [0, 1] and within the gain that an hour allows.
+
+        Returns the trust after it. Raises ValueError for a delta that is no number.
+        """
+        at_ms = milliseconds(at)
+        mine = _T.user_name == user
+        new = {"user_name": user, "trust": START, "gains": "[]", "updated_ms": at_ms}
+        held = select(_T.trust, _T.gains).where(mine).with_for_update()
+
+        def move(connection: Connection) -> float:
+            # Writes before it reads: on SQLite, too, nobody else moves it from here on.
+            db.insert_new(connection, USER_TRUST, new)
+            value, gains = connection.execute(held).one()
+            trust = UserTrust(value, _gains(gains)).moved(delta, at_ms, self.gain_per_hour)
+            after = {
+                "trust": trust.value,
+                "gains": json.dumps(trust.gains),
+                "updated_ms": at_ms,
+            }
+            connection.execute(update(USER_TRUST).where(mine).values(after))
+            return trust.value
+
+        return db.in_transaction(self.engine, move)
+
+    def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
+        """Take `epsilon` from the user's budget for a corpus; False, and nothing taken, if the
+        budget does not allow it. Of two that spend at once, both are counted.
+
+        Raises ValueError where epsilon is negative or no number.
+        """
+        if not (isfinite(epsilon) and epsilon >= 0.0):
+            raise ValueError(f"nobody can spend an epsilon of {epsilon}")
+        most = budget * (1.0 + ROUNDING)
+        if not epsilon <= most:
+            return False
+        row, after = {"user_name": user, "corpus": corpus, "epsilon": epsilon}, _P.epsilon + epsilon
+
+        def take(connection: Connection) -> int:
+            changed = {"epsilon": after}
+            return db.upsert(
+                connection, PRIVACY_SPENDING, row, changed=changed, only_if=after <= most
+            )
+
+        return db.in_transaction(self.engine, take) == 1
+
+    def spent(self, user: str, corpus: str) -> float:
+        """The epsilon that a user has spent on a corpus, by sequential composition."""
+        mine = select(_P.epsilon).where(_P.user_name == user, _P.corpus == corpus)
+        return float(db.fetch_value(self.engine, mine) or 0.0)
+
+
+def _recent(user: str) -> Select[int, int, str]:
+    newest = (_Q.asked_ms.desc(), _Q.seq.desc())
+    statement = select(_Q.seq, _Q.asked_ms, _Q.question).where(_Q.user_name == user)
+    return statement.order_by(*newest).limit(RECENT_QUESTIONS)
+
+
+def _gains(text: str) -> tuple[tuple[int, float], ...]:
+    return tuple((int(minute), float(gain)) for minute, gain in json.loads(text))

@@ -1,0 +1,162 @@
+"""Users and their tokens. Of a token only its SHA-256 is stored.
+
+A token has 256 random bits, so a hash without salt or cost is enough, and a look-up by hash takes
+the same time for every wrong token.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from hashlib import sha256
+from secrets import token_urlsafe
+from typing import Final
+
+from sqlalchemy import ColumnElement, Connection, Engine, delete, select, update
+
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.service_tables import SESSIONS, USERS
+from radarstream.schemas.errors import ConfigurationError, NotFoundError, StateConflictError
+from radarstream.schemas.incidents import PIPELINE
+from radarstream.schemas.names import flaw_of, plain_name
+from radarstream.schemas.users import LONGEST_NAME, Role, User
+
+PREFIX: Final = "rs_"
+TOKEN_BYTES: Final = 32
+LONGEST_TOKEN: Final = 200  # characters; longer ones are nobody's
+_U = USERS.c
+
+
+@dataclass(frozen=True, slots=True)
+class StoredUser:
+    """A user as stored; times in milliseconds since 1970. `revoked_ms` is None for one who may
+    come in.
+    """
+
+    name: str
+    roles: frozenset[Role]
+    created_ms: int
+    revoked_ms: int | None = None
+
+
+def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) -> str:
+    """Store a user and return the new token, which nobody can read again.
+
+    A revoked user comes back with a new token and the trust and spent privacy of before. Raises
+    ConfigurationError for a name that could be taken for another one, or without a role, and
+    StateConflictError where there is such a user.
+    """
+    name, told, token = checked_name(name), _written(roles), _new_token()
+    row = {"name": name, "token_hash": hash_of(token), "roles": told, "created_ms": now_ms}
+    again = {"token_hash": hash_of(token), "roles": told, "revoked_ms": None}
+
+    def add(connection: Connection) -> int:
+        return db.upsert(connection, USERS, row, changed=again, only_if=_U.revoked_ms.is_not(None))
+
+    if db.in_transaction(engine, add) != 1:
+        error = StateConflictError(f"there is a user {name!r} already")
+        raise error.mended_by("rotate the token of that user, or take another name")
+    return token
+
+
+def rotate_token(engine: Engine, name: str) -> str:
+    """Give a user a new token; the old one and all sessions end. Raises NotFoundError."""
+    token = _new_token()
+    _change(engine, name, token_hash=hash_of(token))
+    return token
+
+
+def revoke_user(engine: Engine, name: str, now_ms: int) -> None:
+    """Let a user in no more, neither by token nor by session. Raises NotFoundError."""
+    _change(engine, name, revoked_ms=now_ms)
+
+
+def set_roles(engine: Engine, name: str, roles: Collection[Role]) -> None:
+    """Give a user these roles and no others, at once in open sessions too.
+
+    Raises NotFoundError, and ConfigurationError without a role.
+    """
+    known = (_U.name == plain_name(name), _U.revoked_ms.is_(None))
+    if db.write(engine, update(USERS).where(*known).values(roles=_written(roles))) != 1:
+        raise _unknown(name)
+
+
+def list_users(engine: Engine) -> list[StoredUser]:
+    """Return all users by name, revoked ones too."""
+    columns = (_U.name, _U.roles, _U.created_ms, _U.revoked_ms)
+    rows = db.fetch(engine, select(*columns).order_by(_U.name))
+    return [StoredUser(row[0], roles_in(row[1]), row[2], row[3]) for row in rows]
+
+
+def find_user(engine: Engine, name: str) -> User | None:
+    """Return a user who may come in by name; None if there is none."""
+    return _found(engine, _U.name == plain_name(name))
+
+
+def user_of_token(engine: Engine, token: str) -> User | None:
+    """Return whose token it is; None for nobody's or a revoked user's."""
+    if not token.isascii() or len(token) > LONGEST_TOKEN:
+        return None
+    return _found(engine, _U.token_hash == hash_of(token))
+
+
+def checked_name(name: str) -> str:
+    """The one spelling of a user's name. Raises ConfigurationError where it is none.
+
+    Users complain about answers under their names, so the rules are those for senders.
+    """
+    flaw = flaw_of(name) if 0 < len(name) <= LONGEST_NAME else "no letters, or too many"
+    if not flaw and name == PIPELINE:
+        flaw = "the job's own name"
+    if flaw:
+        error = ConfigurationError(f"{name!r} is no name for a user: {flaw}")
+        raise error.mended_by("letters of one script, single blanks between words")
+    return plain_name(name)
+
+
+def hash_of(secret: str) -> bytes:
+    """What is stored of a token or of the id of a session: 32 bytes."""
+    return sha256(secret.encode()).digest()
+
+
+def roles_in(words: str) -> frozenset[Role]:
+    """The roles in a row; unknown words, of a later release, are none."""
+    return frozenset(role for role in Role if role in words.split())
+
+
+def end_sessions(connection: Connection, name: str) -> None:
+    """Sign a user out everywhere."""
+    connection.execute(delete(SESSIONS).where(SESSIONS.c.user_name == name))
+
+
+def _change(engine: Engine, name: str, **values: object) -> None:
+    name = plain_name(name)
+    known = (_U.name == name, _U.revoked_ms.is_(None))
+
+    def change(connection: Connection) -> int:
+        changed = connection.execute(update(USERS).where(*known).values(values)).rowcount
+        end_sessions(connection, name)
+        return changed
+
+    if db.in_transaction(engine, change) != 1:
+        raise _unknown(name)
+
+
+def _found(engine: Engine, condition: ColumnElement[bool]) -> User | None:
+    statement = select(_U.name, _U.roles).where(_U.revoked_ms.is_(None), condition)
+    rows = db.fetch(engine, statement)
+    return User(rows[0][0], roles_in(rows[0][1])) if rows else None
+
+
+def _written(roles: Collection[Role]) -> str:
+    if not roles:
+        raise ConfigurationError(f"a user needs a role: {', '.join(Role)}")
+    return " ".join(role for role in Role if role in roles)
+
+
+def _new_token() -> str:
+    return PREFIX + token_urlsafe(TOKEN_BYTES)
+
+
+def _unknown(name: str) -> NotFoundError:
+    return NotFoundError(f"there is no user {name!r}, or it was revoked").mended_by(
+        "radarstream users list"
+    )

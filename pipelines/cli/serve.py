@@ -1,0 +1,56 @@
+"""`radarstream serve`: the service that answers questions of users."""
+
+from typing import Annotated
+
+from typer import Option
+
+from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
+from radarstream.pipelines.cli.options import (
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    MinSupport,
+    Model,
+    WhenEmpty,
+    model_settings,
+    with_rule,
+)
+
+
+def serve(
+    config: Config = None,
+    profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    min_support: MinSupport = None,
+    on_empty: WhenEmpty = None,
+    listen: Annotated[
+        str | None, Option(metavar="HOST:PORT", help="Where to listen. Default: serving.listen.")
+    ] = None,
+    anonymous: Annotated[
+        bool,
+        Option(
+            "--anonymous",
+            help="Let anybody on this machine ask without a token, as serving.anonymous = 'ask'.",
+        ),
+    ] = False,
+    dry_run: DryRun = False,
+) -> None:
+    """Answer questions over HTTP until it is stopped.
+
+    Any client of OpenAI's interface may ask at /v1; /docs lists all routes. `radarstream users`
+    gives users their tokens. SIGTERM finishes the requests in hand and exits 0.
+    """
+    chosen = {"listen": listen} if listen else {}
+    chosen |= {"anonymous": "ask"} if anonymous else {}
+    flags = {"serving": chosen} if chosen else {}
+    settings = model_settings(config, profile, model, base_url, dry_run=dry_run, **flags)
+    settings = with_rule(settings, min_support, on_empty)
+    check_settings(settings)
+    with naming_extra("serve"):
+        from radarstream.pipelines.serving.app import create_app
+        from radarstream.pipelines.serving.server import bound, run_service
+    probe_service(settings)  # a refused key or an unknown model ends it here
+    app = create_app(settings, engine=shared_engine(settings))
+    run_service(app, bound(settings.serving.listen))

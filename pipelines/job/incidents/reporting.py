@@ -1,0 +1,100 @@
+"""A user says that an answer is wrong: the one way from their words to a stored complaint.
+
+The command line, the interfaces for programs and the tools for agents all call it.
+"""
+
+from datetime import UTC, datetime
+
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
+from radarstream.connectors.state_table.queries.lookup import ANSWERED, queries_named
+from radarstream.pipelines.job.incidents.intake import take_in
+from radarstream.pipelines.job.incidents.settling import policy_of
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.codec import decode_complaint, encode
+from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.incidents import PIPELINE, Complaint
+from radarstream.schemas.names import flaw_of
+from radarstream.schemas.shown import one_line
+
+SHOWN = 10  # ids in a message
+
+
+def report(  # noqa: PLR0913 what a complaint is made of
+    settings: Settings,
+    engine: Engine,
+    user: str,
+    query: str,
+    answer: str | None = None,
+    step: int | None = None,
+    comment: str = "",
+) -> StoredComplaint:
+    """Store a user's complaint about an answer; one that repeats an earlier one changes nothing.
+
+    `query` is an id or a question; without `answer` and `step` the latest is meant. Raises
+    InputError for what makes no complaint, RefusedComplaintError where no kept answer is meant or
+    the user has sent enough.
+    """
+    found = queries_named(engine, query, ANSWERED)
+    if len(found) > 1:
+        ids = ", ".join(one_line(query_id, 200) for query_id in found[:SHOWN])
+        ids += ", …" if found[SHOWN:] else ""
+        told = f"{len(found)} queries ask this, name one by its id: {ids}"
+        raise InputError(ReasonClass.OUT_OF_RANGE, told)
+    complaint = complaint_about(
+        query,
+        user,
+        known=found[0] if found else None,
+        answer=answer,
+        step=step,
+        comment=comment,
+    )
+    return take_in(engine, complaint, policy_of(settings).protection, complaint.sent_at)
+
+
+def complaint_about(  # noqa: PLR0913 what a complaint is made of
+    query: str,
+    sender: str,
+    *,
+    known: str | None,
+    answer: str | None,
+    step: int | None,
+    comment: str,
+) -> Complaint:
+    """The complaint, as a reader of the topic would read it. Raises InputError.
+
+    A query that is not `known` is named by its question if there is a blank in it, else by its id.
+    """
+    by_id = known is not None or not any(character.isspace() for character in query)
+    return checked(
+        Complaint(
+            sender=sender,
+            sent_at=datetime.now(UTC),
+            query_id=(known or query) if by_id else None,
+            question=None if by_id else query,
+            answer=answer,
+            step=step,
+            comment=comment,
+        )
+    )
+
+
+def checked(complaint: Complaint) -> Complaint:
+    """Return what a reader of the topic would read. Raises InputError."""
+    if complaint.answer is not None and not complaint.answer.strip():
+        told = "the answer is empty; without one, the latest answer is meant"
+        raise InputError(ReasonClass.MISSING_FIELD, told)
+    if not complaint.sender.strip():
+        raise InputError(ReasonClass.MISSING_FIELD, "the sender's name is empty")
+    if flaw := flaw_of(complaint.sender):  # first: encoding leaves some characters out
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"the sender's name has {flaw}")
+    try:
+        read = decode_complaint(encode(complaint), now=None)
+    except InputError as error:
+        told = f"no complaint can be made of this: {error.detail}"
+        raise InputError(error.reason, told) from None
+    if read.sender == PIPELINE:
+        told = f"the name {PIPELINE!r} is the pipeline's own: take another one"
+        raise InputError(ReasonClass.OUT_OF_RANGE, told)
+    return read

@@ -1,0 +1,118 @@
+"""The project's own interface: ask, read the answers of watched queries, report a wrong one."""
+
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Query, Request
+from fastapi.responses import JSONResponse
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+
+from radarstream.connectors.state_table.serving import kept_events
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.job.incidents.reporting import report
+from radarstream.pipelines.serving.access import signed_in
+from radarstream.pipelines.serving.bodies import Body, Sources, body_of, described, question_of
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.people import Role, User
+from radarstream.pipelines.serving.told import facts_of, text_of
+from radarstream.schemas.codec import encode
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Query as Watched
+
+Reader = Annotated[User, Depends(signed_in(Role.ASK))]
+Reporter = Annotated[User, Depends(signed_in(Role.REPORT))]
+Limit = Annotated[int, Query(ge=1, le=200)]
+Offset = Annotated[int, Query(ge=0, le=1_000_000)]
+Search = Annotated[str, Query(max_length=200)]
+
+
+class AskedQuestion(Sources):
+    """A question; `defense` is a name of a defence, by default the configured one."""
+
+    question: Annotated[str, Field(min_length=1)]
+    defense: Annotated[str, Field(max_length=200)] | None = None
+
+
+class WrongAnswer(Body):
+    """A report of a wrong answer; without `answer` and `step` the latest answer is meant."""
+
+    query: Annotated[str, Field(min_length=1, max_length=2_000)]
+    answer: Annotated[str, Field(min_length=1, max_length=4_000)] | None = None
+    step: Annotated[int, Field(ge=0)] | None = None
+    comment: Annotated[str, Field(max_length=2_000)] = ""
+
+
+def router(context: Context) -> APIRouter:
+    """The routes under /answers, and /reports."""
+    routes = APIRouter(tags=["answers"])
+    asking, engine = context.asking, context.engine
+
+    @routes.post("/answers", openapi_extra=described(AskedQuestion), response_class=JSONResponse)
+    async def ask(request: Request, user: Reader) -> dict[str, Any]:
+        """Answer a question from own documents, the corpus or a search."""
+        asked = await body_of(request, AskedQuestion)
+        if asked.defense is not None and asked.defense not in DEFENSES:
+            names = ", ".join(DEFENSES)
+            raise ServiceError(400, "unknown_defense", f"defense: one of {names}", param="defense")
+        question = question_of(context.settings, user, asked.question, asked, asked.defense)
+        asking.admit(request, user)
+        reply = await asking.ask(request, question)
+        return {"question": question.text, "text": text_of(reply)} | facts_of(reply)
+
+    @routes.get("/answers", response_class=JSONResponse)
+    def answers(
+        _user: Reader, search: Search = "", limit: Limit = 50, offset: Offset = 0
+    ) -> dict[str, Any]:
+        """The latest answer of every watched query, newest first."""
+        page = kept_events.latest_events(engine, search=search, limit=limit, offset=offset)
+        return {"total": page.total, "answers": [latest(one) for one in page.latest]}
+
+    @routes.get("/answers/{query:path}", response_class=JSONResponse)
+    def history(query: str, _user: Reader, limit: Limit = 100) -> dict[str, Any]:
+        """The kept answers of one query, named by its id or its question; the latest first."""
+        query_id = query
+        found = kept_events.history(engine, query_id, limit=limit)
+        if not found:
+            query_id = Watched.from_text(query).id
+            found = kept_events.history(engine, query_id, limit=limit)
+        if not found:
+            raise ServiceError(404, "not_found", "no answer of such a query is kept")
+        return {"query_id": query_id, "answers": [as_json(kept.event) for kept in found]}
+
+    @routes.post(
+        "/reports",
+        status_code=201,
+        openapi_extra=described(WrongAnswer),
+        response_class=JSONResponse,
+    )
+    async def wrong(request: Request, user: Reporter) -> dict[str, Any]:
+        """Report a wrong answer of a watched query, as `radarstream complain` does."""
+        told = await body_of(request, WrongAnswer)
+        stored = await run_in_threadpool(
+            report,
+            context.settings,
+            engine,
+            user.name,
+            told.query,
+            told.answer,
+            told.step,
+            told.comment,
+        )
+        names = ("incident", "complaint_id", "query_id", "step", "answer", "sender")
+        return {name: getattr(stored, name) for name in names}
+
+    return routes
+
+
+def latest(one: kept_events.Latest) -> dict[str, Any]:
+    """The latest event of a query, and when its answer last changed."""
+    changed = None if one.changed_at is None else one.changed_at.isoformat()
+    return as_json(one.event) | {"changed_at": changed}
+
+
+def as_json(event: AnswerEvent) -> dict[str, Any]:
+    """An event as on the wire."""
+    value: dict[str, Any] = json.loads(encode(event))
+    return value

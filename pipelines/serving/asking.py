@@ -1,0 +1,103 @@
+"""Asks for a request: within the user's rate and the time limit, while the client is there."""
+
+import asyncio
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Protocol
+
+import structlog
+from fastapi import Request
+
+from radarstream.pipelines.asking.batching import Batched
+from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.serving.errors import ServiceError, told_of, too_many
+from radarstream.pipelines.serving.metrics import ServingMetrics
+from radarstream.pipelines.serving.people import User, address_of
+from radarstream.pipelines.serving.rates import Buckets
+from radarstream.pipelines.settings.serving import ServingSettings
+from radarstream.schemas.errors import RadarstreamError
+
+log = structlog.get_logger("radarstream")
+
+
+class Asker(Protocol):
+    """Answers questions; may block, safe for threads."""
+
+    def ask_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+        """A reply or an error for each question, in order."""
+        ...
+
+
+class Asking:
+    """Questions of requests. Models run in a thread; questions that wait share the next batch."""
+
+    def __init__(self, asker: Asker, settings: ServingSettings, metrics: ServingMetrics) -> None:
+        self._settings, self._metrics = settings, metrics
+        self._buckets = Buckets(settings.questions_per_minute)
+        self._batched = Batched[UserQuestion, Reply](asker.ask_all, "service")
+
+    def admit(self, request: Request, user: User) -> None:
+        """Count a question of a user, or of an address without one. Raises ServiceError 429."""
+        name = f"user {user.name}" if user.name else f"address {address_of(request)}"
+        if wait := self._buckets.take(name):
+            raise too_many("too many questions", wait)
+
+    async def ask(self, request: Request, question: UserQuestion) -> Reply:
+        """The reply. Raises ServiceError, with status 499 where the client went away.
+
+        A batch that has begun goes on without whoever left; one that waits is not begun for them.
+        """
+        started = perf_counter()
+        asking = asyncio.create_task(self._batched.ask(question))
+        leaving = asyncio.create_task(gone(request))
+        try:
+            await asyncio.wait(
+                {asking, leaving},
+                timeout=self._settings.timeout_s,
+                return_when=asyncio.FIRST_COMPLETED,
+            )
+            if not asking.done():
+                raise self._failed(given_up(left=leaving.done()))
+            if (error := asking.exception()) is not None:
+                raise self._failed(error)
+        finally:
+            for task in (asking, leaving):
+                task.cancel()
+        self._count(asking.result(), perf_counter() - started)
+        return asking.result()
+
+    def _failed(self, error: BaseException) -> ServiceError:
+        """Count and log why there is no reply; what the client is told."""
+        told = told_of(error)
+        self._metrics.failures.labels(told.code).inc()
+        if told is not error:
+            log.warning("question failed", status=told.status, error=error)
+        return told
+
+    async def close(self) -> None:
+        """Wait for the batch in hand."""
+        await self._batched.close()
+
+    def _count(self, reply: Reply, seconds: float) -> None:
+        metrics, orchestration = self._metrics, reply.orchestration
+        metrics.asking.observe(seconds)
+        if reply.event.status is not None:
+            metrics.replies.labels(reply.event.status.value).inc()
+        profile = orchestration.after or orchestration.before
+        if profile is not None:
+            metrics.risks.labels(profile.level.value).inc()
+        for module in orchestration.plan.active:
+            metrics.modules.labels(module.value).inc()
+
+
+def given_up(*, left: bool) -> ServiceError:
+    """Why nobody waits for a reply any more."""
+    if left:
+        return ServiceError(499, "client_left", "the client went away")
+    return ServiceError(504, "timeout", "the question took too long")
+
+
+async def gone(request: Request) -> None:
+    """Wait until the client goes away."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

@@ -1,0 +1,127 @@
+"""Actions of operators: proposed with their exact consequence, confirmed once, written down.
+
+A confirmation carries how things stood when it was shown (`seen`). Whoever confirms holds the row
+while that is compared, so of two operators at once one acts and the other is told; a form that is
+sent twice finds that nothing is left to do. The action and its row in the action log are one
+transaction.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Final, Protocol
+
+from sqlalchemy import Connection, Engine
+
+from radarstream.connectors.state_table.serving.action_log import (
+    LoggedAction,
+    last_action_on,
+    write_action,
+)
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.errors import RadarstreamError, StateConflictError
+from radarstream.schemas.times import stored_time
+
+Target = Mapping[str, str]  # what names the thing that is acted on
+MINUTE: Final = slice(0, len("2025-06-01T12:00"))
+
+
+class NothingToDoError(RadarstreamError):
+    """What was asked for holds already; the message says since when."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """What an operator is asked to confirm. `about` are names and values, `consequences` what will
+    follow, in sentences; `seen` is how things stand. `fields` are inputs that the form has besides:
+    note, everywhere. `needless` says why nothing is left to do.
+    """
+
+    title: str
+    about: tuple[tuple[str, str], ...]
+    consequences: tuple[str, ...]
+    button: str
+    seen: str
+    back: str
+    fields: tuple[str, ...] = ()
+    needless: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """A confirmation: by whom, when (ms since 1970), what they had seen and typed."""
+
+    user: str
+    at_ms: int
+    seen: str
+    typed: Mapping[str, str] = field(default_factory=dict)
+
+
+class Action(Protocol):
+    """Something that an operator does to one thing."""
+
+    @property
+    def name(self) -> str:
+        """What addresses and the action log call it."""
+        ...
+
+    def propose(self, engine: Engine, settings: Settings, target: Target) -> Proposal:
+        """What would follow. Raises RadarstreamError, as where there is no such thing."""
+        ...
+
+    def carry_out(
+        self, engine: Engine, settings: Settings, target: Target, confirmed: Confirmed
+    ) -> str:
+        """Do it, write it down, and return what was done, in words.
+
+        Raises StateConflictError where somebody else changed the thing meanwhile, NothingToDoError
+        where it holds already.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Compares how things stand, and writes an action down, in the transaction of the action."""
+
+    action: str
+    target: str
+    confirmed: Confirmed
+
+    def insist(self, connection: Connection, stands: str, *, holds: bool) -> None:
+        """Raise NothingToDoError if what is asked for `holds`, StateConflictError if things do not
+        stand as they were seen.
+        """
+        if holds:
+            raise NothingToDoError(self.told(connection, "It is so already; nothing was done."))
+        if stands != self.confirmed.seen:
+            raise StateConflictError(
+                self.told(connection, "Somebody else changed this meanwhile; nothing was done.")
+            )
+
+    def told(self, connection: Connection, words: str) -> str:
+        """The words, with who acted on the thing last."""
+        last = last_action_on(connection, self.target)
+        return f"{words} {in_words(last)}" if last else words
+
+    def write(self, connection: Connection, detail: str) -> None:
+        """Write the action down."""
+        write_action(
+            connection,
+            at_ms=self.confirmed.at_ms,
+            user=self.confirmed.user,
+            action=self.action,
+            target=self.target,
+            detail=detail,
+        )
+
+
+def in_words(action: LoggedAction) -> str:
+    """Who did what last, and when (UTC)."""
+    at = stored_time(action.at_ms)[MINUTE].replace("T", " ")
+    return f"The last action on it was {action.action} by {action.user} on {at}."
+
+
+def fingerprint(*parts: object) -> str:
+    """How things stand, as 16 hexadecimal digits."""
+    return sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]

@@ -1,0 +1,129 @@
+"""A question of a user, and its defended answer with what every hook did."""
+
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.serving.console.answers import STEP_WORDS
+from radarstream.pipelines.serving.console.forms import Asking, Form, Reporting
+from radarstream.pipelines.serving.console.reporting import taken
+from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show, words
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.people import Role
+from radarstream.schemas.orchestration import HookRecord, Orchestration
+from radarstream.schemas.snapshot import Query, SearchSnapshot
+
+TITLE: Final = "Ask"
+ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
+ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
+"""Where documents may come from; own documents are given over the interface for programs."""
+
+
+def risk_in_words(orchestration: Orchestration) -> list[tuple[str, str]]:
+    """What the Sentinel and the audit said, as names and values."""
+    told = [("trust", f"{orchestration.trust:.2f}, then {orchestration.trust_after:.2f}")]
+    looks = (("risk of the question", orchestration.before),
+             ("risk with its documents", orchestration.after))  # fmt: skip
+    for name, profile in looks:
+        if profile is not None:
+            shares = {"membership": profile.membership, "poisoning": profile.poisoning,
+                      "leakage": profile.leakage, "jailbreak": profile.jailbreak}  # fmt: skip
+            named = ", ".join(f"{kind} {share:.2f}" for kind, share in shares.items() if share)
+            told.append((name, f"{profile.level}{f' ({named})' if named else ''}"))
+    if orchestration.epsilon_spent:
+        left = orchestration.epsilon_left
+        rest = "" if left is None else f", {left:.1f} left"
+        told.append(("privacy spent", f"{orchestration.epsilon_spent:g}{rest}"))
+    if orchestration.audit is not None:
+        kinds = ", ".join(sorted({finding.kind for finding in orchestration.audit.findings}))
+        told.append(("audit", f"{orchestration.audit.action}{f': {kinds}' if kinds else ''}"))
+    return told
+
+
+def hook_in_words(record: HookRecord) -> tuple[str, str, str, str]:
+    """Hook, module, documents in and out, and what it did; parameters where it acted."""
+    options = ", ".join(f"{name} {value}" for name, value in sorted(record.parameters.items()))
+    did = record.detail or (options if record.enabled else "did not act")
+    counts = f"{record.documents_in} → {record.documents_out}"
+    return str(record.hook).replace("_", " "), record.module.replace("_", " "), counts, did
+
+
+def step_of(reply: Reply) -> Any:
+    """The reply as a step of a timeline."""
+    from radarstream.pipelines.pages.replay.steps import build_step
+
+    event = reply.event
+    snapshot = SearchSnapshot(
+        Query(event.query_id, event.question), event.observed_at, reply.documents, event.provenance
+    )
+    return build_step(event, snapshot, None, "reply", (), {})
+
+
+def router(context: Context) -> APIRouter:
+    """The page on which a user asks."""
+    routes = APIRouter(include_in_schema=False)
+    serving = context.settings.serving
+    usual = Origin(serving.source) if serving.source in tuple(ORIGINS) else Origin.CORPUS
+
+    def page(request: Request, user: Asking, asked: dict[str, str], problem: str = "",
+             reply: Reply | None = None, status: int = 200) -> HTMLResponse:  # fmt: skip
+        told = frame.Page(
+            title=TITLE,
+            sentence=reply.text or "No answer." if reply else "Ask a question once.",
+            links=(),
+            words=words("Support", "Plan", "Hook", "Risk", "Kept, rejected") if reply else {},
+        )
+        orchestration = reply.orchestration if reply else None
+        return show(
+            request,
+            "ask.html.j2",
+            told,
+            user,
+            status=status,
+            problem=problem,
+            asked=asked,
+            origins={origin.value: name for origin, name in ORIGINS.items()},
+            usual=asked.get("origin", usual.value),
+            longest=serving.question_characters,
+            reply=reply,
+            step=step_of(reply) if reply else None,
+            first_open="reply",
+            facts=risk_in_words(orchestration) if orchestration else [],
+            hooks=[hook_in_words(record) for record in orchestration.hooks]
+            if orchestration
+            else [],
+            may_report=Role.REPORT in user.roles,
+            **STEP_WORDS,
+        )
+
+    @routes.get(f"{BELOW}ask")
+    async def form(request: Request, user: Asking) -> HTMLResponse:
+        return page(request, user, {})
+
+    @routes.post(f"{BELOW}ask")
+    async def ask(request: Request, user: Asking, form: Form) -> HTMLResponse:
+        text = " ".join(form.get("question", "").split())
+        origin = form.get("origin", usual.value)
+        if not text or len(text) > serving.question_characters or origin not in tuple(ORIGINS):
+            return page(request, user, form, "Please type a question.", status=400)
+        question = UserQuestion(
+            text, user.name, datetime.now(UTC), Origin(origin), serving.documents
+        )
+        try:
+            context.asking.admit(request, user)
+            reply = await context.asking.ask(request, question)
+        except ServiceError as told:
+            return page(request, user, form, as_sentence(told.message), status=told.status)
+        return page(request, user, form, reply=reply)
+
+    @routes.post(f"{BELOW}ask/report")
+    def wrong(request: Request, user: Reporting, form: Form) -> HTMLResponse:
+        asked, answer = form.get("question", "")[:ASKED], form.get("answer", "")[:ANSWERED]
+        return taken(context, request, user, asked, answer, back=f"{BELOW}ask")
+
+    return routes

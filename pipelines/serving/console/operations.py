@@ -1,0 +1,212 @@
+"""Dead letters, health and the action log."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any, Final, Generic, TypeVar
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+from sqlalchemy import Engine, select
+
+from radarstream.connectors.kafka.offsets import OffsetReader
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.migration import HEAD
+from radarstream.connectors.state_table.database.service_tables import PRIVACY_SPENDING, USER_TRUST
+from radarstream.connectors.state_table.incidents import complaints, quarantine
+from radarstream.connectors.state_table.queries import outbox
+from radarstream.connectors.state_table.serving.action_log import read_actions
+from radarstream.connectors.state_table.serving.users import list_users
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.times import minute
+from radarstream.pipelines.serving.console.answers_view import Paging, page_number
+from radarstream.pipelines.serving.console.forms import Operator
+from radarstream.pipelines.serving.console.letter_actions import Mailbox, mailbox
+from radarstream.pipelines.serving.console.showing import BELOW, show, words
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.operations import answers
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.errors import BrokerError, ConfigurationError
+from radarstream.schemas.incidents import ComplaintState
+from radarstream.schemas.times import milliseconds
+
+ValueT = TypeVar("ValueT")
+BROKER_S: Final = 10.0  # how long an answer of the broker is repeated
+ROWS: Final = 100
+UNREACHABLE: Final = (
+    "The message broker cannot be reached, so {what} not known. The service itself needs no broker."
+)
+
+
+class Repeated(Generic[ValueT]):
+    """Asks at most every few seconds, however often it is called."""
+
+    def __init__(self, ask: Callable[[], ValueT], now: Callable[[], float] = monotonic) -> None:
+        self._ask, self._now = ask, now
+        self._until, self._last = 0.0, None  # type: tuple[float, ValueT | None]
+
+    def __call__(self) -> ValueT:
+        """The answer, maybe that of seconds ago."""
+        if self._last is None or self._now() >= self._until:
+            self._last = self._ask()
+            self._until = self._now() + BROKER_S
+        return self._last
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Something that is well or not; `value` in words."""
+
+    name: str
+    well: bool | None
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Spender:
+    """A user with trust and what they spent of their privacy budget on a corpus."""
+
+    name: str
+    roles: str
+    trust: float | None
+    spent: tuple[tuple[str, float], ...]
+    revoked: bool
+
+
+def lag_of(kafka: KafkaOptions) -> Check:
+    """How far the job is behind, as the broker tells."""
+    try:
+        with OffsetReader(kafka, group=kafka.group) as reader:
+            found = reader.read()
+    except (BrokerError, ConfigurationError):
+        return Check("lag of the job", None, UNREACHABLE.format(what="the lag is"))
+    lag = sum(offsets.lag for offsets in found.values())
+    parts = "1 partition" if len(found) == 1 else f"{len(found)} partitions"
+    return Check("lag of the job", lag == 0, f"{lag:,} records on {parts}")
+
+
+def checks_of(engine: Engine, lag: Check) -> list[Check]:
+    """What the page of health shows first."""
+    if not answers(engine):
+        return [Check("database", False, "does not answer"), lag]
+    unsent, states = outbox.depth(engine), complaints.counts(engine)[0]
+    waiting = states.get(ComplaintState.OPEN, 0)
+    return [
+        Check("database", True, f"answers; schema {HEAD}"),
+        lag,
+        Check("events not published yet", None if unsent else True, f"{unsent:,}"),
+        Check("complaints without an attribution", None if waiting else True, f"{waiting:,}"),
+        Check("texts in quarantine", None, f"{quarantine.count_active(engine):,}"),
+    ]
+
+
+def models_of(settings: Settings) -> list[tuple[str, str]]:
+    """Which models answer: their kinds and names, without addresses or keys."""
+    sections = {"generator": settings.generator, "relations": settings.relations,
+                "embedder": settings.embedder, "tokens": settings.tokens}  # fmt: skip
+    told = [("profile", settings.profile), ("defence", settings.defense.name)]
+    for name, section in sections.items():
+        kind = str(getattr(section, "kind", type(section).__name__))
+        model = str(getattr(section, "model", "") or "")
+        told.append((name, f"{kind} {model}".strip()))
+    return told
+
+
+def replies_of(context: Context) -> list[tuple[str, int]]:
+    """What this process replied since it started, by what the reply rests on, and failures."""
+    counted = ((context.metrics.replies, "status"), (context.metrics.failures, "code"))
+    return [
+        (sample.labels.get(label, ""), int(sample.value))
+        for counter, label in counted
+        for metric in counter.collect()
+        for sample in metric.samples
+        if sample.name.endswith("_total") and sample.value
+    ]
+
+
+def spenders(engine: Engine) -> list[Spender]:
+    """All users with trust and spent privacy."""
+    trusts = dict(db.fetch(engine, select(USER_TRUST.c.user_name, USER_TRUST.c.trust)))
+    spent: dict[str, list[tuple[str, float]]] = {}
+    columns = PRIVACY_SPENDING.c
+    for name, corpus, epsilon in db.fetch(
+        engine, select(columns.user_name, columns.corpus, columns.epsilon).order_by(columns.corpus)
+    ):
+        spent.setdefault(name, []).append((corpus, epsilon))
+    return [
+        Spender(user.name, ", ".join(sorted(user.roles)), trusts.get(user.name),
+                tuple(spent.get(user.name, ())), user.revoked_ms is not None)
+        for user in list_users(engine)
+    ]  # fmt: skip
+
+
+def letters_sentence(box: Mailbox) -> str:
+    """What the topic holds, in one sentence."""
+    count, left = len(box.letters), sum(x.id not in box.replayed for x in box.letters)
+    if not count:
+        return "The topic holds no dead letter."
+    return f"{count:,} dead {'letter' if count == 1 else 'letters'}, {left:,} not replayed yet."
+
+
+def router(context: Context) -> APIRouter:
+    """Pages for whoever keeps the job running."""
+    routes = APIRouter(include_in_schema=False)
+    engine, settings = context.engine, context.settings
+    lag = Repeated(lambda: lag_of(settings.kafka))
+
+    @routes.get(f"{BELOW}dead-letters")
+    def letters(request: Request, user: Operator, page: str = "1") -> HTMLResponse:
+        sentence, box = UNREACHABLE.format(what="dead letters are"), Mailbox(())
+        try:
+            box = mailbox(settings.kafka)
+            sentence = letters_sentence(box)
+        except (BrokerError, ConfigurationError):
+            pass  # the sentence says so; the error may name hosts
+        paging = Paging(page_number(page), len(box.letters))
+        newest = box.letters[::-1][paging.offset : paging.last]
+        told = frame.Page(
+            title="Dead letters",
+            sentence=sentence,
+            links=(),
+            words=words("Dead letter", "Outage", "Replay"),
+            notes=box.problems[:5],
+        )
+        rows = [(letter, letter.plain(), written(letter)) for letter in newest]
+        return show(request, "dead_letters.html.j2", told, user, rows=rows, paging=paging,
+                    replayed=box.replayed)  # fmt: skip
+
+    @routes.get(f"{BELOW}health")
+    def health(request: Request, user: Operator) -> HTMLResponse:
+        checks = checks_of(engine, lag())
+        well = all(check.well is not False for check in checks) and not context.stopping.is_set()
+        told = frame.Page(
+            title="Health",
+            sentence="The service takes questions." if well else "Something needs a look.",
+            links=(),
+            words=words("Lag", "Trust", "Privacy budget"),
+        )
+        budget = settings.orchestration.epsilon_budget
+        return show(request, "health.html.j2", told, user, live=True, checks=checks,
+                    models=models_of(settings), replies=replies_of(context),
+                    spenders=spenders(engine), budget=budget)  # fmt: skip
+
+    @routes.get(f"{BELOW}actions")
+    def actions(request: Request, user: Operator, before: str = "") -> HTMLResponse:
+        last = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
+        rows = read_actions(engine, before=last, limit=ROWS + 1)
+        told = frame.Page(
+            title="Action log",
+            sentence="Nobody has done anything yet." if not rows else "Who did what, newest first.",
+            links=(),
+            words=words("Action log"),
+        )
+        more = rows[ROWS - 1].seq if len(rows) > ROWS else None
+        return show(request, "actions.html.j2", told, user, live=True, rows=rows[:ROWS], more=more)
+
+    return routes
+
+
+def written(letter: Any) -> str:
+    """When a dead letter reached the topic, in words."""
+    return "" if letter.written_at is None else minute(milliseconds(letter.written_at))

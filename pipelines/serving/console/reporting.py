@@ -1,0 +1,92 @@
+"""A user says that an answer is wrong."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from radarstream.connectors.state_table.serving.action_log import log_action
+from radarstream.connectors.state_table.serving.kept_events import find_event
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
+from radarstream.pipelines.job.incidents.reporting import report
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.serving.console.answers_view import answer_in_words
+from radarstream.pipelines.serving.console.forms import Form, Reporting
+from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.people import User
+from radarstream.schemas.errors import InputError, NotFoundError
+from radarstream.schemas.times import milliseconds
+
+TITLE: Final = "Report a wrong answer"
+NEXT: Final = (
+    "The worker (radarstream attribute) finds out which texts taught the answer, and a person"
+    " decides.",
+)
+COMMENT: Final = 2_000  # characters
+
+
+def taken(  # noqa: PLR0913 what a complaint is made of
+    context: Context,
+    request: Request,
+    user: User,
+    query: str,
+    answer: str,
+    *,
+    step: int | None = None,
+    comment: str = "",
+    back: str,
+) -> HTMLResponse:
+    """Take a complaint in and write that down; a page says what became of it."""
+    status, lines, said = 200, NEXT, "Thank you, the report was taken."
+    began_ms = milliseconds(datetime.now(UTC))
+    try:
+        stored = report(context.settings, context.engine, user.name, query, answer, step, comment)
+    except (InputError, RefusedComplaintError) as error:
+        detail = error.detail if isinstance(error, InputError) else str(error)
+        status, said, lines = 409, "The report was not taken.", (detail,)
+    else:
+        if stored.received_ms < began_ms:
+            said = "You reported this answer before."
+        else:
+            where = f"{stored.query_id}, step {stored.step}"
+            log_action(context.engine, at_ms=stored.received_ms, user=user.name, action="report",
+                       target=stored.incident, detail=where)  # fmt: skip
+    told = frame.Page(title=TITLE, sentence=said, links=(), words=words("Incident"))
+    return show(request, "message.html.j2", told, user, status=status, lines=lines, back=back,
+                signed_in=True)  # fmt: skip
+
+
+def router(context: Context) -> APIRouter:
+    """The page on which a person complains about an answer of a watched query."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(f"{BELOW}report")
+    def ask(request: Request, user: Reporting, query: str = "", step: int = 0) -> HTMLResponse:
+        kept = find_event(context.engine, query, step)
+        if kept is None or kept.event.abstention is not None:
+            raise NotFoundError("no answer of this query is kept at this step")
+        told = frame.Page(
+            title=TITLE,
+            sentence=f"You say that this answer is wrong: {answer_in_words(kept.event)}",
+            heads=[("query", query), ("step", step)],
+            links=(),
+            words=words("Incident"),
+        )
+        return show(request, "report.html.j2", told, user, question=kept.event.question,
+                    action=link(f"{BELOW}report", query=query, step=step),
+                    back=link(f"{BELOW}answer", query=query))  # fmt: skip
+
+    @routes.post(f"{BELOW}report")
+    def send(
+        request: Request, user: Reporting, form: Form, query: str = "", step: int = 0
+    ) -> HTMLResponse:
+        kept = find_event(context.engine, query, step)
+        if kept is None:
+            raise NotFoundError("no answer of this query is kept at this step")
+        comment = form.get("comment", "").strip()[:COMMENT]
+        return taken(context, request, user, query, kept.event.answer, step=step, comment=comment,
+                     back=link(f"{BELOW}answer", query=query))  # fmt: skip
+
+    return routes

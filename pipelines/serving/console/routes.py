@@ -1,0 +1,144 @@
+"""All routes of the console."""
+
+from datetime import UTC, datetime
+from typing import Final
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from radarstream.connectors.state_table.serving.action_log import read_actions
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.serving.access import open_to_all
+from radarstream.pipelines.serving.console import (
+    answers,
+    asking,
+    incidents,
+    operations,
+    reporting,
+    session,
+    sources,
+)
+from radarstream.pipelines.serving.console.acting import (
+    Action,
+    Confirmed,
+    NothingToDoError,
+    Target,
+)
+from radarstream.pipelines.serving.console.forms import Form, Operator
+from radarstream.pipelines.serving.console.incident_actions import Decide, Release
+from radarstream.pipelines.serving.console.letter_actions import Replay
+from radarstream.pipelines.serving.console.showing import (
+    BELOW,
+    as_sentence,
+    file_response,
+    link,
+    show,
+)
+from radarstream.pipelines.serving.console.source_actions import Judge
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    NotFoundError,
+    RadarstreamError,
+    StateConflictError,
+)
+from radarstream.schemas.incidents import Decision
+from radarstream.schemas.sources import SourceVerdict
+from radarstream.schemas.times import milliseconds
+
+ACTIONS: Final[dict[str, Action]] = {
+    action.name: action
+    for action in (
+        Decide(Decision.APPROVED, "approve"),
+        Decide(Decision.DISMISSED, "dismiss"),
+        Decide(Decision.MODEL_ERRED, "model-erred"),
+        Release(),
+        Judge(SourceVerdict.BLOCKED, "block"),
+        Judge(SourceVerdict.PARDONED, "pardon"),
+        Judge(None, "clear"),
+        Replay(),
+    )
+}
+PARTS: Final = (session, answers, asking, reporting, incidents, sources, operations)
+AWAY: Final = "The message broker cannot be reached: nothing was published. Try again later."
+
+
+def router(context: Context) -> APIRouter:
+    """The pages of the console, its actions and its files."""
+    routes = APIRouter(include_in_schema=False)
+    for part in PARTS:
+        routes.include_router(part.router(context))
+
+    @routes.get(f"{BELOW}files/{{digest}}/{{name}}", dependencies=[Depends(open_to_all)])
+    def file(digest: str, name: str) -> Response:
+        return file_response(digest, name)
+
+    @routes.get(f"{BELOW}act/{{name}}")
+    def ask(request: Request, user: Operator, name: str) -> HTMLResponse:
+        target = dict(request.query_params)
+        try:
+            proposal = action_named(name).propose(context.engine, context.settings, target)
+        except tuple(REFUSALS) as error:
+            return refused(request, user, error)
+        told = frame.Page(title=proposal.title, sentence=QUESTION, links=(), words={})
+        return show(request, "confirm.html.j2", told, user, proposal=proposal,
+                    action=link(f"{BELOW}act/{name}", **target))  # fmt: skip
+
+    @routes.post(f"{BELOW}act/{{name}}")
+    def act(request: Request, user: Operator, form: Form, name: str) -> Response:
+        target: Target = dict(request.query_params)
+        action = action_named(name)
+        now_ms = milliseconds(datetime.now(UTC))
+        confirmed = Confirmed(user.name, now_ms, form.get("seen", ""), form)
+        try:
+            action.carry_out(context.engine, context.settings, target, confirmed)
+        except tuple(REFUSALS) as error:
+            return refused(request, user, error)
+        return RedirectResponse(link(f"{BELOW}done", of=confirmed.at_ms), 303)
+
+    @routes.get(f"{BELOW}done")
+    def done(request: Request, user: Operator, of: str = "") -> HTMLResponse:
+        mine = read_actions(context.engine, user=user.name, limit=20)
+        row = next((one for one in mine if str(one.at_ms) == of), None)
+        if row is None:
+            raise NotFoundError("you did nothing at that time")
+        told = frame.Page(title="Done", sentence=as_sentence(row.detail), links=(), words={})
+        lines = (f"{row.action} is written to the action log with your name.",)
+        return show(request, "message.html.j2", told, user, lines=lines, back=BACK[row.action],
+                    signed_in=True)  # fmt: skip
+
+    return routes
+
+
+REFUSALS: Final[dict[type[RadarstreamError], int]] = {  # what an action says, and its status
+    NothingToDoError: 200,
+    StateConflictError: 409,
+    ConfigurationError: 400,
+    BrokerError: 503,
+}
+QUESTION: Final = "Please look at what will follow, and confirm."
+BACK: Final = {
+    **dict.fromkeys(("approve", "dismiss", "model-erred", "report"), f"{BELOW}inbox"),
+    **dict.fromkeys(("block", "pardon", "clear"), f"{BELOW}sources"),
+    "release": f"{BELOW}quarantine",
+    **dict.fromkeys(("replay", "replay failed"), f"{BELOW}dead-letters"),
+}
+
+
+def action_named(name: str) -> Action:
+    """The action of a name. Raises ServiceError 404."""
+    if name not in ACTIONS:
+        raise ServiceError(404, "not_found", "there is no such action")
+    return ACTIONS[name]
+
+
+def refused(request: Request, user: Operator, error: Exception) -> HTMLResponse:
+    """A page that says why an action was not done."""
+    said = AWAY if isinstance(error, BrokerError) else str(error)
+    told = frame.Page(title="Nothing was done", sentence=as_sentence(said), links=(), words={})
+    name = request.url.path.rpartition("/")[2]
+    status = next(status for kind, status in REFUSALS.items() if isinstance(error, kind))
+    return show(request, "message.html.j2", told, user, status=status, lines=(),
+                back=BACK.get(name, "/"), signed_in=True)  # fmt: skip

@@ -1,0 +1,194 @@
+"""How every page of the console is sent: its frame, its menu, its files, its errors."""
+
+from collections.abc import Mapping
+from functools import cache
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import quote, urlencode
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
+
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.serving.access import COOKIE
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.limits import CSP
+from radarstream.pipelines.serving.people import Role, User
+
+HOME: Final = "/"
+BELOW: Final = "/console/"
+SIGN_IN: Final = "/console/sign-in"
+FILES: Final = {
+    "page.css": "text/css",
+    "page.js": "text/javascript",
+    "console.js": "text/javascript",
+}
+# Drawings carry their colours as style attributes; those hold no text of anybody else.
+POLICY: Final = {"Content-Security-Policy": f"{CSP}; style-src-attr 'unsafe-inline'"}
+READERS: Final = frozenset(Role)
+# Address, name, and the roles of which one opens the page.
+MENU: Final = (
+    (HOME, "Answers", READERS),
+    (f"{BELOW}ask", "Ask", frozenset({Role.ASK})),
+    (f"{BELOW}inbox", "Inbox", frozenset({Role.OPERATE})),
+    (f"{BELOW}quarantine", "Quarantine", frozenset({Role.OPERATE})),
+    (f"{BELOW}sources", "Sources", frozenset({Role.OPERATE})),
+    (f"{BELOW}dead-letters", "Dead letters", frozenset({Role.OPERATE})),
+    (f"{BELOW}health", "Health", frozenset({Role.OPERATE})),
+    (f"{BELOW}actions", "Action log", frozenset({Role.OPERATE})),
+)
+
+
+def show(
+    request: Request,
+    template: str,
+    page: frame.Page,
+    user: User | None,
+    *,
+    status: int = 200,
+    live: bool = False,
+    **values: Any,
+) -> HTMLResponse:
+    """Render a page of the console. `live`: it follows events, and is fetched anew for each."""
+    text = frame.render_served(
+        f"console/{template}",
+        page,
+        user=user,
+        menu=menu_of(user),
+        here=request.url.path,
+        live=live,
+        link=link,
+        asset=asset,
+        roles=Role,
+        **values,
+    )
+    return HTMLResponse(text.encode("utf-8", "replace"), status, headers=POLICY)
+
+
+def menu_of(user: User | None) -> list[tuple[str, str]]:
+    """Address and name of the pages that a user may open."""
+    return (
+        [] if user is None else [(path, name) for path, name, any_of in MENU if any_of & user.roles]
+    )
+
+
+def link(path: str, anchor: str = "", **parameters: object) -> str:
+    """An address of ours; empty parameters are left out.
+
+    >>> link("/console/answer", query="a b&c", step=None)
+    '/console/answer?query=a+b%26c'
+    """
+    given = {name: str(value) for name, value in parameters.items() if value not in (None, "")}
+    asked = f"?{urlencode(given, errors='replace')}" if given else ""
+    return f"{path}{asked}{'#' + quote(anchor, errors='replace') if anchor else ''}"
+
+
+@cache
+def asset(name: str) -> str:
+    """The address of one of our files, which changes with its content."""
+    digest = sha256(frame.asset(name).encode()).hexdigest()[:12]
+    return f"{BELOW}files/{digest}/{name}"
+
+
+def file_response(digest: str, name: str) -> Response:
+    """One of our files. Raises ServiceError 404."""
+    if name not in FILES or asset(name) != f"{BELOW}files/{digest}/{name}":
+        raise ServiceError(404, "not_found", "there is no such file")
+    headers = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return Response(str(frame.asset(name)), headers=headers, media_type=FILES[name])
+
+
+def error_page(request: Request, error: ServiceError) -> Response | None:
+    """A page that says what went wrong; None for a request that is not the console's.
+
+    Whoever is not signed in is led to the page where one signs in.
+    """
+    path = request.url.path
+    if path != HOME and not path.startswith(BELOW):
+        return None
+    if error.status == 401 and request.method in ("GET", "HEAD"):
+        asked = f"{path}?{request.url.query}" if request.url.query else path
+        return RedirectResponse(link(SIGN_IN, next=own_path(asked)), 303)
+    page = frame.Page(
+        title=TITLES.get(error.status, "This did not work"),
+        sentence=as_sentence(error.message),
+        links=(),
+        words={},
+    )
+    known = COOKIE in request.cookies
+    response = show(request, "message.html.j2", page, None, status=error.status, lines=(),
+                    back=HOME, signed_in=known)  # fmt: skip
+    response.headers.update(error.headers)
+    return response
+
+
+TITLES: Final = {
+    400: "The request cannot be read",
+    401: "You are not signed in",
+    403: "You may not do this",
+    404: "There is nothing here",
+    429: "Too many attempts",
+    503: "Not at the moment",
+}
+
+
+def as_sentence(message: str) -> str:
+    """A message as a sentence of its own.
+
+    >>> as_sentence("sign in first")
+    'Sign in first.'
+    """
+    ended = message.endswith((".", "!", "?"))
+    return f"{message[:1].upper()}{message[1:]}{'' if ended else '.'}"
+
+
+def own_path(path: str) -> str:
+    """The same path if it is a page of the console, else the first page: no way to other sites.
+
+    >>> own_path("//evil.example"), own_path("/console/inbox?state=open")
+    ('/', '/console/inbox?state=open')
+    """
+    plain = path.isascii() and path.isprintable() and "\\" not in path
+    return path if plain and (path.startswith((BELOW, "/?")) or path == HOME) else HOME
+
+
+def words(*terms: str) -> Mapping[str, str]:
+    """The terms of a page with their meanings."""
+    return {term: MEANINGS[term] for term in terms}
+
+
+MEANINGS: Final = {
+    "Support": "how many documents, on how many independent sites, say the answer, and how many "
+    "contradict it. Pages of one site, or with nearly the same words, are one voice.",
+    "Status": "what an answer rests on: corroborated, a single source, disputed, or remembered "
+    "from earlier snapshots.",
+    "Changed": "when the answer last changed its meaning, as far as events are kept.",
+    "Standing": "the last answer that was confirmed, where the latest snapshot confirms none.",
+    "Belief": "the probability that the previous answer still holds: the hollow dot before a "
+    "snapshot, the full dot after it.",
+    "Kept, rejected": "what the defence did with a document, and why.",
+    "Incident": "one answer that somebody complained about, with its attribution and a person's "
+    "decision.",
+    "Approve": "the answer is wrong and the flagged texts taught it: they are left out.",
+    "Dismiss": "the answer is not wrong: its texts are let back in.",
+    "The model erred": "the answer is wrong and no source is to blame: texts are let back in.",
+    "Quarantine": "texts that are left out of snapshots because they taught a wrong answer. "
+    "Nothing is deleted.",
+    "Release": "let a text back in for good. What was counted against its source for the same "
+    "wrong answer is taken back.",
+    "Reliability": "the probability that a source is right, with its 95 % interval. It starts at "
+    "four pieces of evidence for and one against; evidence fades.",
+    "Block": "leave the documents of a source out of every snapshot.",
+    "Pardon": "judge a source as if nothing were known of it.",
+    "Clear": "take back a block or a pardon: the evidence decides again.",
+    "Dead letter": "a record that led to no answer, with the reason and its original bytes.",
+    "Outage": "a model, a clock or the database was at fault, not the record.",
+    "Replay": "publish the original record again; a record is replayed once.",
+    "Lag": "records that the job has not answered and committed yet.",
+    "Trust": "a number in [0, 1] per user, from what their questions set off.",
+    "Privacy budget": "how much a user may learn in all about which documents a corpus has.",
+    "Action log": "which user did what, for good.",
+    "Plan": "which modules act on a question, with their options.",
+    "Hook": "one of four places where a defence acts on a question.",
+    "Risk": "what the Sentinel makes of the numbers about a question: no text of a document.",
+}

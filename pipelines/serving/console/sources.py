@@ -1,0 +1,105 @@
+"""Sources with their record."""
+
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
+
+from radarstream.connectors.state_table.sources import listing
+from radarstream.pipelines.job.operating.sources import described, known_name
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.incidents.sources_view import Known, SourceView, sources_view
+from radarstream.pipelines.pages.incidents.stored import PAST
+from radarstream.pipelines.pages.incidents.words import KINDS
+from radarstream.pipelines.serving.console.forms import Operator
+from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.errors import NotFoundError
+from radarstream.schemas.sources import NEUTRAL
+
+MOST: Final = 200  # sources that are listed
+ACTIONS: Final = {None: ("block", "pardon"), "blocked": ("clear", "pardon"),
+                  "pardoned": ("clear", "block")}  # fmt: skip
+
+
+def sources_sentence(rows: list[dict[str, Any]], total: int) -> str:
+    """What the ledger says, in one sentence."""
+    if not total:
+        return "The ledger is empty: it holds no evidence about any source."
+    blocked = sum(row["verdict"] == "blocked" for row in rows)
+    worse = sum(row["reliability"] < NEUTRAL for row in rows)
+    known = f"{total:,} {'source is' if total == 1 else 'sources are'} known"
+    said = f"{known}; {worse} {'is' if worse == 1 else 'are'} less reliable than an unknown one"
+    return f"{said}, {blocked} blocked by a person."
+
+
+def router(context: Context) -> APIRouter:
+    """Pages of sources."""
+    routes = APIRouter(include_in_schema=False)
+    settings = context.settings
+
+    @routes.get(f"{BELOW}sources")
+    def listed(request: Request, user: Operator) -> HTMLResponse:
+        with context.engine.connect() as connection:
+            total, as_of_ms = listing.count_sources(connection), listing.latest_ms(connection)
+            found = listing.summaries(connection, MOST)
+        rows = [described(one, as_of_ms, settings.sources) for one in found]
+        told = frame.Page(
+            title="Sources",
+            sentence=sources_sentence(rows, total),
+            links=(),
+            words=words("Reliability", "Block", "Pardon", "Clear"),
+            notes=notes(settings, total),
+        )
+        return show(request, "sources.html.j2", told, user, live=True, rows=rows, actions=ACTIONS)
+
+    @routes.get(f"{BELOW}source")
+    def one(request: Request, user: Operator, domain: str = "") -> HTMLResponse:
+        view = source_of(context, domain)
+        name = view.standing.domain
+        verdict = view.standing.verdict
+        told = frame.Page(
+            title=name,
+            sentence=f"{verdict.capitalize()} by a person."
+            if verdict
+            else f"Reliability {frame.decimal(view.counts.honesty)}; no person judged it.",
+            links=(),
+            words=words("Reliability", "Block", "Pardon", "Clear"),
+        )
+        places = {
+            (record.query_id, record.step): link(
+                "", query=record.query_id, anchor=f"step-{record.step}"
+            )
+            for record in view.known.records
+            if record.query_id is not None and record.step is not None
+        }
+        return show(request, "source.html.j2", told, user, live=True, source=view, kinds=KINDS,
+                    anchors=places, actions=ACTIONS[str(verdict) if verdict else None],
+                    answers=f"{BELOW}answer")  # fmt: skip
+
+    return routes
+
+
+def notes(settings: Settings, total: int) -> list[str]:
+    """What qualifies the list."""
+    told = []
+    if not settings.sources.block:
+        told.append("Blocks are without effect while sources.block is false.")
+    if total > MOST:
+        told.append(f"The {MOST} with most against them are shown; the field finds any other.")
+    return told
+
+
+def source_of(context: Context, domain: str) -> SourceView:
+    """One source with the evidence about it. Raises NotFoundError, ConfigurationError."""
+    settings = context.settings
+    with context.engine.connect() as connection:
+        name = known_name(connection, domain, settings.sources)
+        summary = listing.summary_of(connection, name)
+        if summary is None:
+            raise NotFoundError("the ledger knows nothing about this source")
+        known = Known(summary, tuple(listing.history(connection, name, PAST)))
+        as_of_ms = listing.latest_ms(connection)
+    half_life = settings.sources.half_life_days
+    return sources_view([known], total=1, as_of_ms=as_of_ms, half_life_days=half_life).sources[0]

@@ -1,0 +1,193 @@
+"""New answers and incidents as server-sent events, for whoever keeps a connection open.
+
+One reader per process looks into the database while anybody listens, so it does not matter which
+process a client reaches, or where the job runs. An event's id is a number of the database: a client
+that comes back with it (`Last-Event-ID`) is told what it missed, here or from another process.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Final
+
+import structlog
+from fastapi import APIRouter, Depends, Header, Request
+from fastapi.responses import Response, StreamingResponse
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from starlette.concurrency import run_in_threadpool
+
+from radarstream.connectors.state_table.incidents.complaints import counts
+from radarstream.connectors.state_table.incidents.store import incident_marks
+from radarstream.connectors.state_table.serving import kept_events
+from radarstream.pipelines.serving.access import signed_in
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.errors import unavailable
+from radarstream.pipelines.serving.limits import leave_place
+from radarstream.pipelines.serving.people import Role, User
+from radarstream.schemas.times import wire_time
+
+POLL_S: Final = 1.0
+HEARTBEAT_S: Final = 15.0
+WAITING: Final = 200  # events that a slow client may lag behind; then it must come back
+MISSED: Final = 500  # events that a client is told when it comes back
+ANSWER, INCIDENTS = "answer", "incidents"  # kinds of events
+RETRY_MS: Final = 2_000  # when a browser comes back
+Reader = Annotated[User, Depends(signed_in(Role.ASK))]
+LastSeen = Annotated[str, Header(alias="Last-Event-ID", max_length=20)]
+
+log = structlog.get_logger("radarstream")
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """One event as it is sent. `seq` is the number of the last answer; `kind` names its type."""
+
+    seq: int
+    kind: str
+    value: dict[str, Any]
+
+    @property
+    def text(self) -> str:
+        """The event on the wire."""
+        data = json.dumps(self.value, ensure_ascii=False, separators=(",", ":"))
+        return f"id: {self.seq}\nevent: {self.kind}\ndata: {data}\n\n"
+
+
+@dataclass(eq=False)
+class Stream:
+    """The events of one client that were not sent yet."""
+
+    waiting: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
+
+    def put(self, told: Told | None) -> None:
+        """Add an event; a client that lags too far behind is told to come back."""
+        if self.waiting.full():
+            while not self.waiting.empty():
+                self.waiting.get_nowait()
+            told = None
+        self.waiting.put_nowait(told)
+
+
+class Hub:
+    """Reads the database while there are streams, and passes on what is new."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._streams: set[Stream] = set()
+        self._reading: asyncio.Task[None] | None = None
+
+    def join(self) -> Stream:
+        """A new stream. Raises ServiceError 503 where there are too many."""
+        if len(self._streams) >= self._context.settings.serving.streams:
+            raise unavailable("too_many_streams", "too many clients follow the events")
+        stream = Stream()
+        self._streams.add(stream)
+        self._context.metrics.followers.set(len(self._streams))
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read())
+        return stream
+
+    def leave(self, stream: Stream) -> None:
+        """Forget a stream."""
+        self._streams.discard(stream)
+        self._context.metrics.followers.set(len(self._streams))
+
+    async def _read(self) -> None:
+        """Poll while anybody listens; a database that is away is tried again."""
+        engine, feed, marks = self._context.engine, None, ""
+        while self._streams and not self._context.stopping.is_set():
+            try:
+                if feed is None:
+                    start = await run_in_threadpool(kept_events.last_number, engine)
+                    feed = kept_events.Feed(engine, start)
+                for kept in await run_in_threadpool(feed.read):
+                    self._pass_on(answered(kept))
+                present = await run_in_threadpool(incident_marks, engine)
+                if present != marks:
+                    marks = present
+                    self._pass_on(await run_in_threadpool(inbox, engine, feed.after))
+            except SQLAlchemyError as error:
+                log.warning("events cannot be read", error=error)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._context.stopping.wait(), POLL_S)
+        for stream in self._streams:
+            stream.put(None)
+
+    def _pass_on(self, told: Told) -> None:
+        for stream in self._streams:
+            stream.put(told)
+
+
+def router(context: Context) -> APIRouter:
+    """The route of the events."""
+    routes, hub = APIRouter(tags=["answers"]), Hub(context)
+
+    @routes.get("/events", response_class=StreamingResponse)
+    async def events(request: Request, _user: Reader, last_seen: LastSeen = "") -> Response:
+        """New answers (`answer`) and the inbox of reported ones (`incidents`), as they come."""
+        after = int(last_seen) if last_seen.isascii() and last_seen.isdigit() else None
+        missed = [] if after is None else await run_in_threadpool(told_since, context.engine, after)
+        stream = hub.join()
+        leave_place(request)  # streams have a limit of their own
+        return StreamingResponse(
+            followed(hub, stream, missed),
+            media_type="text/event-stream",
+            headers={"X-Accel-Buffering": "no"},  # a proxy should pass each event on at once
+        )
+
+    return routes
+
+
+async def followed(hub: Hub, stream: Stream, missed: list[Told]) -> AsyncIterator[str]:
+    """What a client is sent: what it missed, then what comes, and comments while nothing does."""
+    try:
+        yield f"retry: {RETRY_MS}\n\n"
+        for told in missed:
+            yield told.text
+        sent = {told.seq for told in missed}
+        while True:
+            try:
+                told_now = await asyncio.wait_for(stream.waiting.get(), HEARTBEAT_S)
+            except TimeoutError:
+                yield ": nothing new\n\n"
+                continue
+            if told_now is None:
+                return
+            if told_now.kind != ANSWER or told_now.seq not in sent:
+                yield told_now.text
+    finally:
+        hub.leave(stream)
+
+
+def told_since(engine: Engine, after: int) -> list[Told]:
+    """The answers kept after a number, the oldest first."""
+    kept = kept_events.events_since(engine, after, limit=MISSED)
+    return [answered(one) for one in kept]
+
+
+def answered(kept: kept_events.KeptEvent) -> Told:
+    """What is told of a new answer of a watched query."""
+    event = kept.event
+    return Told(
+        kept.seq,
+        ANSWER,
+        {
+            "query_id": event.query_id,
+            "question": event.question,
+            "step": event.step,
+            "observed_at": wire_time(event.observed_at),
+            "answer": None if event.abstention else event.answer,
+            "abstention": event.abstention,
+            "status": event.status,
+            "changed": event.changed,
+        },
+    )
+
+
+def inbox(engine: Engine, seq: int) -> Told:
+    """How many complaints there are by what became of them, and incidents by status."""
+    by_state, by_status = counts(engine)
+    return Told(seq, INCIDENTS, {"complaints": by_state, "incidents": by_status})

@@ -1,0 +1,150 @@
+"""OpenAI's interface: an unmodified client of it asks, and gets a defended answer."""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final
+from uuid import uuid4
+
+from fastapi import APIRouter, Depends, Request
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+
+from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.serving.access import signed_in
+from radarstream.pipelines.serving.asking import Asking
+from radarstream.pipelines.serving.bodies import body_of, described, question_of
+from radarstream.pipelines.serving.chat_values import (
+    CONFIGURED,
+    ChatRequest,
+    completion,
+    usage_of,
+)
+from radarstream.pipelines.serving.context import Context
+from radarstream.pipelines.serving.errors import ServiceError, told_of
+from radarstream.pipelines.serving.people import Role, User
+from radarstream.pipelines.serving.told import facts_of, text_of
+
+EARLY_S: Final = 2.0  # an error that shows by then has its own status; then the stream begins
+HEARTBEAT_S: Final = 10.0
+PIECE: Final = re.compile(r"\S+\s*|\s+")
+Asker = Annotated[User, Depends(signed_in(Role.ASK))]
+
+
+def router(context: Context) -> APIRouter:
+    """The routes under /v1."""
+    routes = APIRouter(tags=["OpenAI's interface"])
+    asking = context.asking
+
+    @routes.get("/v1/models", response_class=JSONResponse)
+    async def models(_user: Asker) -> dict[str, Any]:
+        """The defences, each as a model; `radarstream` is the configured one."""
+        return {"object": "list", "data": [model(name) for name in (CONFIGURED, *DEFENSES)]}
+
+    @routes.get("/v1/models/{name}", response_class=JSONResponse)
+    async def one_model(name: str, _user: Asker) -> dict[str, Any]:
+        """One defence as a model."""
+        if name != CONFIGURED and name not in DEFENSES:
+            raise ServiceError(404, "model_not_found", "there is no such model", param="model")
+        return model(name)
+
+    @routes.post("/v1/chat/completions", openapi_extra=described(ChatRequest))
+    async def chat(request: Request, user: Asker) -> Response:
+        """Answer the last message of the user; earlier messages are not read."""
+        asked = await body_of(request, ChatRequest)
+        asked.insist_on_supported()
+        question = question_of(
+            context.settings, user, asked.question, asked.radarstream, asked.defense
+        )
+        asking.admit(request, user)
+        if asked.stream:
+            return await streamed(asking, request, asked, question)
+        reply = await asking.ask(request, question)
+        text = text_of(reply)
+        usage = usage_of(question.text, text)
+        return JSONResponse(
+            completion(new_name(), now(), asked.model, text, facts_of(reply), usage)
+        )
+
+    return routes
+
+
+def model(name: str) -> dict[str, Any]:
+    """A defence as a model."""
+    return {"id": name, "object": "model", "created": 0, "owned_by": "radarstream"}
+
+
+def new_name() -> str:
+    """A new name for a completion."""
+    return f"chatcmpl-{uuid4().hex}"
+
+
+def now() -> int:
+    """Seconds since 1970."""
+    return int(datetime.now(UTC).timestamp())
+
+
+async def streamed(
+    asking: Asking, request: Request, asked: ChatRequest, question: UserQuestion
+) -> Response:
+    """The reply as server-sent events. Raises ServiceError for what fails at once."""
+    reply = asyncio.create_task(asking.ask(request, question))
+    try:
+        await asyncio.wait({reply}, timeout=EARLY_S)
+        if reply.done():
+            reply.result()
+    except BaseException:
+        reply.cancel()
+        raise
+    return StreamingResponse(
+        events(reply, asked, question.text),
+        media_type="text/event-stream",
+        headers={"X-Accel-Buffering": "no"},  # a proxy should pass each event on at once
+    )
+
+
+async def events(
+    reply: "asyncio.Task[Reply]", asked: ChatRequest, question: str
+) -> AsyncIterator[str]:
+    """The role, the words once they are decided, the facts, the usage, the end.
+
+    Comments keep the connection alive meanwhile. An error that comes late is an event.
+    """
+    head = {
+        "id": new_name(),
+        "object": "chat.completion.chunk",
+        "created": now(),
+        "model": asked.model,
+    }
+    try:
+        yield event(head | chunk({"role": "assistant", "content": ""}, asked))
+        while not (await asyncio.wait({reply}, timeout=HEARTBEAT_S))[0]:
+            yield ": the question is being answered\n\n"
+        try:
+            found = reply.result()
+        except ServiceError as error:
+            yield event(told_of(error).body)
+            return
+        text = text_of(found)
+        for piece in PIECE.findall(text):
+            yield event(head | chunk({"content": piece}, asked))
+        last = chunk({}, asked, finish="stop")
+        yield event(head | last | {"radarstream": facts_of(found)})
+        if asked.with_usage:
+            yield event(head | {"choices": [], "usage": usage_of(question, text)})
+        yield "data: [DONE]\n\n"
+    finally:
+        reply.cancel()
+
+
+def chunk(delta: dict[str, Any], asked: ChatRequest, finish: str | None = None) -> dict[str, Any]:
+    """The part of a chunk that differs from the next one's."""
+    choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}
+    return {"choices": [choice]} | ({"usage": None} if asked.with_usage else {})
+
+
+def event(value: dict[str, Any]) -> str:
+    """A server-sent event."""
+    return f"data: {json.dumps(value, ensure_ascii=False, separators=(',', ':'))}\n\n"

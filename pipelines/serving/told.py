@@ -1,0 +1,119 @@
+"""What a user is told of a reply: a text for a chat, and the facts behind it as JSON."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from pydantic import TypeAdapter
+
+from radarstream.pipelines.asking.values import Reply
+from radarstream.pipelines.pages.safe_text import shorten, visible
+from radarstream.pipelines.pages.verdict_words import (
+    ABSTENTIONS,
+    reason_in_words,
+    standing_in_words,
+)
+from radarstream.schemas.orchestration import Orchestration
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
+
+CITED: Final = 5  # sites that the text names
+_HOST: Final = re.compile(r"[a-z0-9.-]{1,100}")
+_MEMORY: Final = TypeAdapter(MemoryVerdict)
+_ORCHESTRATION: Final = TypeAdapter(Orchestration)
+CAUTIONS: Final = {
+    AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
+    AnswerStatus.DISPUTED: "Other sources say otherwise.",
+    AnswerStatus.REMEMBERED: "No document says so now; it is the previous answer.",
+}
+
+
+def text_of(reply: Reply) -> str:
+    """The answer for a chat, with the sites it rests on; what is wrong with it, or why there is
+    none. Addresses of documents are not repeated: a chat could load what they point to.
+    """
+    event = reply.event
+    if event.abstention is not None:
+        lines = [f"I have no answer that I can stand behind: {ABSTENTIONS[event.abstention]}."]
+        if event.standing is not None:
+            lines.append(f"Earlier answer: {harmless(standing_in_words(event.standing))}.")
+        return " ".join(lines)
+    parts = [harmless(reply.text)]
+    if event.status in CAUTIONS:
+        parts.append(CAUTIONS[event.status])
+    if names := list(dict.fromkeys(cited_names(reply)))[:CITED]:
+        parts.append(f"Sources: {', '.join(names)}.")
+    return "\n\n".join(parts)
+
+
+def harmless(text: str) -> str:
+    r"""The text without what a chat would load by itself: pictures of Markdown, tags.
+
+    >>> print(harmless("a ![x](http://evil.example/?q) <img src=y>"))
+    a !\[x](http://evil.example/?q) \<img src=y>
+    """
+    shown = str(visible(text))
+    return re.sub(r"<(?=[a-zA-Z/!?])", r"\\<", shown.replace("![", r"!\["))
+
+
+def cited_names(reply: Reply) -> Iterator[str]:
+    """The sites of the kept documents; "document 2" for one without an address."""
+    kept = set(reply.event.verdict.kept_ranks)
+    for document in reply.documents:
+        if document.rank in kept:
+            yield host_of(document) or f"document {document.rank}"
+
+
+def host_of(document: Document) -> str:
+    """The host of a document's address, "" for none that can be shown."""
+    try:
+        host = urlsplit(document.url).hostname or ""
+    except ValueError:
+        return ""
+    return host if _HOST.fullmatch(host) else ""
+
+
+def facts_of(reply: Reply) -> dict[str, Any]:
+    """What is behind a reply, as JSON: the extension field `radarstream`. No document's text."""
+    event, verdict = reply.event, reply.event.verdict
+    documents = {document.rank: document for document in reply.documents}
+    judged = [(one, documents.get(one.rank)) for one in verdict.documents]
+    return {
+        "answer": None if event.abstention else reply.text,
+        "status": None if event.status is None else event.status.value,
+        "abstention": None if event.abstention is None else event.abstention.value,
+        "defense": event.defense,
+        "citations": [cited(one, found) for one, found in judged if one.kept],
+        "distrusted": [
+            cited(one, found)
+            | {"reason": one.reason.value, "why": shorten(reason_in_words(one, verdict), 200)}
+            for one, found in judged
+            if not one.kept
+        ],
+        "support": plain(event.support),
+        "memory": _MEMORY.dump_python(verdict.memory, mode="json"),
+        "standing": plain(event.standing),
+        "certificate": plain(event.certificate),
+        "orchestration": decided(reply.orchestration),
+    }
+
+
+def cited(judged: DocumentVerdict, document: Document | None) -> dict[str, Any]:
+    """How a document is named."""
+    title, url = (document.title, document.url) if document else ("", "")
+    return {"rank": judged.rank, "title": shorten(title, 200), "url": url[:2_000]}
+
+
+def decided(orchestration: Orchestration) -> dict[str, Any]:
+    """What was decided about a question; the audit's text is that of the reply and left out."""
+    told: dict[str, Any] = _ORCHESTRATION.dump_python(orchestration, mode="json")
+    if told["audit"] is not None:
+        del told["audit"]["text"]
+    return told
+
+
+def plain(value: Any) -> Any:
+    """A value of ours as JSON."""
+    return None if value is None else TypeAdapter(type(value)).dump_python(value, mode="json")

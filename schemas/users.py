@@ -1,0 +1,38 @@
+"""Who uses the service, and what is known of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+RECENT_QUESTIONS: Final = 5  # that are kept of a user
+LONGEST_NAME: Final = 100  # characters
+
+
+class Role(StrEnum):
+    """What a user may do."""
+
+    ASK = "ask"  # ask questions, read answers and their history
+    REPORT = "report"  # complain about an answer
+    OPERATE = "operate"  # decide about incidents, sources and dead letters; sees the action log
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user who has shown a token or a session that is valid."""
+
+    name: str
+    roles: frozenset[Role]
+
+    def may(self, role: Role) -> bool:
+        """Whether the user has a role."""
+        return role in self.roles
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What is known of a user. `recent` are the last questions with their times, oldest first."""
+
+    trust: float = 0.5
+    recent: Sequence[tuple[datetime, str]] = ()

@@ -1,0 +1,141 @@
+"""A console over a real database with a small run, incidents and a ledger, honest or hostile."""
+
+import socket
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import httpx
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
+from radarstream.connectors.state_table.serving.kept_events import keep_event
+from radarstream.connectors.state_table.serving.users import add_user
+from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.serving.app import create_app
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.orchestration import (
+    Audited,
+    Hook,
+    HookRecord,
+    Orchestration,
+    Plan,
+    RiskLevel,
+    RiskProfile,
+)
+from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.users import Role
+from tests.pipelines.pages.attribution_pages import fill
+from tests.pipelines.pages.report_run import hostile_run, make_run
+
+USERS = {"ada": list(Role), "bob": [Role.OPERATE], "cleo": [Role.ASK], "dan": [Role.REPORT]}
+NOW_MS = 1_750_000_000_000
+SUPPORT = Support(7, 1, 5, 1, 4.2, 0.8, 0.8, memory=0.9, margin=3.4, confidence=0.34)
+
+
+def settings_of(directory: Path, **more: object) -> Settings:
+    """Scripted models, a database of its own, and a broker that nobody runs."""
+    with socket.socket() as taken:  # bound and closed: nobody listens
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    return load_settings(
+        None,
+        profile="scripted",
+        database=f"sqlite:///{directory / 'state.sqlite'}",
+        kafka={"bootstrap": f"127.0.0.1:{port}", "request_timeout_s": 1.0}
+        | dict(more.pop("kafka", {})),
+        attribution={"enabled": True, "min_gap": 0.0, "max_chance": 1.0},
+        **more,
+    )
+
+
+def keep(engine: Engine, event: AnswerEvent, snapshot: SearchSnapshot | None = None) -> None:
+    """What a fold keeps of an answer for the console and for attribution."""
+    with engine.begin() as connection:
+        keep_event(connection, event, steps=30)
+        if snapshot is not None:
+            keep_answer(connection, KeptAnswer.of(event, snapshot), steps=30)
+
+
+def seeded(settings: Settings, *, hostile: bool = False) -> Engine:
+    """A database with answers, incidents, quarantine and sources."""
+    engine = open_engine(settings.database)
+    answers, snapshots = hostile_run()[:2] if hostile else make_run()
+    statuses = tuple(AnswerStatus)
+    for event in answers:
+        status = AnswerStatus.ABSTAINED if event.abstention else statuses[hash_of(event) % 3]
+        told = replace(event, status=status, support=None if event.abstention else SUPPORT)
+        keep(engine, told, snapshots.get(event.snapshot_id))
+    fill(engine)
+    return engine
+
+
+def hash_of(event: AnswerEvent) -> int:
+    """A number that differs between queries."""
+    return sum(map(ord, event.query_id))
+
+
+@dataclass
+class FakeAsker:
+    """Answers with an event of the run; first with its `errors`, each once."""
+
+    event: AnswerEvent
+    snapshot: SearchSnapshot
+    asked: list[UserQuestion] = field(default_factory=list)
+    errors: list[RadarstreamError] = field(default_factory=list)
+
+    def answer(self, question: UserQuestion) -> Reply | RadarstreamError:
+        self.asked.append(question)
+        if self.errors:
+            return self.errors.pop()
+        plan = Plan()
+        records = (
+            HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {}, 0, 0),
+            HookRecord(Hook.POST_RETRIEVAL, "trustrag", True, {"rouge_threshold": 0.25}, 10, 8),
+        )
+        risk = RiskProfile(RiskLevel.ELEVATED, poisoning=0.6)
+        orchestration = Orchestration(
+            plan, risk, risk, trust=0.5, trust_after=0.45, epsilon_spent=3.0, epsilon_left=97.0,
+            hooks=records, audit=Audited("pass", self.event.answer),
+        )  # fmt: skip
+        return Reply(
+            question, self.event.answer, self.event, self.snapshot.documents, orchestration
+        )
+
+    def ask_all(self, questions):
+        return [self.answer(question) for question in questions]
+
+
+def asker(*, hostile: bool = False) -> FakeAsker:
+    """An asker whose answer has documents, kept and cut."""
+    answers, snapshots = hostile_run()[:2] if hostile else make_run(steps=3)
+    event = next(e for e in answers if e.step == 2)
+    found = snapshots[event.snapshot_id]
+    told = replace(event, status=AnswerStatus.CORROBORATED, support=SUPPORT)
+    return FakeAsker(told, replace(found, query=Query(event.query_id, event.question)))
+
+
+def app_of(settings: Settings, engine: Engine, *, hostile: bool = False):
+    """The service over this database with users in memory."""
+    tokens = {name: add_user(engine, name, roles, NOW_MS) for name, roles in USERS.items()}
+    app = create_app(settings, asker(hostile=hostile), engine)
+    app.state.tokens = tokens
+    return app
+
+
+def client_of(app) -> httpx.Client:
+    """A browser without scripts: cookies, no redirects of its own."""
+    from starlette.testclient import TestClient
+
+    return TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
+
+
+def sign_in(client: httpx.Client, name: str = "ada") -> httpx.Response:
+    """Sign in by the form."""
+    token = client.app.state.tokens[name]
+    response = client.post("/console/sign-in", data={"token": token})
+    assert response.status_code == 303, response.text
+    return response
