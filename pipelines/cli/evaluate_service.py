@@ -64,7 +64,7 @@ def evaluate_service(
     defense: Annotated[
         str, Option(help="Defence that answers from the documents that are left.")
     ] = "vanilla",
-    min_support: Annotated[
+    sites: Annotated[
         int,
         Option(min=0, help="Independent sites that must say an answer; a service asks for 2."),
     ] = 0,
@@ -111,7 +111,7 @@ def evaluate_service(
     settings = studies.kept_in(
         out, model_settings(config, profile, model, base_url, dry_run=dry_run)
     )
-    settings = with_defense(settings, defense, min_support)
+    settings = with_defense(settings, defense, sites)
     data = load_dataset(dataset, settings.limits)
     streams, compared = parse_streams(attacks), parse_policies(policies)
     make_directory(out)

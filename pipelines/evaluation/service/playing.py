@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.pipelines.asking.asker import Asker
-from radarstream.pipelines.asking.building import build_parts
+from radarstream.pipelines.asking.building import build_control, build_parts
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream
 from radarstream.pipelines.evaluation.passages import PassageRow
@@ -96,7 +96,8 @@ class Setup:
         """
         tally = Tally()
         variants = {ask.user: ask.variant for ask in stream.asks if ask.variant}
-        parts = build_parts(policy.of(self.settings), engine=self.engine, repeatable=True)
+        settings = policy.of(self.settings)
+        parts = build_parts(settings, engine=self.engine, repeatable=True)
         asked = self.models
         models = replace(
             parts.guard.models,
@@ -105,10 +106,11 @@ class Setup:
             embedder=asked.embedder,
             tokens=asked.tokens,
             norms=asked.norms,
-        )
+        ).wrapped(tally.note)
         parts = replace(
             parts,
-            guard=replace(parts.guard, models=models.wrapped(tally.note)),
+            guard=replace(parts.guard, models=models),
+            control=build_control(settings, models),
             retrievers={Origin.CORPUS: Retrievers(searchers, variants)},
         )
         return Service(policy, parts.assembled(), tally, self.wanted)
