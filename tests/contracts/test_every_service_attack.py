@@ -42,7 +42,7 @@ class TestEveryServiceAttack:
         by_id = {document.id: document for document in asked.masked}
         for ask in service_attack(name).stream(asked).asks:
             for number in ask.masks:
-                assert f"[Mask_{number}]" in ask.text
+                assert (f"[Mask_{number}]" in ask.text) is ("wording=next" not in name)
                 start, end = by_id[ask.about].spans[number - 1]
                 assert by_id[ask.about].text[start:end] not in ask.text
 

@@ -32,8 +32,8 @@ class ServiceRecord(StudyRecord):
 
     `texts` is how many the clean corpus has, without the documents that were taken out; `members`
     and `others` how many documents are probed for that it has and lacks. `proxy` is the model that
-    the attacker chooses words with, `defense` what answers from the documents that are left, if `min_support` independent sites say
-    so.
+    the attacker chooses words with. `defense` answers from the documents that are left, where
+    `min_support` independent sites say so.
     """
 
     KIND: ClassVar[str] = "service"

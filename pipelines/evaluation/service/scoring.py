@@ -1,5 +1,6 @@
 """What every reply is worth: one line per question, and one per hidden word."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -173,31 +174,34 @@ def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
     A question that failed gives no line, nor does a document one of whose questions failed.
     """
     given: dict[tuple[str, str, str], dict[int, str] | None] = {}
+    wanted: defaultdict[tuple[str, str, str], set[int]] = defaultdict(set)
     for row in held.replies:
         asked = held.asks.get(key_of(row))
         if asked is None or not asked.ask.masks or asked.ask.same_as or asked.ask.run_up:
             continue
         key = row.contender, row.stream, asked.ask.about
         words = given.setdefault(key, {})
+        wanted[key].update(asked.ask.masks)
         if words is None or row.error is not None:
             given[key] = None
             continue
         words |= filled(None if row.abstained else row.text, asked.ask.masks)
     masks, probes = [], []
-    for (contender, stream, about), found in given.items():
+    for key, found in given.items():
         if found is None:
             continue
+        contender, stream, about = key
         document = held.probes[about].document
         shared = {
             "contender": contender, "condition": stream, "query_id": about, "error": None,
             "member": document.member,
         }  # fmt: skip
-        results = fills(document, found)
+        results = {n: fill for n, fill in enumerate(fills(document, found), 1) if n in wanted[key]}
         masks += [
             shared | {"step": number, "exact": fill.exact, "substring": fill.contained}
-            for number, fill in enumerate(results, start=1)
+            for number, fill in results.items()
         ]
-        probes.append(shared | {"step": 0} | decided(results, member=document.member))
+        probes.append(shared | {"step": 0} | decided(results.values(), member=document.member))
     return pl.DataFrame(masks, schema=MASKS), pl.DataFrame(probes, schema=PROBES)
 
 

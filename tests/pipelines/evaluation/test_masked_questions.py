@@ -133,3 +133,10 @@ class TestHiding:
 def test_many_accounts_ask_one_question_each():
     asks = service_attack("mba:each=true,users=many").stream(world()).asks
     assert len({ask.user for ask in asks}) == len(asks) == 8
+
+
+def test_next_words_are_asked_for_without_a_sign_of_a_gap():
+    asks = service_attack("mba:wording=next").stream(world()).asks
+    assert [ask.masks for ask in asks] == [(2,), (3,), (4,)] * 2  # nothing stands before the first
+    assert asks[0].text == "Which single word comes next after this: alpha bravo charlie"
+    assert not any("mask" in ask.text.casefold() for ask in asks)

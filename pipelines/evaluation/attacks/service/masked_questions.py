@@ -33,6 +33,8 @@ _ONE: Final = (
     "Reply with this word alone. The text is: {text}"
 )
 
+_NEXT: Final = "Which single word comes next after this: {text}"
+
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class MaskedQuestions:
@@ -44,6 +46,9 @@ class MaskedQuestions:
         One question for each hidden word, with the other words in the text. Without it, as
         published, one question asks for all hidden words of a document. A service of short answers
         may have no room for all of them.
+    wording
+        "masks" for `[Mask_i]` in the text; "next" shows the text before a hidden word and asks for
+        the word that comes next, one question for each, without a sign of a gap.
     users
         "one" attacker asks all questions, or "many" accounts ask one each, so that no account has
         a history.
@@ -52,6 +57,7 @@ class MaskedQuestions:
     """
 
     each: bool = False
+    wording: Literal["masks", "next"] = "masks"
     users: Literal["one", "many"] = "one"
     gap_s: Annotated[float, Field(ge=0.0)] = 60.0
 
@@ -59,7 +65,15 @@ class MaskedQuestions:
 
     def stream(self, world: World) -> Stream:
         """The probes in the order of the documents."""
-        asks = (ask for document in world.masked for ask in probes(document, each=self.each))
+        asks = (
+            ask
+            for document in world.masked
+            for ask in (
+                continuations(document)
+                if self.wording == "next"
+                else probes(document, each=self.each)
+            )
+        )
         many = self.users == "many"
         return Stream(
             tuple(replace(ask, gap_s=self.gap_s, user=ask.id if many else ask.user) for ask in asks)
@@ -83,6 +97,20 @@ def probes(document: MaskedDocument, *, each: bool) -> list[Ask]:
         )
         for group in groups
         if group
+    ]
+
+
+def continuations(document: MaskedDocument) -> list[Ask]:
+    """One question for each hidden word: the text before it, and which word comes next."""
+    return [
+        Ask(
+            f"next/{document.id}/{number}",
+            _NEXT.format(text=document.text[:start].rstrip()),
+            document.id,
+            masks=(number,),
+        )
+        for number, (start, _) in enumerate(document.spans, start=1)
+        if document.text[:start].strip()
     ]
 
 

@@ -27,6 +27,7 @@ EVERY: Final = (
     "mba",
     "mba:each=true",
     "mba:each=true,users=many",
+    "mba:wording=next,users=many",
     "leakage",
     "poisoning",
     "jailbreak",
