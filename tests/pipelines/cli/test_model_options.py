@@ -34,7 +34,17 @@ def test_who_takes_a_profile_takes_a_model(command: str) -> None:
 
 
 def test_the_commands_that_answer_take_a_model() -> None:
-    answering = {"replay", "run", "serve", "submit", "attribute", "doctor", "evaluate"}
+    answering = {
+        "ask",
+        "mcp",
+        "replay",
+        "run",
+        "serve",
+        "submit",
+        "attribute",
+        "doctor",
+        "evaluate",
+    }
     answering |= {"evaluate-attribution", "evaluate-retrieval", "evaluate-sources"}
     assert {command for command in COMMANDS if "model" in parameters(command)} == answering
 
