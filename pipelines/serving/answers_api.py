@@ -23,7 +23,7 @@ from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
 
 Reader = Annotated[User, Depends(signed_in(Role.ASK))]
-Reporter = Annotated[User, Depends(signed_in(Role.REPORT))]
+Sender = Annotated[User, Depends(signed_in(Role.REPORT))]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000)]
 Search = Annotated[str, Query(max_length=200)]
@@ -88,7 +88,7 @@ def router(context: Context) -> APIRouter:
         openapi_extra=described(WrongAnswer),
         response_class=JSONResponse,
     )
-    async def wrong(request: Request, user: Reporter) -> dict[str, Any]:
+    async def wrong(request: Request, user: Sender) -> dict[str, Any]:
         """Report a wrong answer of a watched query, as `radarstream complain` does."""
         told = await body_of(request, WrongAnswer)
         stored = await run_in_threadpool(

@@ -34,9 +34,9 @@ def test_who_takes_a_profile_takes_a_model(command: str) -> None:
 
 
 def test_the_commands_that_answer_take_a_model() -> None:
-    answering = {"replay", "run", "submit", "attribute", "doctor", "evaluate"}
-    answering |= {"evaluate-attribution", "evaluate-retrieval", "evaluate-service"}
-    answering |= {"evaluate-sources"}
+    answering = {"ask", "mcp", "replay", "run", "serve", "submit"}
+    answering |= {"attribute", "doctor", "evaluate", "evaluate-attribution"}
+    answering |= {"evaluate-retrieval", "evaluate-service", "evaluate-sources"}
     assert {command for command in COMMANDS if "model" in parameters(command)} == answering
 
 
@@ -168,7 +168,7 @@ def flowing(text: str) -> str:
 
 def test_the_commands_that_answer_with_the_configured_defence_take_its_rule() -> None:
     found = {command: parameters(command) & EVERY for command in COMMANDS}
-    taking = {"replay", "run", "submit"}
+    taking = {"replay", "run", "serve", "submit"}
     assert found == {name: EVERY if name in taking else set() for name in COMMANDS}
 
 
