@@ -68,7 +68,7 @@ class StoredAccounts:
             # Writes before it reads: on SQLite, too, nobody else moves it from here on.
             db.insert_new(connection, USER_TRUST, new)
             value, gains = connection.execute(held).one()
-            trust = UserTrust(value, _gains(gains)).moved(delta, at_ms, self.gain_per_hour)
+            trust = UserTrust(value, gains_in(gains)).moved(delta, at_ms, self.gain_per_hour)
             after = {
                 "trust": trust.value,
                 "gains": json.dumps(trust.gains),
@@ -112,5 +112,6 @@ def _recent(user: str) -> Select[int, int, str]:
     return statement.order_by(*newest).limit(RECENT_QUESTIONS)
 
 
-def _gains(text: str) -> tuple[tuple[int, float], ...]:
+def gains_in(text: str) -> tuple[tuple[int, float], ...]:
+    """The gains in a row. Raises ValueError or TypeError for what are none."""
     return tuple((int(minute), float(gain)) for minute, gain in json.loads(text))
