@@ -83,7 +83,7 @@ def build_first_look(settings: s.DefenseSettings) -> FirstLook | None:
     """Create the rule of what is read first; None where everything always is."""
     if not settings.adaptive:
         return None
-    return FirstLook(settings.first_look, settings.full_share, settings.draw_seed)
+    return FirstLook(settings.first_look, full_share=settings.full_share, seed=settings.draw_seed)
 
 
 def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | None]:

@@ -4,7 +4,7 @@ A guard binds a defence to its models; the work is done by `radarstream.pipeline
 object serves a notebook, a replay, the Beam job and a study.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
@@ -13,6 +13,7 @@ from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.first_look import (
+    GROWTH,
     SETTLED,
     FirstLook,
     confirming,
@@ -34,6 +35,7 @@ from radarstream.schemas.support import Support
 from radarstream.schemas.verdict import Reason, Verdict
 
 Concluded = tuple[AnswerEvent, Memory[StateT]]
+Item = tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]
 ANSWERS_ALONE = frozenset({Signal.ATOMIC_ANSWERS})
 
 
@@ -115,7 +117,7 @@ class Guard(Generic[StateT]):
 
         With a first look, only what it looks at.
         """
-        parts = [self.first_part(snapshot) for snapshot in snapshots]
+        parts = [self.part_of(snapshot, looks=1) for snapshot in snapshots]
         items = [
             replace(item, partial=part is not snapshot)
             for item, part, snapshot in zip(
@@ -137,7 +139,7 @@ class Guard(Generic[StateT]):
 
     def decide(
         self,
-        items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
+        items: Sequence[Item[StateT]],
         costs: Costs | None = None,
     ) -> list[Concluded[StateT] | Failure]:
         """Answer one snapshot of each of several queries, in lockstep.
@@ -148,48 +150,70 @@ class Guard(Generic[StateT]):
         costs = costs or self.meter
         if self.first_look is None:
             return self.decide_in_full(items, costs)
-        calm = self.look(items, costs)
-        settled = [isinstance(concluded, tuple) for concluded in calm]
-        others = self.completed(items, settled, costs)
-        in_full = self.decide_in_full(others, costs)
-        return [one or other for one, other in zip(calm, in_full, strict=True)]
+        calm: dict[int, Concluded[StateT]] = {}
+        for looks in range(1, len(GROWTH) + 1):
+            items = self.answered(items, calm.keys(), looks, costs)
+            calm |= self.look(items, calm.keys(), looks, costs)
+        in_full = self.decide_in_full(self.completed(items, calm.keys(), costs), costs)
+        return [calm.get(place, outcome) for place, outcome in enumerate(in_full)]
 
-    def first_part(self, snapshot: SearchSnapshot) -> SearchSnapshot:
-        """The snapshot with the documents that are read first; itself, if those are all."""
+    def part_of(self, snapshot: SearchSnapshot, looks: int) -> SearchSnapshot:
+        """The snapshot with what is read at so many looks; itself, if that is everything."""
         if self.first_look is None or not EVIDENCE & self.needs(snapshot):
             return snapshot
-        return self.first_look.part_of(snapshot)
+        return self.first_look.part_of(snapshot, looks)
+
+    def answered(
+        self, items: Sequence[Item[StateT]], calm: Set[int], looks: int, costs: Costs
+    ) -> list[Item[StateT]]:
+        """The items with what has to be read for so many looks, where a look can still help."""
+        wanted = {
+            place: (self.part_of(snapshot, looks), evidence)
+            for place, (snapshot, evidence, memory) in enumerate(items)
+            if place not in calm and isinstance(evidence, Evidence) and is_settled(memory)
+        }
+        missing = {
+            place: (part, evidence)
+            for place, (part, evidence) in wanted.items()
+            if part is not items[place][0] and unread(part, evidence)
+        }
+        found = stages.answered_further(
+            list(missing.values()), self.needs, self.reading, self.models, costs
+        )
+        more = {
+            place: item.evidence(ANSWERS_ALONE) for place, item in zip(missing, found, strict=True)
+        }
+        return [(s, more.get(place, e), memory) for place, (s, e, memory) in enumerate(items)]
 
     def look(
-        self,
-        items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
-        costs: Costs,
-    ) -> list[Concluded[StateT] | None]:
-        """The event and the memory of every calm snapshot, None for the others."""
-        parts = [self.first_part(snapshot) for snapshot, _, _ in items]
-        open_ones = {
-            place: (part, only(evidence, part), memory)
-            for place, ((snapshot, evidence, memory), part) in enumerate(
-                zip(items, parts, strict=True)
-            )
-            if part is not snapshot and isinstance(evidence, Evidence) and is_settled(memory)
+        self, items: Sequence[Item[StateT]], calm: Set[int], looks: int, costs: Costs
+    ) -> dict[int, Concluded[StateT]]:
+        """The events and memories of the snapshots that prove calm now, by their place."""
+        if self.first_look is None:
+            return {}
+        parts = {
+            place: (part, only(evidence, part))
+            for place, (snapshot, evidence, memory) in enumerate(items)
+            if place not in calm and isinstance(evidence, Evidence) and is_settled(memory)
+            if (part := self.part_of(snapshot, looks)) is not snapshot
         }
-        honest: Sequence[FloatArray | None] = [None] * len(open_ones)
+        honest: Sequence[FloatArray | None] = [None] * len(parts)
         if self.sources is not None:
-            honest = self.sources.honesty([part for part, _, _ in open_ones.values()])
+            honest = self.sources.honesty([part for part, _ in parts.values()])
         asking = []
-        for (place, (_, evidence, memory)), honesty in zip(open_ones.items(), honest, strict=True):
-            snapshot = items[place][0]
-            left, least = unread(snapshot, evidence), self.min_support_of(snapshot.query)
-            confirmation = confirming(evidence, left, memory, least, honesty)
+        for (place, (_, seen)), honesty in zip(parts.items(), honest, strict=True):
+            snapshot, _, memory = items[place]
+            left, least = unread(snapshot, seen), self.min_support_of(snapshot.query)
+            lead = self.first_look.lead
+            confirmation = confirming(seen, left, memory, lead, least, honesty)
             asking.append(costs.charged(place, confirmation))
         with costs.stage("first look", self.models.relations, records=len(asking)):
             found = drive(asking, costs.around(self.models))
-        concluded: list[Concluded[StateT] | None] = [None] * len(items)
-        for place, outcome in zip(open_ones, found, strict=True):
-            if isinstance(outcome, tuple):
-                concluded[place] = self.confirmed(items[place][0], items[place][2], *outcome)
-        return concluded
+        return {
+            place: self.confirmed(items[place][0], items[place][2], *outcome)
+            for place, outcome in zip(parts, found, strict=True)
+            if isinstance(outcome, tuple)
+        }
 
     def confirmed(
         self, snapshot: SearchSnapshot, memory: Memory[StateT], verdict: Verdict, support: Support
@@ -201,19 +225,16 @@ class Guard(Generic[StateT]):
         return replace(event, documents_read=len(read)), after
 
     def completed(
-        self,
-        items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
-        settled: Sequence[bool],
-        costs: Costs,
-    ) -> list[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]]:
-        """The items with all their evidence: what the first look left is read, nothing twice.
+        self, items: Sequence[Item[StateT]], calm: Set[int], costs: Costs
+    ) -> list[Item[StateT]]:
+        """The items with all their evidence: what no look saw is read, nothing twice.
 
-        In place of the evidence of a settled one stands an error, so that it is left alone.
+        In place of the evidence of a calm one stands an error, so that it is left alone.
         """
         known = {
             place: (snapshot, evidence)
             for place, (snapshot, evidence, _) in enumerate(items)
-            if not settled[place]
+            if place not in calm
             and isinstance(evidence, Evidence)
             and len(evidence.documents) < len(snapshot.documents)
         }
@@ -223,13 +244,13 @@ class Guard(Generic[StateT]):
             for place, item in zip(known, whole, strict=True)
         }
         return [
-            (snapshot, SETTLED if settled[place] else found.get(place, evidence), memory)
+            (snapshot, SETTLED if place in calm else found.get(place, evidence), memory)
             for place, (snapshot, evidence, memory) in enumerate(items)
         ]
 
     def decide_in_full(
         self,
-        items: Sequence[tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]],
+        items: Sequence[Item[StateT]],
         costs: Costs,
     ) -> list[Concluded[StateT] | Failure]:
         """Let the defence judge every document of each snapshot."""

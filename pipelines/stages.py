@@ -180,15 +180,25 @@ def completed(
 
     Every document is read and answered by itself, so that the signals are those of `gather`.
     """
+    return relate(answered_further(items, needs, reading, models, costs), needs, models, costs)
+
+
+def answered_further(
+    items: Sequence[tuple[SearchSnapshot, Evidence]],
+    needs: Needs,
+    reading: ReadingSettings,
+    models: Models,
+    costs: Costs,
+) -> list[Gathered]:
+    """Each snapshot with an answer from every document, of which the evidence has some."""
     rest = [replace(s, documents=unread(s, evidence)) for s, evidence in items]
     others = [replace(item, partial=True) for item in read(rest, reading, models, costs)]
-    whole = [
+    return [
         joined(snapshot, evidence, other)
         for (snapshot, evidence), other in zip(
             items, atomic_answers(others, needs, models, costs), strict=True
         )
     ]
-    return relate(whole, needs, models, costs)
 
 
 def joined(snapshot: SearchSnapshot, evidence: Evidence, other: Gathered) -> Gathered:

@@ -68,7 +68,7 @@ class DefenseSettings(Section):
         " those leave any doubt that the standing answer holds",
     )
     first_look: int = Field(
-        default=3, ge=2, le=100, description="documents that are read first, if adaptive"
+        default=2, ge=2, le=100, description="documents that are read first, if adaptive"
     )
     full_share: float = Field(
         default=0.1,
