@@ -1,9 +1,9 @@
 """Parts of an asker for tests: a control plane, modules and auditors that do what they are told."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from sqlalchemy import Engine
@@ -100,11 +100,9 @@ class FixedSentinel:
     seen: list[Seen] = field(default_factory=list)
     raises: type[Exception] | None = None
     rules_raise: type[Exception] | None = None
-    before: Callable[[], object] = lambda: None
 
     def look(self, seen: Seen, earlier: RiskProfile | None = None) -> Asking[RiskProfile]:
         del earlier
-        self.before()
         self.seen.append(seen)
         if self.raises is not None:
             raise self.raises("the sentinel broke")
@@ -186,17 +184,9 @@ class Passing:
     heard: list[tuple[str, tuple[str, ...]]] = field(default_factory=list)
 
     def audit(
-        self,
-        answer: str,
-        passages: Sequence[str],
-        question: str = "",
-        *,
-        abstained: bool = False,
-        mode: Literal["log", "enforce"] = "enforce",
+        self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
     ) -> Audited:
         del question, abstained
-        if mode == "log":
-            return Audited("pass", answer)
         self.heard.append((answer, tuple(passages)))
         return Audited(self.action, answer if self.action == "pass" else "[masked]")
 
@@ -221,7 +211,7 @@ def parts_with(engine: Engine, orchestration: Mapping[str, Any], **changed: Any)
         "auditors": (Passing(), Passing()),
         "accounts": MemoryAccounts(),
     }
-    made = build_parts(settings_with(modules=(), always=()), engine=engine)
+    made = build_parts(settings_with(policy="none", modules=(), always=()), engine=engine)
     settings = made.settings.model_copy(
         update={"orchestration": settings_with(**orchestration).orchestration}
     )

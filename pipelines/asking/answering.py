@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Final, Protocol
 
 from radarstream.pipelines.asking.course import Course, alive, each, together
 from radarstream.pipelines.asking.finding import NOT_ASKED, chosen_of
@@ -27,15 +27,9 @@ class Auditor(Protocol):
     """Checks an answer, and says what is to be done about what it finds."""
 
     def audit(
-        self,
-        answer: str,
-        passages: Sequence[str],
-        question: str = "",
-        *,
-        abstained: bool = False,
-        mode: Literal["log", "enforce"] = "enforce",
+        self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
     ) -> Audited:
-        """What becomes of an answer from these passages; mode "log" lets it pass. Never raises."""
+        """What becomes of an answer from these passages. Never raises."""
         ...
 
 
@@ -129,13 +123,12 @@ class Answering:
             course.audited = Audited("pass", event.answer)
             return
         passages = [document.passage for document in course.observed.snapshot.documents]
-        course.audited = auditor.audit(
-            event.answer,
-            passages,
-            event.question,
-            abstained=event.abstention is not None,
-            mode=course.plan.output_audit.mode,
+        found = auditor.audit(
+            event.answer, passages, event.question, abstained=event.abstention is not None
         )
+        if course.plan.output_audit.mode == "log":
+            found = replace(found, action="pass", text=event.answer)
+        course.audited = found
 
     def _record(self, course: Course) -> None:
         """Write down what hook D did."""

@@ -3,10 +3,16 @@
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine
 
+from radarstream.defenses.orchestration.audit import OutputAudit
+from radarstream.defenses.orchestration.registry import build_sentinel
+from radarstream.defenses.orchestration.signals import Usual, question_signals, retrieval_signals
+from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist
+from radarstream.defenses.orchestration.trust import delta_of
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.asking.answering import Answering, Auditor
 from radarstream.pipelines.asking.asker import Asker
@@ -30,20 +36,11 @@ from radarstream.pipelines.build import (
     shared_engine,
 )
 from radarstream.pipelines.guard import Guard
-from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.settings import SentenceEmbedder, Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.orchestration import Audited, Module
-
-
-class Passing:
-    """Lets every answer pass."""
-
-    def audit(self, answer: str, *_: object, **__: object) -> Audited:
-        """The answer as it is."""
-        return Audited("pass", answer)
-
+from radarstream.schemas.orchestration import Module
 
 logger = logging.getLogger(__name__)
 
@@ -133,9 +130,29 @@ def build_parts(
             Origin.SEARCH: WebSearch(settings, queries),
         },
         usable=usable,
-        control=None,
-        auditors=(Passing(), Passing()),
+        control=build_control(settings, models),
+        auditors=(OutputAudit(on_verbatim="regenerate"), OutputAudit()),
         seed=from_question if repeatable else drawn,
+    )
+
+
+def build_control(settings: Settings, models: Models) -> ControlPlane | None:
+    """Create who judges the risk of questions and plans by it; None where no risk decides."""
+    chosen = settings.orchestration
+    if chosen.policy != "adaptive":
+        return None
+    rules = RuleStrategist(chosen.threshold, privacy_method=chosen.privacy_method)
+    by_model = chosen.strategist == "language_model"
+    # What is usual was measured with the default embedder; of another nothing is known.
+    usual = Usual() if settings.embedder == SentenceEmbedder() else None
+    return ControlPlane(
+        sentinel=build_sentinel(chosen.sentinel),
+        strategist=ModelStrategist(rules) if by_model else rules,
+        models=models,
+        of_question=question_signals,
+        of_retrieval=partial(retrieval_signals, usual=usual),
+        delta_of=delta_of,
+        limit_s=chosen.control_s,
     )
 
 

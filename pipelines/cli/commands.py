@@ -48,6 +48,7 @@ PANELS: Final = {
         "evaluate": "evaluate:evaluate",
         "evaluate-attribution": "evaluate_attribution:evaluate_attribution",
         "evaluate-retrieval": "evaluate_retrieval:evaluate_retrieval",
+        "evaluate-service": "evaluate_service:evaluate_service",
         "evaluate-sources": "evaluate_sources:evaluate_sources",
     },
     "Operate": {

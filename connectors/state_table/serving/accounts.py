@@ -7,7 +7,6 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
-from typing import Final
 
 from sqlalchemy import Connection, Engine, Select, delete, insert, select, tuple_, update
 
@@ -18,11 +17,11 @@ from radarstream.connectors.state_table.database.service_tables import (
     USER_TRUST,
 )
 from radarstream.schemas.codec import clean
+from radarstream.schemas.orchestration import ROUNDING
 from radarstream.schemas.times import milliseconds, time_at
 from radarstream.schemas.trust import START, UserTrust
 from radarstream.schemas.users import RECENT_QUESTIONS, Account
 
-ROUNDING: Final = 1e-9  # of a budget: three times .1 is more than .3 in floating point
 _P, _Q, _T = PRIVACY_SPENDING.c, USER_QUESTIONS.c, USER_TRUST.c
 
 

@@ -95,18 +95,27 @@ def outcome(sent: httpx.Response) -> str:
     return "role missing" if sent.status_code == 403 else "in"
 
 
-@pytest.mark.parametrize(
-    "header", ["Bearer wrong", "Bearer ", "Basic YTpi", "bearer", "Bearer  \u00e9"]
-)
-def test_a_wrong_token_is_401_even_where_anybody_may_ask(tmp_path: Path, header: str) -> None:
-    app = fake_service(tmp_path, anonymous="ask")
-    with TestClient(app, base_url=BASE) as client:
-        assert client.post("/answers", json=ASKED).status_code == 200
-        sent = client.post(
-            "/answers", json=ASKED, headers={"Authorization": header.encode("latin-1")}
-        )
-        assert sent.status_code == 401
-        assert client.post("/reports", json={"query": "x"}).status_code == 403
+WRONG = ["Bearer wrong", "Bearer ", "Basic YTpi", "bearer", "Bearer  \u00e9"]
+
+
+@pytest.mark.parametrize("header", WRONG)
+def test_a_wrong_token_is_401(client: TestClient, header: str) -> None:
+    sent = client.get("/v1/models", headers={"Authorization": header.encode("latin-1")})
+    assert sent.status_code == 401 and sent.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("header", WRONG)
+def test_where_anybody_may_ask_a_wrong_token_is_nobodys(tmp_path: Path, header: str) -> None:
+    with TestClient(fake_service(tmp_path, anonymous="ask"), base_url=BASE) as client:
+        headers = {"Authorization": header.encode("latin-1")}
+        for sent in (headers, {}):
+            assert client.post("/answers", json=ASKED, headers=sent).status_code == 200
+            assert client.post("/reports", json={"query": "x"}, headers=sent).status_code == 403
+            assert client.get("/metrics", headers=sent).status_code == 403
+        foreign = headers | {"Origin": b"http://evil.example"}
+        assert client.post("/answers", json=ASKED, headers=foreign).status_code == 403
+        known = client.get("/metrics", headers=bearer("operating"))
+        assert known.status_code == 200
 
 
 def test_too_many_wrong_tokens_are_429(client: TestClient) -> None:
