@@ -26,22 +26,29 @@ _LEVELS: Final = 2**16  # of a draw: probabilities are exact to 1/65536
 class Draws:
     """The generators of the examples of a batch and how many tokens each has; empty = no dropout.
 
-    What lies beyond an example's own tokens is padding: nothing is drawn for it.
+    What lies beyond an example's own tokens is padding: nothing is drawn for it. `read` are the
+    places of the tokens that the network reads; None stands for all. Those that it does not read
+    are drawn for, too, so that the others get what they get beside them.
     """
 
     generators: Sequence[np.random.Generator] = ()
     lengths: Sequence[int] = ()
+    read: Sequence[NDArray[np.intp] | None] = ()
 
     @contextmanager
     def of(
-        self, generators: Sequence[np.random.Generator], lengths: Sequence[int]
+        self,
+        generators: Sequence[np.random.Generator],
+        lengths: Sequence[int],
+        read: Sequence[NDArray[np.intp] | None] | None = None,
     ) -> Iterator[None]:
         """Draw for these examples as long as the context lasts."""
         self.generators, self.lengths = generators, lengths
+        self.read = [None] * len(generators) if read is None else read
         try:
             yield
         finally:
-            self.generators, self.lengths = (), ()
+            self.generators, self.lengths, self.read = (), (), ()
 
 
 class DrawnDropout(nn.Module):
@@ -56,14 +63,20 @@ class DrawnDropout(nn.Module):
         """The states with some set to 0 and the others scaled up; as they are outside a draw."""
         if not self._draws.generators or not self.p:
             return states
-        dropped = np.zeros(states.shape, np.bool_)
-        for row, generator, length in zip(
-            dropped, self._draws.generators, self._draws.lengths, strict=True
-        ):
-            part = row[:length] if row.ndim == 2 else row[:, :length, :length]
-            part[...] = drawn(generator, self.p, part.shape)
-        mask = torch.from_numpy(dropped).to(states.device)
-        return states.masked_fill(mask, 0.0) * (1.0 / (1.0 - self.p))
+        scale = np.float32(1.0 / (1.0 - self.p))
+        factors = np.full(states.shape, scale, np.float32)
+        draws = zip(self._draws.generators, self._draws.lengths, self._draws.read, strict=True)
+        for row, (generator, length, read) in zip(factors, draws, strict=True):
+            if row.ndim == 2:
+                kept = ~drawn(generator, self.p, (length, row.shape[1]))
+                kept = kept if read is None else kept[read]
+                part = row[: len(kept)]
+            else:
+                kept = ~drawn(generator, self.p, (len(row), length, length))
+                kept = kept if read is None else kept[:, read[:, None], read]
+                part = row[:, : kept.shape[1], : kept.shape[2]]
+            np.multiply(kept, scale, out=part)
+        return states * torch.from_numpy(factors).to(states.device, states.dtype)
 
 
 def drawn(generator: np.random.Generator, p: float, shape: tuple[int, ...]) -> NDArray[np.bool_]:
@@ -100,7 +113,7 @@ def attention(
     **_: Any,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Attention as transformers computes it, with the dropout module that `module` holds."""
-    scores = query @ key.transpose(2, 3) * (scaling or query.shape[-1] ** -0.5)
+    scores = (query * (scaling or query.shape[-1] ** -0.5)) @ key.transpose(2, 3)
     if attention_mask is not None:
         scores = scores + attention_mask
     weights = module.dropout(scores.softmax(dim=-1))

@@ -42,6 +42,8 @@ def test_a_query_of_fifty_candidates(figures: Figures, tmp_path: Path) -> None:
         "grada": ("grada", {}, CANDIDATES),
         "gmtp": ("gmtp", {}, HIDING),
         "raguard": ("raguard", {}, CANDIDATES),
+        "trust_rag": ("trust_rag", {}, CANDIDATES),
+        "attention_variance, leave one out": ("attention_variance", {}, CANDIDATES),
     }
     built = {
         name: build_reranker(method, options) for name, (method, options, _) in methods.items()
