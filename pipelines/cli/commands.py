@@ -19,6 +19,7 @@ PANELS: Final = {
     "Answer": {
         "ask": "ask:ask",
         "serve": "serve:serve",
+        "mcp": "mcp:mcp",
         "replay": "replay:replay",
         "run": "run:run",
         "submit": "submit:submit",
@@ -47,12 +48,14 @@ PANELS: Final = {
         "evaluate": "evaluate:evaluate",
         "evaluate-attribution": "evaluate_attribution:evaluate_attribution",
         "evaluate-retrieval": "evaluate_retrieval:evaluate_retrieval",
+        "evaluate-service": "evaluate_service:evaluate_service",
         "evaluate-sources": "evaluate_sources:evaluate_sources",
     },
     "Operate": {
         "doctor": "doctor:doctor",
         "topics": "topics:app",
         "state": "state:app",
+        "users": "users:app",
         "deadletter": "deadletter:app",
     },
 }

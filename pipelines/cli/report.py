@@ -5,7 +5,12 @@ from typing import Annotated
 
 from typer import Argument
 
-from radarstream.pipelines.cli import evaluate_attribution, evaluate_retrieval, evaluate_sources
+from radarstream.pipelines.cli import (
+    evaluate_attribution,
+    evaluate_retrieval,
+    evaluate_service,
+    evaluate_sources,
+)
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.results import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
@@ -23,6 +28,8 @@ from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS, Judgement
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rows import FILES as RERANKINGS
+from radarstream.pipelines.evaluation.service.records import ServiceRecord
+from radarstream.pipelines.evaluation.service.rows import FILES as SERVED
 from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of, read_record
@@ -45,6 +52,8 @@ def _write(directory: Path) -> Path:
     if kind == RetrievalRecord.KIND and (reranked := read_record(directory, RetrievalRecord)):
         store = RowStore(directory, RERANKINGS)
         return evaluate_retrieval.write_report(directory, reranked, store)[1]
+    if kind == ServiceRecord.KIND and (served := read_record(directory, ServiceRecord)):
+        return evaluate_service.write_report(directory, served, RowStore(directory, SERVED))[1]
     record = read_record(directory, DefencesRecord)
     if record is None:
         return write_report(directory, read_results(directory))

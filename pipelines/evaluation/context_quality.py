@@ -14,9 +14,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from statistics import fmean
 
-from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.schemas.answer_text import normalised
-from radarstream.schemas.verdict import Reason
 
 ATTRIBUTED = 0.6  # least share of a statement's words
 _SENTENCE_END = re.compile(r"(?<=[.!?\u3002])\s+|\n+")
@@ -58,28 +56,6 @@ def faithfulness_lex(response: str, context: Sequence[str]) -> float:
     if not claims or not any(map(statements, context)):
         return 1.0
     return fmean(_attributions(claims, context))
-
-
-def context_of(row: Row, evidence: EvidenceRow) -> dict[str, float]:
-    """The four scores of one answer by their names in the table of answers; nothing for an error or
-    without a right answer.
-
-    The closest right answer counts for recall. An abstention claims nothing.
-    """
-    answers = row.labels.answers
-    if row.error is not None or not answers:
-        return {}
-    assert row.verdict is not None  # it did not fail
-    selects = any(d.reason is not Reason.NOT_JUDGED for d in row.verdict.documents)
-    kept = row.verdict.kept_ranks
-    context = [d.passage for d in evidence.documents if not selects or d.rank in kept]
-    response = row.response or ""
-    return {
-        "recall_lex": max(recall_lex(answer, context) for answer in answers),
-        "relevancy_lex": relevancy_lex(evidence.question, answers, context),
-        "answer_relevancy_lex": relevancy_lex(evidence.question, answers, [response]),
-        "faithfulness_lex": faithfulness_lex(response, context),
-    }
 
 
 def _attributions(claims: Sequence[str], context: Sequence[str]) -> list[bool]:

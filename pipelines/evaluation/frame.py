@@ -64,7 +64,7 @@ from dataclasses import replace
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.registry import has_own_target
-from radarstream.pipelines.evaluation.context_quality import context_of
+from radarstream.pipelines.evaluation.defences.context import context_of
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,

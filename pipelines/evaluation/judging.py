@@ -79,6 +79,19 @@ class Answered(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class JudgedAnswer:
+    """An answer as a judge is asked about it; `contender` is the author of its row."""
+
+    contender: str
+    condition: str
+    query_id: str
+    labels: Labels
+    response: str | None
+    error: str | None
+    step: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Judgement:
     """What the judge says of one row; None where it was not asked, or failed with `error`."""
 

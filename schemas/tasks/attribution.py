@@ -49,6 +49,17 @@ BARE: Final = TaskSpec(
     chat_request="Reply with the text alone.",
 )
 
+CONTINUED: Final = TaskSpec(
+    task=Task.CONTINUE_TEXT,
+    instruction="Go on with the passage: write what comes next in it.",  # completions show no word
+    passage_characters=4_000,
+    total_characters=4_000,
+    max_tokens=24,
+    labels=("Passage", "Text"),
+    layout=Layout.CONTINUED,
+    chat_request="Reply with the next words alone.",
+)
+
 INDUCEMENT: Final = TaskSpec(
     task=Task.JUDGE_INDUCEMENT,
     instruction=(

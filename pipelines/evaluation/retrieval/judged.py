@@ -1,27 +1,12 @@
 """What a judge model says of the answers behind rerankers."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
-from radarstream.pipelines.evaluation.judging import Judgement, judge_rows
+from radarstream.pipelines.evaluation.judging import JudgedAnswer, Judgement, judge_rows
 from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, PoolKey, PoolRow
 from radarstream.pipelines.signals.ports import Generator
-from radarstream.schemas.snapshot import Labels
 
 JudgedKey = tuple[str, str, str]  # author of an answer, condition, query id
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedAnswer:
-    """An answer as a judge is asked about it; `contender` is the author of its row."""
-
-    contender: str
-    condition: str
-    query_id: str
-    labels: Labels
-    response: str | None
-    error: str | None
-    step: int = 0
 
 
 def judgements_of(

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.schemas.retrieval import JudgedCandidate
-from radarstream.schemas.snapshot import Document, Labels
+from radarstream.schemas.snapshot import Labels
 
 ALONE = "alone"  # a reranker by itself, in the column of what stands behind it
 PoolKey = tuple[str, str]  # condition, query id
@@ -67,29 +68,6 @@ class PoolRow:
     def labels(self) -> Labels:
         """What an evaluator knows about the question."""
         return Labels(self.answers, self.all_answers_required, self.target, self.attack)
-
-
-@dataclass(frozen=True, slots=True)
-class PassageRow:
-    """The text of a candidate, once for all pools that it is in."""
-
-    id: str
-    document: Document
-
-    @property
-    def key(self) -> str:
-        """What tells a text from all others."""
-        return self.id
-
-    @property
-    def author(self) -> str:
-        """The pools that it is in have authors."""
-        return ""
-
-    @property
-    def error(self) -> None:
-        """No text has one."""
-        return
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.overlap import Fit
+from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
 from radarstream.pipelines.evaluation.retrieval.calibrating import (
@@ -35,7 +36,6 @@ from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
 from radarstream.pipelines.evaluation.retrieval.rows import (
     FILES,
     GuardedRow,
-    PassageRow,
     PoolRow,
     RerankingRow,
     sound,

@@ -114,8 +114,10 @@ class Study(Generic[RecordT]):
 
     @property
     def uncounted(self) -> int:
-        """How many questions have answers there and are not asked now."""
-        return len({row.query_id for row in self.answers.values()} - {*self.record.asked})
+        """How many questions have answers there and are not asked now. Rows that are about no
+        question of the data have an empty id.
+        """
+        return len({row.query_id for row in self.answers.values()} - {*self.record.asked, ""})
 
 
 def start_over(out: Path, plugin: Plugin[Any]) -> None:

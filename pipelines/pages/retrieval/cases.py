@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
-    PassageRow,
     PoolKey,
     PoolRow,
     RerankingRow,

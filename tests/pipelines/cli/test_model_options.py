@@ -35,7 +35,8 @@ def test_who_takes_a_profile_takes_a_model(command: str) -> None:
 
 def test_the_commands_that_answer_take_a_model() -> None:
     answering = {"replay", "run", "submit", "attribute", "doctor", "evaluate"}
-    answering |= {"evaluate-attribution", "evaluate-retrieval", "evaluate-sources"}
+    answering |= {"evaluate-attribution", "evaluate-retrieval", "evaluate-service"}
+    answering |= {"evaluate-sources"}
     assert {command for command in COMMANDS if "model" in parameters(command)} == answering
 
 

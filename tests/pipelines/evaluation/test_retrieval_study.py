@@ -10,13 +10,13 @@ from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.defenses.retrieval import registry
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.halves import Half, Split
+from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.retrieval.calibrating import relevant_pairs
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
 from radarstream.pipelines.evaluation.retrieval.outcomes import judge_answers, score_lines, scored
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
-    PassageRow,
     PoolRow,
     RerankingRow,
 )

@@ -1,0 +1,185 @@
+"""`radarstream evaluate-service`: what attackers get from a service under each policy."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Option
+
+from radarstream.pipelines.build import build_models, build_tokens, shared_engine
+from radarstream.pipelines.cli import studies
+from radarstream.pipelines.cli.evaluation_tables import print_tables
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Model,
+    TableFile,
+    model_settings,
+)
+from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
+from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
+from radarstream.pipelines.evaluation.datasets import load_dataset
+from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.halves import Half, Split
+from radarstream.pipelines.evaluation.service.outcomes import (
+    as_stored,
+    judge_answers,
+    score_lines,
+    write_results,
+)
+from radarstream.pipelines.evaluation.service.policies import parse_policies
+from radarstream.pipelines.evaluation.service.records import ServiceRecord
+from radarstream.pipelines.evaluation.service.results import Results
+from radarstream.pipelines.evaluation.service.rows import ReplyRow
+from radarstream.pipelines.evaluation.service.study import ServicePlugin, ServiceRequest
+from radarstream.pipelines.evaluation.service.tables import tables_of
+from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.pages.service.page import write_service_page
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.ports import TokenScorer
+
+OWN = "own"
+LONG = ("modules", "cost", "streams")  # tables of the report alone, by the beginning of the key
+
+
+def evaluate_service(
+    dataset: Annotated[
+        list[Path], Option(help="Questions with labels; their documents are the corpus.")
+    ],
+    attacks: Annotated[
+        str, Option(help="Attacks: all, or e.g. mba,poisoning:several=5,farming:pace=slow.")
+    ] = "all",
+    policies: Annotated[
+        str,
+        Option(
+            help="Policies: all, single, pairs, calibration, or e.g. "
+            "adaptive,static:privacy+trustrag,static:privacy=gaussian."
+        ),
+    ] = "all",
+    defense: Annotated[
+        str, Option(help="Defence that answers from the documents that are left.")
+    ] = "vanilla",
+    sites: Annotated[
+        int,
+        Option(min=0, help="Independent sites that must say an answer; a service asks for 2."),
+    ] = 0,
+    proxy: Annotated[
+        str,
+        Option(
+            help="Model that an attacker chooses words with: own, or TOML settings with tokens."
+        ),
+    ] = OWN,
+    judge: studies.Judge = "",
+    documents: Annotated[int, Option("-k", min=1, help="Documents that an answer rests on.")] = 5,
+    members: Annotated[int, Option(min=0, help="Documents of the corpus to probe for.")] = 30,
+    non_members: Annotated[
+        int, Option(min=0, help="Documents to probe for that are taken out of the corpus.")
+    ] = 20,
+    split: Annotated[
+        Split,
+        Option(metavar="<str>", help="Questions to ask: the tuning split, the test split, or all."),
+    ] = Split.ALL,
+    half: studies.AskedHalf = Half.ALL,
+    limit: studies.Limit = None,
+    out: studies.Out = Path("build/evaluate-service"),
+    seed: studies.Seed = 0,
+    config: Config = None,
+    profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    dry_run: DryRun = False,
+    resume: studies.Resume = True,
+    table: TableFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Attack a service of your own, in this process, under several policies: what attackers learn
+    and plant, and what readers lose.
+
+    Nothing is sent to any other service than the models that are configured. OUT receives
+    report.html, tables.md, results.json, rows.jsonl (one reply a line), questions.jsonl,
+    streams.jsonl, probes.jsonl, passages.jsonl, study.json (provenance) and state.sqlite (answers
+    of the models). The same command continues where it was interrupted; more attacks or policies
+    may be added later.
+    """
+    if table is not None:
+        check_table(table)
+    settings = studies.kept_in(
+        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
+    )
+    settings = with_defense(settings, defense, sites)
+    data = load_dataset(dataset, settings.limits)
+    streams, compared = parse_streams(attacks), parse_policies(policies)
+    make_directory(out)
+    engine = shared_engine(settings)
+    models = build_models(settings, engine)
+    request = ServiceRequest(
+        dataset=data,
+        streams=streams,
+        policies=compared,
+        k=documents,
+        members=members,
+        others=non_members,
+        split=split,
+        half=half,
+        limit=limit,
+        seed=seed,
+        command=studies.command_line(),
+    )
+    judging = studies.judge_model(judge, models, engine)
+    plugin = ServicePlugin(request, settings, models, engine, proxy_of(proxy, settings))
+    with studies.opened(plugin, models, out, resume=resume) as study:
+        rows = study.store.of(ReplyRow)
+
+        def kept() -> str:
+            return f"replies: {len(rows)}"
+
+        with studies.conducted(study, kept):
+            if judging is not None:
+                judge_answers(study, judging)
+            results, page = write_report(out, study.record, study.store)
+            if table is not None:
+                write_table(score_lines(study.store), table)
+    if as_json:
+        print_json({"record": study.record, "results": as_stored(study.record, results)})
+    else:
+        say("Differences, definitions and more tables are in the report.", style="dim")
+        print_tables(brief(one) for one in tables_of(results) if not one.key.startswith(LONG))
+        print_path("tables", out / TABLES)
+        print_path("report", page)
+    if failed := study.failed(policy.name for policy in compared):
+        raise studies.ContenderFailedError(f"no reply without an error under {', '.join(failed)}")
+
+
+def with_defense(settings: Settings, name: str, min_support: int) -> Settings:
+    """The settings with another defence, which has options if it is the configured one."""
+    changed: dict[str, Any] = {"min_support": min_support}
+    if name != settings.defense.name:
+        changed |= {"name": name, "options": {}}
+    return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
+
+
+def proxy_of(proxy: str, settings: Settings) -> TokenScorer | None:
+    """The attacker's own model. Its probabilities are kept by no cache: a study keeps the words
+    that were chosen with them.
+    """
+    return build_tokens(settings if proxy == OWN else load_settings(Path(proxy)))
+
+
+def brief(table: Table) -> Table:
+    """The table as a terminal shows it: of each cell the rate and its interval."""
+    rows = (
+        replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows), notes=())
+
+
+def write_report(out: Path, record: ServiceRecord, store: RowStore) -> tuple[Results, Path]:
+    """Write the results, the tables and the report of what a directory holds."""
+    results = write_results(out, record, store)
+    return results, write_service_page(out, record, store, results)

@@ -1,0 +1,117 @@
+"""Which words of a document MBA hides: those that a proxy model finds hardest to guess.
+
+The rank of a word is the rank of its first token under the proxy, given the text before it. So the
+attacker hides what hardly anyone can fill in who does not have the document (METHODS of the attack:
+one word per section, at least 20 characters apart).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from radarstream.pipelines.signals.ports import TokenScorer
+from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+
+MASKS: Final = 5  # hidden words, M in the paper
+MOST_WORDS: Final = 500  # of a document that are probed
+MOST_CHARACTERS: Final = 400  # with the request, what a model is shown of a question
+LEAST_APART: Final = 20  # characters between the beginnings of two hidden words
+_WORD: Final = re.compile(r"(?<!\S)[^\W\d_]{3,}(?![\w'\u2019-])")
+_TIE: Final = 1e-3  # of log-probabilities that are told twice
+_COMMON_WORDS: Final = (
+    "about above after again against all also and any are because been before being below between"
+    " both but can could did does doing down during each few for from further had has have having"
+    " her here hers herself him himself his how into its itself just more most myself nor not now"
+    " off once one only other our ours ourselves out over own same she should some such than that"
+    " the their theirs them themselves then there these they this those through too two under until"
+    " very was were what when where which while who whom why will with would you your yours"
+    " yourself yourselves"
+)
+_COMMON: Final = frozenset(_COMMON_WORDS.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A word that may be hidden: (start, end) characters and its rank; higher is harder."""
+
+    start: int
+    end: int
+    rank: float
+
+
+def cut(text: str) -> str:
+    """The beginning of a document that is probed, up to whole words.
+
+    >>> cut("one  two")
+    'one two'
+    """
+    words = text.split()[:MOST_WORDS]
+    while words and sum(map(len, words)) + len(words) - 1 > MOST_CHARACTERS:
+        words.pop()
+    return " ".join(words)
+
+
+def candidates(text: str) -> Iterator[tuple[int, int]]:
+    """The (start, end) of every word that may be hidden: letters only, at least three of them, not
+    common, and behind a space or nothing, as a proxy reads it.
+    """
+    for match in _WORD.finditer(text):
+        if match[0].casefold() not in _COMMON:
+            yield match.span()
+
+
+def ranked(text: str, proxy: TokenScorer) -> list[Hidden]:
+    """The candidates of a text with their ranks, from 1, under the proxy. Raises ModelError.
+
+    The proxy tells its most probable tokens one by one. Where it does not tell all, words beyond
+    them are ordered by their probability.
+    """
+    found = []
+    for start, end in candidates(text):
+        prompt = build_prompt(Task.CONTINUE_TEXT, "", (text[:start].rstrip(),))
+        (rows,) = proxy.next_tokens([NextTokenQuery((prompt,))])
+        (logs,) = proxy.log_probs([ContinuationQuery((prompt,), text[start:end])])
+        found.append(Hidden(start, end, rank_of(rows.log_probs[0], float(logs[0, 0]))))
+    return found
+
+
+def rank_of(next_tokens: np.ndarray, log_prob: float) -> float:
+    """The rank of a token of this log-probability among all, plus less than 1 by which it is
+    improbable: so ranks order words also where they tie.
+
+    >>> int(rank_of(np.log([0.5, 0.25, 0.2, 0.05]), float(np.log(0.2))))
+    3
+    """
+    before = int((next_tokens > log_prob + _TIE).sum())
+    return 1.0 + before + log_prob / (log_prob - 1.0)
+
+
+def chosen(text: str, words: Sequence[Hidden], masks: int = MASKS) -> tuple[tuple[int, int], ...]:
+    """The (start, end) of the words that are hidden, in the order of the text.
+
+    The text is divided into as many sections of equal length as there are masks. Each gives its
+    word of the highest rank that is far enough from those chosen before; what is missing then is
+    filled up with the highest ranks left. Of equal ranks the first word counts. A text with few
+    words has fewer masks.
+    """
+    hardest = sorted(words, key=lambda word: (-word.rank, word.start))
+    found: list[Hidden] = []
+
+    def take(allowed: Sequence[Hidden]) -> bool:
+        for word in allowed:
+            if all(abs(word.start - other.start) >= LEAST_APART for other in found):
+                found.append(word)
+                return True
+        return False
+
+    for section in range(masks):
+        low, high = (len(text) * edge / masks for edge in (section, section + 1))
+        take([word for word in hardest if low <= word.start < high])
+    while len(found) < masks and take(hardest):
+        pass
+    return tuple(sorted((word.start, word.end) for word in found))

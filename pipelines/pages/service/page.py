@@ -1,0 +1,209 @@
+"""The page of a study of a service: what attackers get, what readers lose, question by question."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from markupsafe import Markup
+
+from radarstream.connectors.models.tiers import limits, model_facts, tier_of
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.service.policies import ADAPTIVE, FULL, REFERENCE
+from radarstream.pipelines.evaluation.service.records import ServiceRecord
+from radarstream.pipelines.evaluation.service.results import Results
+from radarstream.pipelines.evaluation.service.tables import tables_of
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.charts import before_after, panel
+from radarstream.pipelines.pages.defences.headline import FEW_QUESTIONS
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, share, tenths
+from radarstream.pipelines.pages.service.cases import cases_of
+
+PAGE: Final = "report.html"
+WORDS: Final = {
+    "Stream": "questions of one kind, asked one after another of a service that knows nobody yet.",
+    "Policy": "which modules act on a question: none, all of some (static), or those that the risk "
+    "of the question calls for (adaptive).",
+    "Membership probe": "a question that asks to fill the gaps in a document, to learn whether the "
+    "corpus has it.",
+    "L_mask, L_probe": "the share of hidden words that are told; of documents all of whose hidden "
+    "words are.",
+    "Attack success": "the share of answers that name the attacker's target as whole words.",
+    "PoisonHit": "the share of questions with a planted text among the documents that the defence "
+    "saw.",
+    "recall_lex": "the share of the right answer that the documents behind the answer have, by "
+    "overlap of words.",
+    "DP": "differential privacy: noise decides which documents are found.",
+    "Epsilon": "how much of the privacy budget a question spends.",
+    "Trust": "a number from 0 to 1 per user, from what their questions set off.",
+}
+
+
+def write_service_page(out: Path, record: ServiceRecord, store: RowStore, results: Results) -> Path:
+    """Write the page of a study into its directory and return its path."""
+    cases, hidden = cases_of(record, store)
+    plots = [*_trade_offs(results), *_cost(results)]
+    page = frame.Page(
+        title=f"A service attacked, over {record.dataset}",
+        sentence=_found(results),
+        more=(*_aims(results), *_cautions(record)),
+        plot=_before_after(results),
+        links=[
+            ("#plots", "Plots", plots),
+            ("#tables", "Tables", True),
+            ("#questions", "Questions", cases),
+        ],
+        words=WORDS,
+        heads=(
+            ("readers' questions", record.questions),
+            ("half", record.half),
+            ("documents of the corpus", record.texts),
+            ("probed for", f"{record.members} members, {record.others} others"),
+            ("documents of an answer", record.k),
+            ("defence", record.defense),
+            ("sites that must say an answer", record.min_support),
+            ("policies", len(record.policies)),
+            ("language model", tier_of(record.models.get("generator", ""))),
+        ),
+        notes=tuple(filter(None, [record.overlap, *limits(record.models), *record.notes])),
+        provenance=[
+            ("digest of the data", record.dataset_digest),
+            ("split", record.split),
+            ("proxy of the attacker", record.proxy or "none"),
+            ("revision", record.revision),
+            ("seed", record.seed),
+            ("seconds", f"{record.seconds:.0f}"),
+            *model_facts(record.models),
+            *record.versions.items(),
+            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
+        ],
+        command=record.command,
+        settings=record.settings,
+    )
+    text = frame.render("service.html.j2", page, plots_found=plots, cases=cases,
+                        hidden=hidden, tables_found=tables_of(results))  # fmt: skip
+    (out / PAGE).write_text(text, encoding="utf-8")
+    return out / PAGE
+
+
+def _got(results: Results, name: str) -> Iterator[tuple[str, Rate]]:
+    """What an attacker gets under a policy, a rate for each stream of an attack."""
+    for one in results.streams:
+        cell, probing = results.cell(name, one.stream), results.probing(name, one.stream)
+        if probing is not None and probing.masks[True].trials:
+            yield f"{one.stream}: hidden words told", probing.masks[True]
+        elif cell is not None and cell.rates["fooled"].trials:
+            yield f"{one.stream}: attack success", cell.rates["fooled"]
+        elif cell is not None and one.stream.partition(":")[0] == "leakage":
+            yield f"{one.stream}: verbatim leaks", cell.rates["leaked"]
+
+
+def _best(results: Results) -> str | None:
+    """The policy that is shown beside none: an adaptive one, or the full stack, or the last."""
+    others = [name for name in results.policies if name != REFERENCE]
+    wanted = [name for name in others if name.partition(":")[0] == ADAPTIVE]
+    return next(iter([*wanted, *(n for n in others if n == FULL), *others[-1:]]), None)
+
+
+def _found(results: Results) -> str:
+    """What was found, in one sentence."""
+    name = _best(results)
+    before = dict(_got(results, REFERENCE))
+    if name is None or not before:
+        told = "; ".join(f"{words}, {_percent(rate.value)}" for words, rate in before.items())
+        return told or "Nobody attacked."
+    after = dict(_got(results, name))
+    told = "; ".join(
+        f"{words} {_percent(rate.value)} without modules, {_percent(after[words].value)} under "
+        f"{shorten(name, 60)}"
+        for words, rate in list(before.items())[:3]
+        if words in after
+    )
+    cells = [results.cell(one, BENIGN) for one in (REFERENCE, name)]
+    recalls = [c.means["recall_lex"] for c in cells if c and c.means["recall_lex"] is not None]
+    if len(recalls) == 2:  # noqa: PLR2004 both were measured
+        told += f"; contextual recall of readers {recalls[0]:.3f} and {recalls[1]:.3f}"
+    return f"{told}."
+
+
+def _aims(results: Results) -> Iterator[str]:
+    """Which aims are missed, and how many are reached."""
+    missed = [aim for aim in results.aims if not aim.reached]
+    if results.aims:
+        yield f"{len(results.aims) - len(missed)} of {len(results.aims)} aims are reached."
+    for aim in missed:
+        yield (
+            f"Missed by {aim.contender} in {aim.stream}: {aim.aim}, {100 * aim.value:+.1f} points, "
+            f"at most {100 * aim.limit:.0f} wanted."
+        )
+
+
+def _cautions(record: ServiceRecord) -> Iterator[str]:
+    """What keeps the figures from being a measurement."""
+    if any(model.startswith("scripted") for model in record.models.values()):
+        yield "Rules stand in the place of models, to try the machinery out."
+    if record.questions < FEW_QUESTIONS:
+        yield (
+            f"With {counted_noun(record.questions, 'question')} even large differences may not be "
+            "significant; this run is a trial, not a measurement."
+        )
+
+
+def _percent(value: float | None) -> str:
+    return "an unknown share" if value is None else f"{value:.0%}"
+
+
+def _before_after(results: Results) -> Markup | None:
+    name = _best(results)
+    if name is None:
+        return None
+    before, after = dict(_got(results, REFERENCE)), dict(_got(results, name))
+    changes = [
+        Change(words, _share(before[words]), told, "fooled")
+        for words, rate in after.items()
+        if words in before and (told := _share(rate)) is not None
+    ]
+    title = f"What attackers get: without modules ○, under {shorten(name, 40)} ●"
+    return before_after(title, changes, ("without modules", name))
+
+
+def _share(rate: Rate) -> Share | None:
+    return share(rate.value, *rate.interval)
+
+
+def _trade_offs(results: Results) -> Iterator[Markup]:
+    """What attackers get against what readers find, for every attack."""
+    headings = [words for words, _ in _got(results, REFERENCE)]
+    for words in headings:
+        lines = []
+        for number, name in enumerate(results.policies):
+            benign, got = results.cell(name, BENIGN), dict(_got(results, name)).get(words)
+            recall = benign.means["recall_lex"] if benign else None
+            if got is None or got.value is None or recall is None:
+                continue
+            x = Share(got.value, *got.interval)
+            told = f"{name}: {words} {x}, recall_lex {recall:.3f}"
+            lines.append((Series(name, number), [Spot(x.value, Share(recall), x.ends, words=told)]))
+        if lines:
+            y_axis = tenths([s.y.ends for _, spots in lines for s in spots], "recall_lex, benign")
+            yield panel(words, lines, Axis(0.0, 1.0, "what attackers get", percent=True), y_axis)
+
+
+def _cost(results: Results) -> Iterator[Markup]:
+    """Seconds a question against recall, in the stream of readers."""
+    lines = []
+    for number, name in enumerate(results.policies):
+        cell = results.cell(name, BENIGN)
+        if cell is None or cell.means["recall_lex"] is None or cell.means["seconds"] is None:
+            continue
+        seconds, recall = cell.means["seconds"], cell.means["recall_lex"]
+        told = f"{name}: {seconds:.2f} seconds a question, recall_lex {recall:.3f}"
+        lines.append((Series(name, number), [Spot(seconds, Share(recall), words=told)]))
+    if lines:
+        most = max(spots[0].x for _, spots in lines)
+        y_axis = tenths([s.y.ends for _, spots in lines for s in spots], "recall_lex, benign")
+        yield panel("What it costs", lines, Axis(0.0, max(1.1 * most, 0.01), "seconds a question"),
+                    y_axis)  # fmt: skip

@@ -1,0 +1,104 @@
+"""The page of a study of a service: its figures, its questions, hostile texts inert."""
+
+from dataclasses import replace
+from itertools import cycle
+
+import pytest
+
+from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
+from radarstream.pipelines.evaluation.service.outcomes import scored
+from radarstream.pipelines.evaluation.service.rows import ReplyRow
+from radarstream.pipelines.evaluation.service.study import ServiceStudy
+from radarstream.pipelines.pages.service.page import write_service_page
+from radarstream.schemas.snapshot import Labels
+from tests.pipelines.evaluation.attribution_studies import towns
+from tests.pipelines.evaluation.service_studies import Bench, lands
+from tests.pipelines.pages.attribution_pages import HOSTILE
+from tests.pipelines.pages.report_run import HOSTILE_URLS, IMAGE
+from tests.pipelines.pages.test_attribution_report import check_inert
+from tests.pipelines.pages.test_report import Page
+
+
+def written(study: ServiceStudy) -> str:
+    results = scored(study.record, study.store)
+    return write_service_page(study.out, study.record, study.store, results).read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> ServiceStudy:
+    bench = Bench(tmp_path_factory.mktemp("study") / "out")
+    return bench.run(
+        "mba:each=true,poisoning,leakage",
+        "static:audit,static",
+        dataset=lands(),
+        members=3,
+        others=2,
+    )
+
+
+def test_the_page_opens_with_what_attackers_get(study):
+    shown = Page(written(study)).text
+    assert "mba:each=true: hidden words told" in shown
+    assert "poisoning: attack success 100% without modules" in shown
+    assert "What attackers get: without modules ○, under static ●" in shown
+    for words in ("Readers' questions", "Planted texts: poisoning", "Membership probes",
+                  "Requests for the documents: leakage", "What acts", "What it costs"):  # fmt: skip
+        assert words in shown
+
+
+def test_a_study_of_few_questions_by_rules_is_called_a_trial(study):
+    shown = Page(written(study)).text
+    assert "Rules stand in the place of models" in shown
+    assert "With 3 questions even large differences may not be significant" in shown
+
+
+def test_every_question_shows_what_was_told_under_each_policy(study):
+    page = Page(written(study))
+    cases = [attrs for tag, attrs in page.tags if tag == "details" and attrs.get("id")]
+    asked = len({(row.stream, row.ask_id) for row in study.store.of(ReplyRow).values()})
+    assert f"{len(cases)} of {asked} questions, of each stream" in page.text
+    for words in ("hidden words", "the corpus has the document", "attacker's aim", "asked by",
+                  "Ben South", "static:audit"):  # fmt: skip
+        assert words in page.text
+
+
+def test_missed_aims_are_told(tmp_path):
+    study = Bench(tmp_path / "out").run("poisoning", "adaptive,static")
+    results = scored(study.record, study.store)
+    missed = [replace(aim, reached=False, value=0.5) for aim in results.aims]
+    page = write_service_page(
+        study.out, study.record, study.store, replace(results, aims=tuple(missed))
+    )
+    shown = Page(page.read_text("utf-8")).text
+    assert f"0 of {len(missed)} aims are reached" in shown
+    assert "Missed by adaptive in benign: contextual recall below that without modules" in shown
+
+
+def test_without_an_attack_nobody_attacked(tmp_path):
+    assert "Nobody attacked." in Page(written(Bench(tmp_path / "out").run())).text
+
+
+def test_a_failed_reply_is_told(tmp_path):
+    bench = Bench(tmp_path / "out")
+    bench.generator = replace(bench.generator, fail_on_text="Belbrook")
+    shown = Page(written(bench.run("leakage"))).text
+    assert "1 failed" in shown and "failed: ModelError" in shown
+
+
+def test_hostile_texts_are_inert(tmp_path):
+    texts, urls = cycle((*HOSTILE, IMAGE)), cycle(HOSTILE_URLS)
+    histories = []
+    for (snapshot,) in towns().histories:
+        documents = tuple(
+            replace(d, text=f"{d.text} {next(texts)}", title=next(texts), url=next(urls))
+            for d in snapshot.documents
+        )
+        labels = Labels((f"{IMAGE} Ada",), target=f"Ben {next(texts)}"[:900],
+                        false_passages=tuple(next(texts) for _ in range(5)))  # fmt: skip
+        query = replace(snapshot.query, text=f"{snapshot.query.text} {IMAGE}")
+        histories.append((replace(snapshot, query=query, documents=documents, labels=labels),))
+    data = Dataset(IMAGE, tuple(histories), digest_of(histories))
+    study = Bench(tmp_path / "out").run(
+        "mba,poisoning,leakage", "static", dataset=data, command=IMAGE, notes=(IMAGE,)
+    )
+    check_inert(written(study))
