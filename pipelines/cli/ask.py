@@ -51,8 +51,8 @@ def ask(
     files: Annotated[
         list[str] | None,
         Argument(
-            metavar="[FILE]...",
-            help="Documents to answer from: texts, one a file; .jsonl as for `corpus add`; - for "
+            metavar="FILE",
+            help="Documents to answer from: a text each; .jsonl as for `corpus add`; - for "
             "standard input.",
         ),
     ] = None,
