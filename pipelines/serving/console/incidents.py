@@ -136,8 +136,9 @@ def router(context: Context) -> APIRouter:
             links=(),
             words=words("Quarantine", "Release"),
         )
-        return show(request, "quarantine.html.j2", told, user, live=True, query=query,
-                    rows=rows[paging.offset : paging.last], paging=paging, text_state=text_state)  # fmt: skip
+        shown = rows[paging.offset : paging.last]
+        return show(request, "quarantine.html.j2", told, user, live=True, query=query, rows=shown,
+                    paging=paging, text_state=text_state)  # fmt: skip
 
     return routes
 

@@ -71,6 +71,8 @@ def test_the_matrix_of_roles(app: FastAPI, client: TestClient) -> None:
     """Every route with every user: 401 without a token, 403 without the role, else neither."""
     tried = 0
     for route in iter_route_contexts(app.routes):
+        if route.path == "/mcp":
+            continue  # each tool asks for its role; their own test calls them
         (access,) = declared(route)
         if route.path == "/events" or access is open_to_all:
             continue  # the first streams without end; its own test asks it
