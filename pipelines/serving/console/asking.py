@@ -20,8 +20,8 @@ from radarstream.schemas.snapshot import Query, SearchSnapshot
 
 TITLE: Final = "Ask"
 ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
+# Where documents may come from; own documents are given over the interface for programs.
 ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
-"""Where documents may come from; own documents are given over the interface for programs."""
 
 
 def risk_in_words(orchestration: Orchestration) -> list[tuple[str, str]]:

@@ -20,14 +20,13 @@ from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, MOD
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.console.answers_view import Paging, page_number
 from radarstream.pipelines.serving.console.forms import Operator, understood
-from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
+from radarstream.pipelines.serving.console.showing import BELOW, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.incidents import ComplaintState, Decision, Status
 
 MOST: Final = 1_000  # incidents and texts that are listed
 COMPLAINTS: Final = 100  # shown of one incident
-SHORT_KEY: Final = 10
 STATES: Final = {"": "all", ComplaintState.OPEN.value: "waiting for attribution",
                  ComplaintState.JUDGED.value: "attributed or decided",
                  ComplaintState.UNUSABLE.value: "not usable"}  # fmt: skip
@@ -137,9 +136,9 @@ def router(context: Context) -> APIRouter:
             links=(),
             words=words("Quarantine", "Release"),
         )
-        return show(request, "quarantine.html.j2", told, user, live=True, query=query,
-                    rows=rows[paging.offset : paging.last], paging=paging, text_state=text_state,
-                    short=SHORT_KEY)  # fmt: skip
+        shown = rows[paging.offset : paging.last]
+        return show(request, "quarantine.html.j2", told, user, live=True, query=query, rows=shown,
+                    paging=paging, text_state=text_state)  # fmt: skip
 
     return routes
 
@@ -172,8 +171,3 @@ def complaints_of(engine: Engine, row: Mapping[str, Any]) -> list[Any]:
     if not mine:
         raise NotFoundError("the complaints of this incident are gone")
     return mine[:COMPLAINTS]
-
-
-def incident_address(incident: str) -> str:
-    """Where an incident is shown."""
-    return link(f"{BELOW}incident", id=incident)

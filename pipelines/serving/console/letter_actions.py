@@ -103,7 +103,7 @@ class Replay:
             raise NothingToDoError(why)
         witness = Witness(self.name, letter.id, confirmed)
         said = f"{letter.content.reason.value} published again"
-        in_transaction(engine, lambda connection: _claim(connection, witness, said))
+        in_transaction(engine, lambda connection: claim(connection, witness, said))
         try:
             on_topic.publish_again(settings.kafka, [letter])
         except BrokerError:
@@ -113,7 +113,7 @@ class Replay:
         return f"Dead letter {letter.id[:8]}: {said}"
 
 
-def _claim(connection: Connection, witness: Witness, said: str) -> None:
+def claim(connection: Connection, witness: Witness, said: str) -> None:
     """Write the replay down, unless somebody did within the time that a publication takes."""
     if connection.dialect.name == "postgresql":  # on SQLite, the first write locks out others
         connection.execute(text("LOCK TABLE action_log IN SHARE ROW EXCLUSIVE MODE"))

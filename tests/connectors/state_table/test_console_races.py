@@ -1,0 +1,66 @@
+"""Two operators at once, on SQLite and on PostgreSQL: one acts, the other is told."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from threading import Barrier
+
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.database.statements import in_transaction
+from radarstream.connectors.state_table.serving.action_log import read_actions
+from radarstream.pipelines.serving.console.acting import Confirmed, NothingToDoError, Witness
+from radarstream.pipelines.serving.console.letter_actions import CLAIM_MS, claim
+from radarstream.pipelines.serving.console.source_actions import Judge
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import RadarstreamError, StateConflictError
+from radarstream.schemas.sources import SourceVerdict
+
+OPERATORS = ("ada", "bob", "cleo", "dan")
+NOW_MS = 1_750_000_000_000
+
+
+def at_once(work) -> list[str]:
+    """What became of each operator's action: done, or the class of its refusal."""
+    barrier = Barrier(len(OPERATORS))
+
+    def attempt(name: str) -> str:
+        barrier.wait(20)
+        try:
+            work(name)
+        except RadarstreamError as error:
+            return type(error).__name__
+        return "done"
+
+    with ThreadPoolExecutor(len(OPERATORS)) as pool:
+        return sorted(pool.map(attempt, OPERATORS))
+
+
+def test_a_dead_letter_is_claimed_by_one(engine: Engine) -> None:
+    def work(name: str, at_ms: int = NOW_MS) -> None:
+        witness = Witness("replay", "letter", Confirmed(name, at_ms, ""))
+        in_transaction(engine, partial(claim, witness=witness, said="published"))
+
+    refused = NothingToDoError.__name__
+    assert at_once(work) == [refused, refused, refused, "done"]
+    assert len(read_actions(engine)) == 1
+    work("ada", NOW_MS + CLAIM_MS)  # by now the topic itself would tell
+    assert len(read_actions(engine)) == 2
+
+
+def test_of_several_verdicts_one_is_written(engine: Engine) -> None:
+    settings = load_settings(None, profile="scripted")
+    target = {"domain": "liar.example"}
+    verdicts = dict(
+        zip(OPERATORS, (SourceVerdict.BLOCKED, SourceVerdict.PARDONED) * 2, strict=True)
+    )
+    seen = Judge(SourceVerdict.BLOCKED, "block").propose(engine, settings, target).seen
+
+    def work(name: str) -> None:
+        action = Judge(verdicts[name], str(verdicts[name]))
+        action.carry_out(engine, settings, target, Confirmed(name, NOW_MS, seen))
+
+    told = at_once(work)
+    assert told.count("done") == 1
+    assert set(told) <= {"done", NothingToDoError.__name__, StateConflictError.__name__}
+    (row,) = read_actions(engine)
+    assert row.action == verdicts[row.user]
