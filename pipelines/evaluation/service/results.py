@@ -24,12 +24,18 @@ from radarstream.pipelines.evaluation.service.scoring import (
 
 RATES: Final = (
     "correct", "fooled", "poison_hit", "leaked", "weakened", "abstained", "budget_spent",
-    "raised", "judge_correct", "judge_fooled", *MODULES,
+    "raised", "judge_correct", "judge_fooled", "probed_shown", *MODULES,
 )  # fmt: skip
 MEANS: Final = (
     *QUALITY, "span", "contained", "trust", "trust_after", "epsilon", "documents", *COST,
 )  # fmt: skip
-STATIC: Final = ("correct", "fooled", "poison_hit", "leaked")  # columns of yes and no
+STATIC: Final = (
+    "correct",
+    "fooled",
+    "poison_hit",
+    "leaked",
+    "probed_shown",
+)  # columns of yes and no
 Cells = Mapping[tuple[str, str], pl.DataFrame]  # by policy and stream
 
 
