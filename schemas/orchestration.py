@@ -14,6 +14,7 @@ from radarstream.schemas.snapshot import Strict
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 MOST_DELTA = 0.1  # of trust, by one look of the Sentinel
+ROUNDING = 1e-9  # of a privacy budget: three times .1 is more than .3 in floating point
 
 
 class Hook(StrEnum):

@@ -11,23 +11,11 @@ LONGEST_NAME: Final = 100  # characters
 
 
 class Role(StrEnum):
-    """What a user may do."""
+    """What a user may do. A role includes no other."""
 
     ASK = "ask"  # ask questions, read answers and their history
     REPORT = "report"  # complain about an answer
     OPERATE = "operate"  # decide about incidents, sources and dead letters; sees the action log
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """A user who has shown a token or a session that is valid."""
-
-    name: str
-    roles: frozenset[Role]
-
-    def may(self, role: Role) -> bool:
-        """Whether the user has a role."""
-        return role in self.roles
 
 
 @dataclass(frozen=True, slots=True)

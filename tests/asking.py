@@ -1,6 +1,6 @@
 """Parts of an asker for tests: a control plane, modules and auditors that do what they are told."""
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
@@ -100,11 +100,9 @@ class FixedSentinel:
     seen: list[Seen] = field(default_factory=list)
     raises: type[Exception] | None = None
     rules_raise: type[Exception] | None = None
-    before: Callable[[], object] = lambda: None
 
     def look(self, seen: Seen, earlier: RiskProfile | None = None) -> Asking[RiskProfile]:
         del earlier
-        self.before()
         self.seen.append(seen)
         if self.raises is not None:
             raise self.raises("the sentinel broke")

@@ -11,7 +11,7 @@ from threading import Event, Thread
 
 from fastapi import FastAPI
 
-from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.people import Role, User
@@ -133,8 +133,6 @@ def bearer(token: str) -> dict[str, str]:
 
 def a_question(text: str = "Where?") -> UserQuestion:
     """A question of nobody's."""
-    from radarstream.pipelines.asking.values import Origin
-
     return UserQuestion(text, "", datetime.now(UTC), Origin.CORPUS, 10)
 
 

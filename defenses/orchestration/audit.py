@@ -132,9 +132,11 @@ class OutputAudit:
 
 def without(letters: str, spans: Iterable[tuple[int, int]]) -> str:
     """The letters with something that is no letter in place of each span."""
-    for start, end in spans:
-        letters = letters[:start] + _APART * (end - start) + letters[end:]
-    return letters
+    kept, read = [], 0
+    for start, end in merged(spans):
+        kept += [letters[read:start], _APART * (end - start)]
+        read = end
+    return "".join([*kept, letters[read:]])
 
 
 def with_masks(

@@ -1,7 +1,8 @@
 """Personal data in a text, found by form and, where a kind has them, check digits.
 
 Public facts have forms of their own and are left alone: years, dates, amounts, versions, addresses
-of roles (info@…). What has no check digit counts only in a form that numbers in prose do not have.
+of roles (info@…), numbers that are free to call. What has no check digit counts only in a form that
+numbers in prose do not have.
 """
 
 from collections.abc import Callable, Iterator
@@ -51,6 +52,8 @@ MOST_DIGITS: Final = 15  # of a number that can be dialled (E.164)
 LEAST_DIGITS: Final = 7
 LEAST_ABROAD: Final = 9  # with a country code; "+12 345 678" is an amount
 LEAST_DIFFERENT: Final = 3
+# Free to call, in North America and elsewhere: of offices, not of persons.
+_TOLL_FREE: Final = regex.compile(r"1?8(?:00|33|44|55|66|77|88)\d{7}|\d{1,3}800\d{6,8}")
 _ROLES: Final = """
     abuse admin billing careers contact editor editorial enquiries feedback hello help hostmaster
     info inquiries jobs mail marketing media news newsroom noreply office postmaster press privacy
@@ -69,7 +72,9 @@ def _email(text: str) -> bool:
 def _phone(text: str) -> bool:
     digits = regex.sub(r"\D", "", text)
     least = LEAST_ABROAD if text.startswith("+") else LEAST_DIGITS
-    return least <= len(digits) <= MOST_DIGITS and len(set(digits)) >= LEAST_DIFFERENT
+    if not least <= len(digits) <= MOST_DIGITS or len(set(digits)) < LEAST_DIFFERENT:
+        return False
+    return _TOLL_FREE.fullmatch(digits) is None
 
 
 def _card(digits: str) -> bool:

@@ -13,10 +13,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
+from radarstream.schemas.orchestration import ROUNDING, PrivacyMethod, PrivacyPlan
 
-# Of the budget: sums of decimal fractions are off by rounding, and ten times 0.1 is not 1.
-ROUNDING: Final = 1e-9
+NOT_PROVED: Final = "the nearest candidates alone, or an epsilon above what is proved"
 # Below it the formula for the noise on the k-th score is proved.
 MOST_PROVED_GAUSSIAN: Final = 1.0
 
@@ -65,6 +64,6 @@ def affordable(spent: float, epsilon: float, budget: float) -> bool:
     return epsilon <= 0.0 or spent + epsilon <= budget * (1.0 + ROUNDING)
 
 
-def left(spent: float, budget: float) -> float:
+def unspent(spent: float, budget: float) -> float:
     """What is left of a budget, at least 0."""
     return max(0.0, budget - spent)

@@ -13,12 +13,13 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.orchestration.json_reply import json_object
 from radarstream.defenses.orchestration.protocol import Seen
-from radarstream.defenses.orchestration.trust import CALM_DELTA, FIRST_TRUST, bounded
+from radarstream.defenses.orchestration.trust import CALM_DELTA, bounded
 from radarstream.defenses.protocol import AttemptAll, Complete
 from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.orchestration import RiskLevel, RiskProfile
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.trust import START
 
 ELEVATED: Final = 0.4
 CRITICAL: Final = 0.8
@@ -92,7 +93,7 @@ class ModelSentinel:
         """
         if earlier is not None:
             return self.floored(earlier, seen)
-        level = RiskLevel.ELEVATED if seen.trust < FIRST_TRUST else RiskLevel.LOW
+        level = RiskLevel.ELEVATED if seen.trust < START else RiskLevel.LOW
         told = RiskProfile(level, 0.3, 0.1, 0.1, rationale="no answer", sentinel="fallback")
         return self.floored(told, seen)
 

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from radarstream.pipelines.asking.answering import Answering
-from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.course import Course, each, together
 from radarstream.pipelines.asking.finding import Finding
 from radarstream.pipelines.asking.known import KnownQueries, query_of
@@ -101,21 +100,3 @@ def reply_of(course: Course) -> Reply:
             audit=audited,
         ),
     )
-
-
-class AsyncAsker:
-    """The asynchronous twin: questions that come while models are busy share the next batch.
-
-    Close it with `await asker.close()`. One event loop at a time may ask it.
-    """
-
-    def __init__(self, asker: Asker) -> None:
-        self._batched = Batched[UserQuestion, Reply](asker.ask_all, "asker")
-
-    async def ask(self, question: UserQuestion) -> Reply:
-        """Answer one question. Raises RadarstreamError, RuntimeError once closed."""
-        return await self._batched.ask(question)
-
-    async def close(self) -> None:
-        """Wait for the batch that is being answered, and refuse what still waits."""
-        await self._batched.close()

@@ -10,10 +10,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from threading import Thread
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from radarstream.defenses.orchestration.protocol import Seen, Sentinel, Strategist
 from radarstream.defenses.protocol import Request
+from radarstream.defenses.responses import Asking
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import as_candidate
@@ -25,6 +26,7 @@ from radarstream.schemas.orchestration import Plan, QuestionSignals, RetrievalSi
 from radarstream.schemas.snapshot import SearchSnapshot
 
 ResultT = TypeVar("ResultT")
+Maker = Callable[[], Asking[ResultT]]
 HANGING: Final = 8  # calls that may hang at once; then nobody is asked
 SEEN_CHARACTERS: Final = 2_000  # of a document, for signals
 
@@ -63,7 +65,7 @@ class DeltaMeter(Protocol):
 class ControlPlane:
     """Who judges and who plans, with the models that they may ask.
 
-    `limit_s` is how many seconds they may take for a batch.
+    `limit_s` is how many seconds models may take for a batch.
     """
 
     sentinel: Sentinel
@@ -130,25 +132,55 @@ class ControlPlane:
             for plan, one in zip(found, given, strict=True)
         ]
 
-    def _asked(
-        self, asking: Sequence[Callable[[], Generator[Request, Any, ResultT]]], kind: type[ResultT]
-    ) -> list[ResultT | None]:
+    def _asked(self, makers: Sequence[Maker[ResultT]], kind: type[ResultT]) -> list[ResultT | None]:
         """Results of that kind within the time; None for each that failed."""
-        found = within(self.limit_s, lambda: driven(asking, self.models))
-        return [one if isinstance(one, kind) else None for one in found or [None] * len(asking)]
+        found: list[object] = [begun(make) for make in makers]
+        asking = {n: one for n, one in enumerate(found) if isinstance(one, Generator)}
+        if asking:  # of a model, which may hang; nothing else here can
+            again = [makers[n] for n in asking]
+            work = partial(driven, list(asking.values()), again, self.models)
+            replies = within(self.limit_s, work) or [None] * len(asking)
+            for place, reply in zip(asking, replies, strict=True):
+                found[place] = reply
+        return [one if isinstance(one, kind) else None for one in found]
+
+
+def begun(make: Maker[ResultT]) -> "Asking[ResultT] | ResultT | None":
+    """What a generator returns if it asks nothing, else the generator; None where it breaks."""
+    try:
+        generator = make()
+        request = next(generator)
+    except StopIteration as stop:
+        result: ResultT = stop.value
+        return result
+    except Exception as error:  # noqa: BLE001 whatever it is
+        logger.warning("the control plane broke: %s", type(error).__name__)
+        return None
+    return resumed(generator, request)
+
+
+def resumed(generator: Asking[ResultT], request: Request) -> Asking[ResultT]:
+    """A generator that has already made its first request."""
+    while True:
+        response = yield request
+        try:
+            request = generator.send(response)
+        except StopIteration as stop:
+            result: ResultT = stop.value
+            return result
 
 
 def driven(
-    asking: Sequence[Callable[[], Generator[Request, Any, ResultT]]], models: Models
+    asking: Sequence[Asking[ResultT]], again: Sequence[Maker[ResultT]], models: Models
 ) -> list[ResultT | None]:
-    """Run generators in lockstep. Where one breaks, each runs alone, and its result is None."""
+    """Run generators in lockstep; where one breaks, each anew and alone. None where one fails."""
     try:
-        found = drive([make() for make in asking], models)
+        found = drive(asking, models)
     except Exception as error:  # noqa: BLE001 whatever it is
         logger.warning("the control plane broke: %s", type(error).__name__)
         if len(asking) == 1:
             return [None]
-        return [driven([make], models)[0] for make in asking]
+        return [driven([make()], [make], models)[0] for make in again]
     return [None if isinstance(one, ModelError) else one for one in found]
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
+from radarstream.defenses.orchestration.privacy import NOT_PROVED, cost_of, unspent
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import build_reranker
 from radarstream.pipelines.asking.course import Course, alive, each, together
@@ -121,13 +122,19 @@ class Finding:
             before = len(left(course))
             if outcome.reranking is not None:
                 course.chosen = chosen_of(course).after(outcome.reranking)
-            course.hooks.append(record(module, told, before, len(left(course))))
+            detail = self._unproved(course) if module is Module.PRIVACY else ""
+            hook = record(module, told, before, len(left(course)), detail=detail)
+            course.hooks.append(hook)
+
+    def _unproved(self, course: Course) -> str:
+        """Why a private retrieval has no proof: it was made among candidates, not in all."""
+        return "" if cost_of(course.plan.differential_privacy).proved else NOT_PROVED
 
     def _pay(self, course: Course) -> None:
         """Take the cost of a private retrieval from the user's budget, before it is made."""
         if self._why_not(Module.PRIVACY, course):
             return
-        user, epsilon = course.question.user, course.plan.differential_privacy.epsilon
+        user, epsilon = course.question.user, cost_of(course.plan.differential_privacy).epsilon
         budget = self.settings.orchestration.epsilon_budget
         try:
             paid = self.accounts.spend(user, CORPUS, epsilon, budget)
@@ -140,7 +147,7 @@ class Finding:
                 f"{budget:g} is not left; own documents and the web can still be asked"
             )
         course.epsilon_spent = epsilon
-        course.epsilon_left = max(0.0, budget - spent)
+        course.epsilon_left = unspent(spent, budget)
 
     def _retrieve(self, course: Course) -> None:
         question, known = course.question, course.known

@@ -1,69 +1,62 @@
 """Accounts in memory: for studies, and for one user at a terminal. They end with the process."""
 
-from collections import defaultdict, deque
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from collections import defaultdict
+from dataclasses import dataclass
+from datetime import datetime
 from threading import Lock
-from typing import Final
 
-from radarstream.pipelines.asking.ports import Account
-
-RECENT: Final = 5  # questions that are kept of a user, as in the paper
-HOUR: Final = timedelta(hours=1)
+from radarstream.defenses.orchestration.privacy import affordable
+from radarstream.schemas.times import milliseconds
+from radarstream.schemas.trust import UserTrust
+from radarstream.schemas.users import RECENT_QUESTIONS, Account
 
 
 @dataclass
 class _Kept:
-    """What is kept of one user. `gains` are rises of trust with their times, oldest first."""
+    """What is kept of one user."""
 
-    trust: float
-    recent: deque[tuple[datetime, str]] = field(default_factory=lambda: deque(maxlen=RECENT))
-    gains: deque[tuple[datetime, float]] = field(default_factory=deque)
+    trust: UserTrust = UserTrust()
+    recent: tuple[tuple[datetime, str], ...] = ()
 
 
 class MemoryAccounts:
     """Trust, history and spent privacy of users in this process. Thread-safe.
 
-    `gain_per_hour` is the most by which trust rises within an hour.
+    The rules are those of the accounts in the database. `gain_per_hour` is the most by which trust
+    rises within an hour.
     """
 
-    def __init__(self, gain_per_hour: float = 0.1, first_trust: float = 0.5) -> None:
+    def __init__(self, gain_per_hour: float = 0.1) -> None:
         self._gain = gain_per_hour
         self._lock = Lock()
-        self._kept: defaultdict[str, _Kept] = defaultdict(lambda: _Kept(first_trust))
+        self._kept: defaultdict[str, _Kept] = defaultdict(_Kept)
         self._spent: defaultdict[tuple[str, str], float] = defaultdict(float)
 
     def account(self, user: str) -> Account:
         """What is known of a user; a new account for a name that is not known."""
         with self._lock:
             kept = self._kept[user]
-            return Account(kept.trust, tuple(kept.recent))
+            return Account(kept.trust.value, kept.recent)
 
     def note_question(self, user: str, question: str, at: datetime) -> None:
-        """Keep a question among the user's last five."""
+        """Keep a question among the user's recent ones."""
         with self._lock:
-            self._kept[user].recent.append((at, question))
+            kept = self._kept[user]
+            kept.recent = (*kept.recent, (at, question))[-RECENT_QUESTIONS:]
 
     def move_trust(self, user: str, delta: float, at: datetime) -> float:
         """Add to a user's trust, within [0, 1] and within the gain that an hour allows."""
         with self._lock:
             kept = self._kept[user]
-            while kept.gains and kept.gains[0][0] <= at - HOUR:
-                kept.gains.popleft()
-            allowed = max(0.0, self._gain - sum(gain for _, gain in kept.gains))
-            before, delta = kept.trust, min(delta, allowed)
-            kept.trust = min(1.0, max(0.0, before + delta))
-            if kept.trust > before:
-                kept.gains.append((at, kept.trust - before))
-            return kept.trust
+            kept.trust = kept.trust.moved(delta, milliseconds(at), self._gain)
+            return kept.trust.value
 
     def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
         """Take `epsilon` from the user's budget for a corpus; False if it does not allow it."""
         with self._lock:
-            spent = self._spent[user, corpus] + epsilon
-            if spent > budget:
+            if not affordable(self._spent[user, corpus], epsilon, budget):
                 return False
-            self._spent[user, corpus] = spent
+            self._spent[user, corpus] += epsilon
             return True
 
     def spent(self, user: str, corpus: str) -> float:

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
+from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.pipelines.build import shared_corpus
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.source_credit import credit_sources
@@ -24,6 +25,8 @@ Witness = Callable[[AnswerEvent, Observed], Write]
 def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
     """Who looks at folded answers, by the settings."""
     witnesses: list[Witness] = []
+    if settings.serving.keep_events:
+        witnesses.append(keep_events(settings.serving.keep_events))
     attribution = settings.attribution
     if attribution.enabled:
         witnesses.append(keep_answers(attribution.keep_steps))
@@ -43,6 +46,15 @@ def keep_answers(steps: int) -> Witness:
     def keep(event: AnswerEvent, observed: Observed) -> Write:
         kept = KeptAnswer.of(event, observed.snapshot)
         return partial(keep_answer, kept=kept, steps=steps)
+
+    return keep
+
+
+def keep_events(steps: int) -> Witness:
+    """Keep the last answer events of a query, for its history and the console."""
+
+    def keep(event: AnswerEvent, _: Observed) -> Write:
+        return partial(keep_event, event=event, steps=steps)
 
     return keep
 

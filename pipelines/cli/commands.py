@@ -19,6 +19,7 @@ PANELS: Final = {
     "Answer": {
         "ask": "ask:ask",
         "serve": "serve:serve",
+        "mcp": "mcp:mcp",
         "replay": "replay:replay",
         "run": "run:run",
         "submit": "submit:submit",
@@ -54,6 +55,7 @@ PANELS: Final = {
         "doctor": "doctor:doctor",
         "topics": "topics:app",
         "state": "state:app",
+        "users": "users:app",
         "deadletter": "deadletter:app",
     },
 }

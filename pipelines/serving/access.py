@@ -37,7 +37,7 @@ class SignedIn:
     """A dependency that yields the User if they have a role. Raises ServiceError 401, 403, 429."""
 
     def __init__(self, role: Role) -> None:
-        self.role = role
+        self.role, self.roles = role, frozenset({role})  # any one of `roles` is enough
 
     async def __call__(self, request: Request, _shown: Credentials = None) -> User:
         """The user of this request."""
@@ -65,21 +65,22 @@ def signed_in(role: Role) -> SignedIn:
 async def user_of(request: Request) -> User | None:
     """Who makes a request; None for nobody known. Raises ServiceError 401, 403 or 429.
 
-    A token that is wrong is refused even where nobody may ask: its owner should hear of it.
+    Where anybody may ask, a token that is not known is nobody's: clients of OpenAI's interface
+    always send one.
     """
     context = context_of(request)
-    token = bearer_token(request)
-    if token is not None:
+    token, anybody = bearer_token(request), context.settings.serving.anonymous == "ask"
+    if token is not None and not anybody:
         return await by_token(request, token)
+    if token and (known := await context.by_token(token)) is not None:
+        return known
     session = request.cookies.get(COOKIE, "")
     user = await context.by_session(session) if session else None
     if request.method not in SAFE:
         refuse_foreign_origin(request)
         if user is not None:
             await insist_on_csrf(request, user)
-    if user is None and context.settings.serving.anonymous == "ask":
-        return NOBODY
-    return user
+    return NOBODY if user is None and anybody else user
 
 
 async def by_token(request: Request, token: str) -> User:

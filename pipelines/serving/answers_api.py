@@ -8,6 +8,8 @@ from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
+from radarstream.connectors.state_table.queries.lookup import queries_named
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.job.incidents.reporting import report
@@ -19,7 +21,6 @@ from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.told import facts_of, text_of
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.snapshot import Query as Watched
 
 Reader = Annotated[User, Depends(signed_in(Role.ASK))]
 Reporter = Annotated[User, Depends(signed_in(Role.REPORT))]
@@ -72,14 +73,14 @@ def router(context: Context) -> APIRouter:
     @routes.get("/answers/{query:path}", response_class=JSONResponse)
     def history(query: str, _user: Reader, limit: Limit = 100) -> dict[str, Any]:
         """The kept answers of one query, named by its id or its question; the latest first."""
-        query_id = query
-        found = kept_events.history(engine, query_id, limit=limit)
-        if not found:
-            query_id = Watched.from_text(query).id
-            found = kept_events.history(engine, query_id, limit=limit)
-        if not found:
+        named = queries_named(engine, query, (KEPT_EVENTS,))
+        if not named:
             raise ServiceError(404, "not_found", "no answer of such a query is kept")
-        return {"query_id": query_id, "answers": [as_json(kept.event) for kept in found]}
+        if len(named) > 1:
+            told = f"{len(named)} queries ask this: name one by its id"
+            raise ServiceError(400, "ambiguous", told)
+        found = kept_events.history(engine, named[0], limit=limit)
+        return {"query_id": named[0], "answers": [as_json(kept.event) for kept in found]}
 
     @routes.post(
         "/reports",

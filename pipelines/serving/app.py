@@ -11,7 +11,7 @@ from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.pipelines.asking.building import build_parts
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import ModelMetrics, build
-from radarstream.pipelines.serving import answers_api, events, openai_api, operations
+from radarstream.pipelines.serving import answers_api, events, mcp_server, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
 from radarstream.pipelines.serving.asking import Asker
 from radarstream.pipelines.serving.console import routes as console
@@ -66,6 +66,7 @@ def create_app(
     app.state.error_page = error_page
     for router in ROUTERS:
         app.include_router(router(context))
+    app.state.tools = mcp_server.mount(app, context)
     install_error_handlers(app)
     app.add_middleware(RequestLimits, context=context)
     return app
@@ -77,7 +78,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     context.stopping = asyncio.Event()
     try:
-        yield
+        async with app.state.tools.running():
+            yield
     finally:
         context.stopping.set()
         await context.asking.close()

@@ -36,16 +36,18 @@ class Asking:
         self._buckets = Buckets(settings.questions_per_minute)
         self._batched = Batched[UserQuestion, Reply](asker.ask_all, "service")
 
-    def admit(self, request: Request, user: User) -> None:
+    def admit(self, request: Request | None, user: User) -> None:
         """Count a question of a user, or of an address without one. Raises ServiceError 429."""
-        name = f"user {user.name}" if user.name else f"address {address_of(request)}"
+        address = "" if request is None else address_of(request)
+        name = f"user {user.name}" if user.name else f"address {address}"
         if wait := self._buckets.take(name):
             raise too_many("too many questions", wait)
 
-    async def ask(self, request: Request, question: UserQuestion) -> Reply:
+    async def ask(self, request: Request | None, question: UserQuestion) -> Reply:
         """The reply. Raises ServiceError, with status 499 where the client went away.
 
         A batch that has begun goes on without whoever left; one that waits is not begun for them.
+        Without `request` nobody can leave.
         """
         started = perf_counter()
         asking = asyncio.create_task(self._batched.ask(question))
@@ -97,7 +99,10 @@ def given_up(*, left: bool) -> ServiceError:
     return ServiceError(504, "timeout", "the question took too long")
 
 
-async def gone(request: Request) -> None:
-    """Wait until the client goes away."""
+async def gone(request: Request | None) -> None:
+    """Wait until the client goes away; without end for no request."""
+    if request is None:
+        await asyncio.Event().wait()
+        return
     while (await request.receive())["type"] != "http.disconnect":
         pass

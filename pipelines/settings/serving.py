@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PositiveFloat, PositiveInt
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.orchestration import Module, PrivacyMethod
@@ -104,6 +104,11 @@ class ServingSettings(Section):
     )
     session_hours: PositiveFloat = Field(
         default=12.0, description="hours after which the console asks for a token again"
+    )
+    keep_events: NonNegativeInt = Field(
+        default=20,
+        description="answer events of a query that the job keeps for histories and the console;"
+        " 0: none",
     )
     stop_s: PositiveFloat = Field(
         default=20.0, description="seconds that a stop waits for requests in hand"

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import psycopg
 import pytest
 from sqlalchemy import Engine
 
@@ -23,5 +24,22 @@ def state_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def engine(state_url: str) -> Iterator[Engine]:
     """The database, open, with its tables."""
     opened = open_engine(state_url, busy_timeout_s=10.0)
+    yield opened
+    opened.dispose()
+
+
+@pytest.fixture
+def other_engine(tmp_path: Path, postgresql_socket: str, engine: Engine) -> Iterator[Engine]:
+    """A second database, of the other kind."""
+    if engine.dialect.name == "postgresql":
+        url = f"sqlite:///{tmp_path / 'other.db'}"
+    else:
+        with psycopg.connect(
+            host=postgresql_socket, user="postgres", dbname="postgres", autocommit=True
+        ) as admin:
+            admin.execute("DROP DATABASE IF EXISTS other")
+            admin.execute("CREATE DATABASE other")
+        url = f"postgresql://postgres@/other?host={postgresql_socket}"
+    opened = open_engine(url)
     yield opened
     opened.dispose()

@@ -148,3 +148,14 @@ def test_a_share_that_is_no_percentage_is_refused():
 def test_options_out_of_range(option: dict):
     with pytest.raises(ValidationError):
         AttentionVariance(**option)
+
+
+class TestWeaknesses:
+    def test_two_planted_texts_share_the_attention(self):
+        """Twice 20 % and eight times 7.5 %: variance 25."""
+        weights = dict.fromkeys("ab", 20.0) | dict.fromkeys("cdefghij", 7.5)
+        found = judged(AttentionVariance(), keep=10, **weights)
+        assert dropped(found) == set()
+
+    def test_the_only_source_of_the_truth_is_dropped(self):
+        assert dropped(rerank(beside=5, truth=80, the=5, point=5, all=5)) >= {2}

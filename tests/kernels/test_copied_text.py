@@ -4,7 +4,7 @@ from itertools import accumulate
 from time import process_time
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.defenses.kernels.copied_text import contained_share, copied_runs
@@ -30,6 +30,7 @@ def directly(part: str, listed: list[str], least: int) -> set[int]:
     return places
 
 
+@settings(deadline=None)
 @given(st.text("abc", max_size=24), words, st.integers(1, 4))
 def test_agrees_with_a_direct_search(part: str, listed: list[str], least: int):
     found = copied_runs(part, "".join(listed), ends_of(listed), least)
@@ -37,6 +38,7 @@ def test_agrees_with_a_direct_search(part: str, listed: list[str], least: int):
     assert all(end < start for (_, end), (start, _) in zip(found, found[1:], strict=False))
 
 
+@settings(deadline=None)
 @given(words, words, words, st.integers(1, 4))
 def test_what_was_pasted_is_found(
     before: list[str], pasted: list[str], after: list[str], least: int
@@ -78,6 +80,7 @@ def test_grams_must_be_near_each_other():
     assert contained_share(part, whole) < 0.2
 
 
+@settings(deadline=None)
 @given(st.text("abcd", max_size=30), st.text("abcd", max_size=60))
 def test_share_is_a_share_and_whole_for_a_copy(part: str, whole: str):
     assert 0.0 <= contained_share(part, whole) <= 1.0

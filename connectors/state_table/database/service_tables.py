@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 # `token_hash` is the SHA-256 of a random token: it says nothing about the token. `roles` are words
-# with blanks between them.
+# with blanks between them. `changed_ms` is when anything of the row changed last.
 USERS = sa.Table(
     "users",
     METADATA,
@@ -28,6 +28,7 @@ USERS = sa.Table(
     sa.Column("roles", sa.Text, nullable=False),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
     sa.Column("revoked_ms", sa.BigInteger),
+    sa.Column("changed_ms", sa.BigInteger, nullable=False),
 )
 
 # Who is signed in to the console. A row goes with its user's token.
@@ -36,7 +37,6 @@ SESSIONS = sa.Table(
     METADATA,
     sa.Column("id_hash", sa.LargeBinary, primary_key=True),
     sa.Column("user_name", sa.Text, nullable=False),
-    sa.Column("csrf", sa.Text, nullable=False),
     sa.Column("expires_ms", sa.BigInteger, nullable=False),
     sa.Index("sessions_user", "user_name"),
 )

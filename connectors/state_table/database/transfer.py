@@ -3,8 +3,9 @@
 A header line, one line per row `{"table":…,"row":{column:…}}` with bytes as base64, and an end
 line with the number of rows, so that a file that was cut off is recognised. The outbox, the
 response cache and the corpus's vectors are not in it: unsent events belong to the topics, cached
-answers and vectors can be had again. Nor are the last answers with their snapshots, so that a
-complaint that waits is of use only where its answer was given.
+answers and vectors can be had again. Nor are the last answers with their snapshots and events, so
+that a complaint that waits is of use only where its answer was given, nor sessions and the last
+questions of users, who sign in and ask again.
 """
 
 from base64 import b64decode, b64encode
@@ -19,10 +20,12 @@ from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_,
 
 from radarstream.connectors.state_table.corpus.listing import document_of
 from radarstream.connectors.state_table.corpus.vectors import locked
+from radarstream.connectors.state_table.database import service_tables as service
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.connectors.state_table.queries.memory import MemoryRow, remembered
+from radarstream.connectors.state_table.serving.accounts import gains_in
 from radarstream.schemas.codec.decoding import decode_taught
 from radarstream.schemas.codec.former import FORMER_STATUS
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
@@ -47,6 +50,10 @@ _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.COMPLAINTS: ("received_ms",),
     t.INCIDENTS: ("revision", "decided_ms"),
     t.QUARANTINE: ("updated_ms",),
+    service.USERS: ("changed_ms",),
+    service.USER_TRUST: ("updated_ms",),
+    service.PRIVACY_SPENDING: ("epsilon",),
+    service.ACTION_LOG: (),
 }
 TABLES: Final = {table.name: table for table in _AGES}
 _VALUES: Final[dict[Column[Any], Collection[str]]] = {
@@ -55,7 +62,13 @@ _VALUES: Final[dict[Column[Any], Collection[str]]] = {
     t.COMPLAINTS.c.state: tuple(ComplaintState),
     t.INCIDENTS.c.decision: (Decision.APPROVED, Decision.DISMISSED),
 }
-_COUNTS: Final = {t.SOURCE_LEDGER.c.honest, t.SOURCE_LEDGER.c.dishonest, t.SOURCE_EVENTS.c.weight}
+_COUNTS: Final = {
+    t.SOURCE_LEDGER.c.honest,
+    t.SOURCE_LEDGER.c.dishonest,
+    t.SOURCE_EVENTS.c.weight,
+    service.USER_TRUST.c.trust,
+    service.PRIVACY_SPENDING.c.epsilon,
+}
 
 
 def export_lines(engine: Engine) -> Iterator[str]:
@@ -101,6 +114,8 @@ def import_file(
             written[table.name] += 1
         if written[t.CORPUS_TEXTS.name]:
             locked(connection, new=1)  # so that others look for what has no vector
+        if written[service.ACTION_LOG.name]:
+            _number_on(connection, service.ACTION_LOG.c.seq)
     return dict(written)
 
 
@@ -155,6 +170,8 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
     row = {column.key: _value(column, given[column.name]) for column in table.columns}
     _check_meaning(table, row)
+    if table is service.USER_TRUST and not _is_trust(row["trust"], row["gains"]):
+        raise InputError(ReasonClass.WRONG_TYPE, "this is no trust of a user")
     return table, row
 
 
@@ -207,11 +224,30 @@ def _check_meaning(table: Table, row: dict[str, Any]) -> None:
 def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
     """Return an INSERT over the row of the same key that writes nothing if that one is newer."""
     new, never = db.excluded(table), -(2**62)  # what is null has not happened
+    if table is service.ACTION_LOG and not replace:  # a row that is there never changes
+        same = and_(*(column == new[column.key] for column in table.columns))
+        return db.upserting(connection, table, only_if=same)
     ahead = [
         func.coalesce(table.c[name], never) <= func.coalesce(new[name], never)
         for name in _AGES[table]
     ]
     return db.upserting(connection, table, only_if=None if replace or not ahead else and_(*ahead))
+
+
+def _number_on(connection: Connection, column: Column[int]) -> None:
+    """Let the next number follow the highest one; SQLite sees to that by itself."""
+    if connection.dialect.name == "postgresql":
+        sequence = func.pg_get_serial_sequence(column.table.name, column.name)
+        connection.execute(
+            select(func.setval(sequence, select(func.max(column)).scalar_subquery()))
+        )
+
+
+def _is_trust(value: float, gains: str) -> bool:
+    try:
+        return 0.0 <= value <= 1.0 and all(gain >= 0.0 for _, gain in gains_in(gains))
+    except (ValueError, TypeError):
+        return False
 
 
 def _plain(value: Any) -> Any:

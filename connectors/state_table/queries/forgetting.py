@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, Engine, func
 
 from radarstream.connectors.state_table.corpus.texts import forget_query, not_found_by_others
+from radarstream.connectors.state_table.database import service_tables as service
 from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
@@ -27,6 +28,12 @@ from radarstream.connectors.state_table.incidents.store import (
     readable,
 )
 from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
+from radarstream.connectors.state_table.serving.forgetting import (
+    forget_events,
+    forget_questions,
+    forget_target,
+    quotes,
+)
 from radarstream.schemas.codec import (
     decode_dead_letter,
     decode_envelope,
@@ -50,7 +57,13 @@ QUOTATION: Final = 12  # characters; a shorter question is found in texts that d
 MOST_INCIDENTS: Final = 100_000
 ROWS_AT_ONCE: Final = 100
 ABOUT_INCIDENTS: Final = (t.KEPT_ANSWERS, t.COMPLAINTS, t.INCIDENTS, t.QUARANTINE)
-QUOTING: Final = (t.COMPLAINTS.c.comment, t.SOURCE_LEDGER.c.note, t.SOURCE_EVENTS.c.claim)
+QUOTING: Final = (
+    t.COMPLAINTS.c.comment,
+    t.SOURCE_LEDGER.c.note,
+    t.SOURCE_EVENTS.c.claim,
+    service.ACTION_LOG.c.target,
+    service.ACTION_LOG.c.detail,
+)
 _I, _O, _Q = t.INCIDENTS.c, t.OUTBOX.c, t.QUARANTINE.c
 
 
@@ -77,6 +90,8 @@ class Forgotten(NamedTuple):
     incidents: int = 0
     dead_letters: int = 0
     elsewhere: int = 0
+    answer_events: int = 0
+    user_questions: int = 0
 
 
 def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
@@ -118,7 +133,9 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
             corpus_texts=texts,
             incidents=sum(connection.execute(statement).rowcount for statement in incidents),
             dead_letters=erased.dead_letters,
-            elsewhere=erased.elsewhere,
+            elsewhere=erased.elsewhere + forget_target(connection, query_id),
+            answer_events=forget_events(connection, query_id),
+            user_questions=forget_questions(connection, question, QUOTATION),
         )
 
     return in_transaction(engine, work)
@@ -284,11 +301,11 @@ def site_only(url: str) -> str:
 
 
 def _without_quotation(column: sa.Column[str], question: str) -> sa.Update:
-    quotes = sa.or_(
-        column.contains(question, autoescape=True),
-        func.lower(column).contains(question.lower(), autoescape=True),
+    return (
+        sa.update(column.table)
+        .where(quotes(column, question))
+        .values({column: None if column.nullable else ""})
     )
-    return sa.update(column.table).where(quotes).values({column: None if column.nullable else ""})
 
 
 def _holds(connection: Connection, words: bytes) -> ColumnElement[bool]:

@@ -9,9 +9,11 @@ from sqlalchemy import Engine, Table, func, select
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database import tables as t
+from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.incidents.store import STORED_EVENT, readable
 from radarstream.connectors.state_table.queries.subject import question_subject
+from radarstream.connectors.state_table.serving.kept_events import asked_in_events, find_event
 from radarstream.schemas.snapshot import Query
 
 FINAL_MARKS: Final = ".?!…。？！؟ \t\n"  # noqa: RUF001 other scripts' marks are meant
@@ -27,6 +29,7 @@ ANYWHERE: Final = (
     t.QUARANTINE,
     t.CORPUS_QUERIES,
     t.SOURCE_EVENTS,
+    KEPT_EVENTS,
 )
 _K, _I, _W = t.KEPT_ANSWERS.c, t.INCIDENTS.c, t.WATCHLIST.c
 
@@ -36,8 +39,7 @@ def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[st
 
     An id names one query. A question may differ in case, white space, invisible characters and its
     final marks, and several queries may ask it. Of queries that are ANSWERED, the question of a
-    kept answer counts; else also those of the watchlist and of attributed answers, all of which are
-    read.
+    kept answer counts; else also those of the watchlist, of kept events and of attributed answers.
     """
     if _known_in(engine, tables, [text]):
         return [text]
@@ -48,7 +50,7 @@ def queries_named(engine: Engine, text: str, tables: Sequence[Table]) -> list[st
     if tuple(tables) != ANSWERED:
         entries = select(_W.query_id, _W.entry).order_by(_W.query_id)
         watched = [(name, question_in(entry) or "") for name, entry in db.fetch(engine, entries)]
-        asked = [*sorted(_attributed(engine)), *watched]
+        asked = [*sorted(_attributed(engine)), *asked_in_events(engine, spelt), *watched]
         found += [name for name, question in asked if question_subject(question) in subjects]
     derived = [Query.from_text(spelling).id for spelling in spelt]
     return _known_in(engine, tables, [*found, *derived])
@@ -81,6 +83,8 @@ def question_on_record(engine: Engine, query_id: str) -> str | None:
     kept = find_answer(engine, query_id)
     if kept is not None:
         return kept.snapshot.query.text
+    if answered := find_event(engine, query_id):
+        return answered.event.question
     return next((text for _, text in _attributed(engine, query_id)), None)
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
 
 from radarstream.connectors.state_table.database import statements as db
+from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
 from radarstream.connectors.state_table.database.tables import KEPT_ANSWERS, MEMORY, OUTBOX
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.schemas.codec import decode_stored, encode_state
@@ -216,6 +217,7 @@ def clear_run(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(delete(MEMORY))
         connection.execute(delete(KEPT_ANSWERS))
+        connection.execute(delete(KEPT_EVENTS))
         connection.execute(delete(OUTBOX))
 
 

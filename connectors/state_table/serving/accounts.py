@@ -7,7 +7,6 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
-from typing import Final
 
 from sqlalchemy import Connection, Engine, Select, delete, insert, select, tuple_, update
 
@@ -18,11 +17,11 @@ from radarstream.connectors.state_table.database.service_tables import (
     USER_TRUST,
 )
 from radarstream.schemas.codec import clean
+from radarstream.schemas.orchestration import ROUNDING
 from radarstream.schemas.times import milliseconds, time_at
 from radarstream.schemas.trust import START, UserTrust
 from radarstream.schemas.users import RECENT_QUESTIONS, Account
 
-ROUNDING: Final = 1e-9  # of a budget: three times .1 is more than .3 in floating point
 _P, _Q, _T = PRIVACY_SPENDING.c, USER_QUESTIONS.c, USER_TRUST.c
 
 
@@ -69,7 +68,7 @@ class StoredAccounts:
             # Writes before it reads: on SQLite, too, nobody else moves it from here on.
             db.insert_new(connection, USER_TRUST, new)
             value, gains = connection.execute(held).one()
-            trust = UserTrust(value, _gains(gains)).moved(delta, at_ms, self.gain_per_hour)
+            trust = UserTrust(value, gains_in(gains)).moved(delta, at_ms, self.gain_per_hour)
             after = {
                 "trust": trust.value,
                 "gains": json.dumps(trust.gains),
@@ -113,5 +112,6 @@ def _recent(user: str) -> Select[int, int, str]:
     return statement.order_by(*newest).limit(RECENT_QUESTIONS)
 
 
-def _gains(text: str) -> tuple[tuple[int, float], ...]:
+def gains_in(text: str) -> tuple[tuple[int, float], ...]:
+    """The gains in a row. Raises ValueError or TypeError for what are none."""
     return tuple((int(minute), float(gain)) for minute, gain in json.loads(text))

@@ -3,9 +3,10 @@
 They are written in the fold's transaction, so that they say what the memory says.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 from unicodedata import normalize
 
 import sqlalchemy as sa
@@ -141,6 +142,14 @@ def events_after(engine: Engine, time: datetime, *, limit: int = 200) -> list[Ke
     return _read(engine, _K.observed_ms > milliseconds(time), order=_K.seq, limit=limit)
 
 
+def asked_in_events(engine: Engine, questions: Sequence[str]) -> list[tuple[str, str]]:
+    """Return id and question of the queries that ask one of the questions, whatever the case."""
+    asking = (_K.words.startswith(searchable(text) + "\n", autoescape=True) for text in questions)
+    latest = sa.select(sa.func.max(_K.seq)).where(sa.or_(*asking)).group_by(_K.query_id)
+    found = _read(engine, _K.seq.in_(latest), order=_K.query_id, limit=1_000)
+    return [(kept.event.query_id, kept.event.question) for kept in found]
+
+
 def last_number(engine: Engine) -> int:
     """The highest number of an event that is kept; 0 without one."""
     return int(db.fetch_value(engine, sa.select(sa.func.max(_K.seq))) or 0)
@@ -173,15 +182,6 @@ class Feed:
         return [*late, *new]
 
 
-def prune_events(engine: Engine, *, days: float) -> int:
-    """Drop events observed so long before the newest; return how many."""
-    newest = db.fetch_value(engine, sa.select(sa.func.max(_K.observed_ms)))
-    if newest is None:
-        return 0
-    old = _K.observed_ms < newest - int(days * 86_400_000)
-    return db.write(engine, sa.delete(KEPT_EVENTS).where(old))
-
-
 def searchable(text: str) -> str:
     """The words of a text as a search compares them."""
     return clean(normalize("NFKC", text).casefold())[:SEARCHED]
@@ -205,7 +205,7 @@ def _read(
     engine: Engine,
     where: sa.ColumnElement[bool],
     *,
-    order: sa.ColumnElement[int],
+    order: sa.ColumnElement[Any],
     limit: int,
 ) -> list[KeptEvent]:
     statement = sa.select(_K.seq, _DATA).where(where).order_by(order).limit(limit)

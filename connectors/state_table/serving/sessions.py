@@ -3,38 +3,31 @@
 Times are milliseconds since 1970 and come from the caller.
 """
 
-from dataclasses import dataclass
 from secrets import token_urlsafe
+from typing import Final
 
 from sqlalchemy import Connection, Engine, delete, insert, select
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import SESSIONS, USERS
-from radarstream.connectors.state_table.serving.users import hash_of, roles_in
-from radarstream.schemas.users import User
+from radarstream.connectors.state_table.serving.users import (
+    COLUMNS,
+    StoredUser,
+    hash_of,
+    user_in,
+)
 
+SECRET_BYTES: Final = 32
 _S, _U = SESSIONS.c, USERS.c
-SECRET_BYTES = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Session:
-    """Who is signed in. `csrf` is what every form of the session must bring along."""
-
-    user: User
-    csrf: str
-    expires_ms: int
-
-
-def open_session(engine: Engine, user: User, *, now_ms: int, hours: float) -> tuple[str, Session]:
-    """Sign a user in; return the id for the cookie, and the session. Sessions past are deleted."""
-    secret, csrf = token_urlsafe(SECRET_BYTES), token_urlsafe(SECRET_BYTES)
-    session = Session(user, csrf, now_ms + int(hours * 3_600_000))
+def open_session(engine: Engine, user: str, *, now_ms: int, hours: float) -> str:
+    """Sign a user in and return the id for the cookie. Sessions that have expired are deleted."""
+    secret = token_urlsafe(SECRET_BYTES)
     row = {
         "id_hash": hash_of(secret),
-        "user_name": user.name,
-        "csrf": csrf,
-        "expires_ms": session.expires_ms,
+        "user_name": user,
+        "expires_ms": now_ms + int(hours * 3_600_000),
     }
 
     def write(connection: Connection) -> None:
@@ -42,21 +35,18 @@ def open_session(engine: Engine, user: User, *, now_ms: int, hours: float) -> tu
         connection.execute(insert(SESSIONS), row)
 
     db.in_transaction(engine, write)
-    return secret, session
+    return secret
 
 
-def find_session(engine: Engine, secret: str, now_ms: int) -> Session | None:
-    """Return a session that goes on, with the roles that its user has now; None without one."""
+def user_of_session(engine: Engine, secret: str, now_ms: int) -> StoredUser | None:
+    """Return whose session goes on, with the roles that the user has now; None for nobody's."""
     statement = (
-        select(_U.name, _U.roles, _S.csrf, _S.expires_ms)
+        select(*COLUMNS)
         .join_from(SESSIONS, USERS, _S.user_name == _U.name)
         .where(_S.id_hash == hash_of(secret), _S.expires_ms > now_ms, _U.revoked_ms.is_(None))
     )
     rows = db.fetch(engine, statement)
-    if not rows:
-        return None
-    name, roles, csrf, expires_ms = rows[0]
-    return Session(User(name, roles_in(roles)), csrf, expires_ms)
+    return user_in(rows[0]) if rows else None
 
 
 def end_session(engine: Engine, secret: str) -> None:

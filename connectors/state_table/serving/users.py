@@ -10,19 +10,20 @@ from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, select, update
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import SESSIONS, USERS
 from radarstream.schemas.errors import ConfigurationError, NotFoundError, StateConflictError
 from radarstream.schemas.incidents import PIPELINE
 from radarstream.schemas.names import flaw_of, plain_name
-from radarstream.schemas.users import LONGEST_NAME, Role, User
+from radarstream.schemas.users import LONGEST_NAME, Role
 
 PREFIX: Final = "rs_"
 TOKEN_BYTES: Final = 32
 LONGEST_TOKEN: Final = 200  # characters; longer ones are nobody's
 _U = USERS.c
+COLUMNS: Final = (_U.name, _U.roles, _U.created_ms, _U.revoked_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,9 @@ def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) ->
     StateConflictError where there is such a user.
     """
     name, told, token = checked_name(name), _written(roles), _new_token()
-    row = {"name": name, "token_hash": hash_of(token), "roles": told, "created_ms": now_ms}
-    again = {"token_hash": hash_of(token), "roles": told, "revoked_ms": None}
+    given = {"token_hash": hash_of(token), "roles": told, "changed_ms": now_ms}
+    row = {**given, "name": name, "created_ms": now_ms}
+    again = {**given, "revoked_ms": None}
 
     def add(connection: Connection) -> int:
         return db.upsert(connection, USERS, row, changed=again, only_if=_U.revoked_ms.is_not(None))
@@ -57,41 +59,40 @@ def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) ->
     return token
 
 
-def rotate_token(engine: Engine, name: str) -> str:
+def rotate_token(engine: Engine, name: str, now_ms: int) -> str:
     """Give a user a new token; the old one and all sessions end. Raises NotFoundError."""
     token = _new_token()
-    _change(engine, name, token_hash=hash_of(token))
+    _change(engine, name, now_ms, token_hash=hash_of(token))
     return token
 
 
 def revoke_user(engine: Engine, name: str, now_ms: int) -> None:
     """Let a user in no more, neither by token nor by session. Raises NotFoundError."""
-    _change(engine, name, revoked_ms=now_ms)
+    _change(engine, name, now_ms, revoked_ms=now_ms)
 
 
-def set_roles(engine: Engine, name: str, roles: Collection[Role]) -> None:
+def set_roles(engine: Engine, name: str, roles: Collection[Role], now_ms: int) -> None:
     """Give a user these roles and no others, at once in open sessions too.
 
     Raises NotFoundError, and ConfigurationError without a role.
     """
     known = (_U.name == plain_name(name), _U.revoked_ms.is_(None))
-    if db.write(engine, update(USERS).where(*known).values(roles=_written(roles))) != 1:
+    new = {"roles": _written(roles), "changed_ms": now_ms}
+    if db.write(engine, update(USERS).where(*known).values(new)) != 1:
         raise _unknown(name)
 
 
 def list_users(engine: Engine) -> list[StoredUser]:
     """Return all users by name, revoked ones too."""
-    columns = (_U.name, _U.roles, _U.created_ms, _U.revoked_ms)
-    rows = db.fetch(engine, select(*columns).order_by(_U.name))
-    return [StoredUser(row[0], roles_in(row[1]), row[2], row[3]) for row in rows]
+    return [user_in(row) for row in db.fetch(engine, select(*COLUMNS).order_by(_U.name))]
 
 
-def find_user(engine: Engine, name: str) -> User | None:
+def find_user(engine: Engine, name: str) -> StoredUser | None:
     """Return a user who may come in by name; None if there is none."""
     return _found(engine, _U.name == plain_name(name))
 
 
-def user_of_token(engine: Engine, token: str) -> User | None:
+def user_of_token(engine: Engine, token: str) -> StoredUser | None:
     """Return whose token it is; None for nobody's or a revoked user's."""
     if not token.isascii() or len(token) > LONGEST_TOKEN:
         return None
@@ -114,7 +115,7 @@ def checked_name(name: str) -> str:
 
 def hash_of(secret: str) -> bytes:
     """What is stored of a token or of the id of a session: 32 bytes."""
-    return sha256(secret.encode()).digest()
+    return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
 def roles_in(words: str) -> frozenset[Role]:
@@ -122,17 +123,24 @@ def roles_in(words: str) -> frozenset[Role]:
     return frozenset(role for role in Role if role in words.split())
 
 
+def user_in(row: "Row[str, str, int, int | None]") -> StoredUser:
+    """The user in a row of COLUMNS."""
+    name, roles, created_ms, revoked_ms = row
+    return StoredUser(name, roles_in(roles), created_ms, revoked_ms)
+
+
 def end_sessions(connection: Connection, name: str) -> None:
     """Sign a user out everywhere."""
     connection.execute(delete(SESSIONS).where(SESSIONS.c.user_name == name))
 
 
-def _change(engine: Engine, name: str, **values: object) -> None:
+def _change(engine: Engine, name: str, now_ms: int, **values: object) -> None:
     name = plain_name(name)
     known = (_U.name == name, _U.revoked_ms.is_(None))
+    new = {**values, "changed_ms": now_ms}
 
     def change(connection: Connection) -> int:
-        changed = connection.execute(update(USERS).where(*known).values(values)).rowcount
+        changed = connection.execute(update(USERS).where(*known).values(new)).rowcount
         end_sessions(connection, name)
         return changed
 
@@ -140,10 +148,9 @@ def _change(engine: Engine, name: str, **values: object) -> None:
         raise _unknown(name)
 
 
-def _found(engine: Engine, condition: ColumnElement[bool]) -> User | None:
-    statement = select(_U.name, _U.roles).where(_U.revoked_ms.is_(None), condition)
-    rows = db.fetch(engine, statement)
-    return User(rows[0][0], roles_in(rows[0][1])) if rows else None
+def _found(engine: Engine, condition: ColumnElement[bool]) -> StoredUser | None:
+    rows = db.fetch(engine, select(*COLUMNS).where(_U.revoked_ms.is_(None), condition))
+    return user_in(rows[0]) if rows else None
 
 
 def _written(roles: Collection[Role]) -> str:

@@ -6,8 +6,8 @@
   const state = document.getElementById("live-state");
   if (!main || !window.EventSource) return;
   const SOONEST = 1000, SLOWEST = 20000; // ms: between two fetches; without any event
-  const KINDS = ["answer", "incident", "action", "reload"];
-  let last = 0, timer = 0, busy = false, again = false;
+  const KINDS = ["answer", "incidents"];
+  let last = Date.now(), opened = false, timer = 0, busy = false, again = false;
 
   const say = (words) => {
     if (!state || state.textContent === words) return;
@@ -70,11 +70,14 @@
   };
 
   const events = new EventSource("/events");
-  events.onopen = () => { say("live"); if (last) soon(); };
+  events.onopen = () => {
+    say("live");
+    if (opened) soon(); // something may have been missed in between
+    opened = true;
+  };
   events.onerror = () => say(events.readyState === EventSource.CLOSED ? "not live" : "reconnecting");
   events.onmessage = soon;
   for (const kind of KINDS) events.addEventListener(kind, soon);
   setInterval(() => { if (!document.hidden && Date.now() - last >= SLOWEST) refresh(); }, SLOWEST / 4);
   document.addEventListener("visibilitychange", () => { if (!document.hidden && again) { again = false; soon(); } });
-  last = Date.now() - SOONEST;
 })();

@@ -1,6 +1,7 @@
 """Forms that a browser sends, and who may open a page."""
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from typing import Annotated, Final
 from urllib.parse import parse_qsl
 
@@ -10,9 +11,19 @@ from radarstream.pipelines.serving.access import Credentials, SignedIn, user_of
 from radarstream.pipelines.serving.console.showing import READERS
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
+from radarstream.schemas.errors import ConfigurationError
 
 MOST_FIELDS: Final = 20
 FORM: Final = "application/x-www-form-urlencoded"
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Say in its own words what cannot be made of an address. Raises ServiceError 400."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ServiceError(400, "invalid_value", str(error)) from None
 
 
 class Visitor(SignedIn):

@@ -170,7 +170,7 @@ class Release:
             keys,
             settling.policy_of(settings),
             now_ms=confirmed.at_ms,
-            beside=[lambda connection: witness.write(connection, f"{said} let back in")],
+            beside=[lambda connection: witness.write_once(connection, f"{said} let back in")],
         )
         if not freed:
             raise NothingToDoError("No text was held any more; nothing was done.")

@@ -19,7 +19,7 @@ from radarstream.pipelines.pages.incidents.event_view import EventView
 from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, MODEL_ERRED, WAITING
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.console.answers_view import Paging, page_number
-from radarstream.pipelines.serving.console.forms import Operator
+from radarstream.pipelines.serving.console.forms import Operator, understood
 from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.errors import NotFoundError
@@ -98,7 +98,7 @@ def router(context: Context) -> APIRouter:
         lines = [inbox_line(row) for row in store.list_incidents(engine, MOST, wanted)]
         paging = Paging(page_number(page), len(lines))
         told = frame.Page(
-            title="Inbox of reported answers",
+            title="Inbox of complaints",
             sentence=inbox_sentence(lines),
             links=(),
             words=words("Incident", "Approve", "Dismiss", "The model erred"),
@@ -110,7 +110,8 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}incident")
     def incident(request: Request, user: Operator, id: str = "") -> HTMLResponse:  # noqa: A002
-        row = only_one(engine, id)
+        with understood():
+            row = only_one(engine, id)
         told = frame.Page(
             title=row["answer"] or "(no answer)",
             sentence=inbox_line(row).stands.capitalize() + ".",

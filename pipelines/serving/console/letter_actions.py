@@ -31,6 +31,7 @@ from radarstream.schemas.shown import one_line
 
 REPLAY: Final = "replay"
 FAILED: Final = "replay failed"
+PATIENCE_S: Final = 2.0
 CLAIM_MS: Final = 120_000  # longer than a broker is waited for
 SHOWN: Final = 300
 
@@ -46,9 +47,15 @@ class Mailbox:
     problems: tuple[str, ...] = field(default=())
 
 
+def impatient(kafka: KafkaOptions) -> KafkaOptions:
+    """The same broker, which has few seconds to answer: a person waits for the page."""
+    seconds = min(kafka.request_timeout_s, PATIENCE_S)
+    return kafka.model_copy(update={"request_timeout_s": seconds})
+
+
 def mailbox(kafka: KafkaOptions) -> Mailbox:
     """Read both topics to their ends. Raises BrokerError, ConfigurationError."""
-    problems: list[str] = []
+    kafka, problems = impatient(kafka), list[str]()
     found = tuple(dead_letters.distinct(on_topic.letters_of_topic(kafka, problems.append)))
     return Mailbox(found, on_topic.replayed_before(kafka, found), tuple(problems))
 

@@ -1,7 +1,10 @@
 """Dead letters, health and the action log."""
 
 from collections.abc import Callable
+from concurrent import futures
+from concurrent.futures import Future
 from dataclasses import dataclass
+from threading import Lock, Thread
 from time import monotonic
 from typing import Any, Final, Generic, TypeVar
 
@@ -22,7 +25,7 @@ from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.console.answers_view import Paging, page_number
 from radarstream.pipelines.serving.console.forms import Operator
-from radarstream.pipelines.serving.console.letter_actions import Mailbox, mailbox
+from radarstream.pipelines.serving.console.letter_actions import Mailbox, impatient, mailbox
 from radarstream.pipelines.serving.console.showing import BELOW, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.operations import answers
@@ -32,26 +35,46 @@ from radarstream.schemas.incidents import ComplaintState
 from radarstream.schemas.times import milliseconds
 
 ValueT = TypeVar("ValueT")
-BROKER_S: Final = 10.0  # how long an answer of the broker is repeated
+EVERY_S: Final = 10.0  # how long an answer of the broker is repeated
+WAIT_S: Final = 0.5  # how long a page waits for it
+LAG: Final = "lag of the job"
+ASKING: Final = "is being asked for"
 ROWS: Final = 100
 UNREACHABLE: Final = (
     "The message broker cannot be reached, so {what} not known. The service itself needs no broker."
 )
 
 
-class Repeated(Generic[ValueT]):
-    """Asks at most every few seconds, however often it is called."""
+class Asked(Generic[ValueT]):
+    """Asks something slow in a thread, at most every few seconds, and waits only a moment for it.
+
+    Calling it returns the last answer, None before there is one.
+    """
 
     def __init__(self, ask: Callable[[], ValueT], now: Callable[[], float] = monotonic) -> None:
         self._ask, self._now = ask, now
-        self._until, self._last = 0.0, None  # type: tuple[float, ValueT | None]
+        self._lock, self._next = Lock(), 0.0
+        self._asking: Future[None] | None = None
+        self._last: ValueT | None = None
 
-    def __call__(self) -> ValueT:
-        """The answer, maybe that of seconds ago."""
-        if self._last is None or self._now() >= self._until:
-            self._last = self._ask()
-            self._until = self._now() + BROKER_S
+    def __call__(self, wait_s: float = WAIT_S) -> ValueT | None:
+        """The last answer."""
+        with self._lock:
+            if self._asking is None and self._now() >= self._next:
+                self._asking = Future()
+                Thread(target=self._work, args=(self._asking,), daemon=True).start()
+            asking = self._asking
+        if asking is not None:
+            futures.wait([asking], wait_s)
         return self._last
+
+    def _work(self, asking: "Future[None]") -> None:
+        try:
+            self._last = self._ask()
+        finally:
+            with self._lock:
+                self._asking, self._next = None, self._now() + EVERY_S
+            asking.set_result(None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +100,13 @@ class Spender:
 def lag_of(kafka: KafkaOptions) -> Check:
     """How far the job is behind, as the broker tells."""
     try:
-        with OffsetReader(kafka, group=kafka.group) as reader:
+        with OffsetReader(impatient(kafka), group=kafka.group) as reader:
             found = reader.read()
     except (BrokerError, ConfigurationError):
-        return Check("lag of the job", None, UNREACHABLE.format(what="the lag is"))
+        return Check(LAG, None, UNREACHABLE.format(what="the lag is"))
     lag = sum(offsets.lag for offsets in found.values())
     parts = "1 partition" if len(found) == 1 else f"{len(found)} partitions"
-    return Check("lag of the job", lag == 0, f"{lag:,} records on {parts}")
+    return Check(LAG, lag == 0, f"{lag:,} records on {parts}")
 
 
 def checks_of(engine: Engine, lag: Check) -> list[Check]:
@@ -153,7 +176,7 @@ def router(context: Context) -> APIRouter:
     """Pages for whoever keeps the job running."""
     routes = APIRouter(include_in_schema=False)
     engine, settings = context.engine, context.settings
-    lag = Repeated(lambda: lag_of(settings.kafka))
+    lag = Asked(lambda: lag_of(settings.kafka))
 
     @routes.get(f"{BELOW}dead-letters")
     def letters(request: Request, user: Operator, page: str = "1") -> HTMLResponse:
@@ -178,7 +201,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}health")
     def health(request: Request, user: Operator) -> HTMLResponse:
-        checks = checks_of(engine, lag())
+        checks = checks_of(engine, lag() or Check(LAG, None, ASKING))
         well = all(check.well is not False for check in checks) and not context.stopping.is_set()
         told = frame.Page(
             title="Health",

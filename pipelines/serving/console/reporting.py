@@ -19,7 +19,7 @@ from radarstream.pipelines.serving.people import User
 from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.times import milliseconds
 
-TITLE: Final = "Report a wrong answer"
+TITLE: Final = "Complain about an answer"
 NEXT: Final = (
     "The worker (radarstream attribute) finds out which texts taught the answer, and a person"
     " decides.",
@@ -39,16 +39,16 @@ def taken(  # noqa: PLR0913 what a complaint is made of
     back: str,
 ) -> HTMLResponse:
     """Take a complaint in and write that down; a page says what became of it."""
-    status, lines, said = 200, NEXT, "Thank you, the report was taken."
+    status, lines, said = 200, NEXT, "Thank you, the complaint was taken."
     began_ms = milliseconds(datetime.now(UTC))
     try:
         stored = report(context.settings, context.engine, user.name, query, answer, step, comment)
     except (InputError, RefusedComplaintError) as error:
         detail = error.detail if isinstance(error, InputError) else str(error)
-        status, said, lines = 409, "The report was not taken.", (detail,)
+        status, said, lines = 409, "The complaint was not taken.", (detail,)
     else:
         if stored.received_ms < began_ms:
-            said = "You reported this answer before."
+            said = "You complained about this answer before."
         else:
             where = f"{stored.query_id}, step {stored.step}"
             log_action(context.engine, at_ms=stored.received_ms, user=user.name, action="report",

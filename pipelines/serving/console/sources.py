@@ -11,7 +11,7 @@ from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.incidents.sources_view import Known, SourceView, sources_view
 from radarstream.pipelines.pages.incidents.stored import PAST
 from radarstream.pipelines.pages.incidents.words import KINDS
-from radarstream.pipelines.serving.console.forms import Operator
+from radarstream.pipelines.serving.console.forms import Operator, understood
 from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.settings import Settings
@@ -56,7 +56,8 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}source")
     def one(request: Request, user: Operator, domain: str = "") -> HTMLResponse:
-        view = source_of(context, domain)
+        with understood():
+            view = source_of(context, domain)
         name = view.standing.domain
         verdict = view.standing.verdict
         told = frame.Page(

@@ -98,6 +98,13 @@ def test_the_substitute_is_the_drop_of_the_log_probability() -> None:
     assert found.tolist() == [75.0, 25.0, 0.0]
 
 
+def test_the_substitute_does_not_see_two_that_say_the_same() -> None:
+    """Without one of A and B the answer is as probable; all the difference is left to C."""
+    told = Told(ABC=[-1.0], BC=[-1.0], AC=[-1.0], AB=[-1.5])
+    (found,) = LeaveOneOut(told).attention([AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")])
+    assert found.tolist() == [0.0, 0.0, 100.0]
+
+
 def test_an_impossible_answer_is_no_infinite_drop() -> None:
     told = Told(AB=[-1.0], B=[-np.inf], A=[-12.0])
     (found,) = LeaveOneOut(told).attention([AttentionQuery(prompt_of(("A", "B")), "Oslo")])

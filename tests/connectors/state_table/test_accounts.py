@@ -132,3 +132,19 @@ def test_questions_noted_at_once(engine: Engine) -> None:
         count = connection.execute(select(func.count()).select_from(USER_QUESTIONS)).scalar_one()
     assert count == 5
     assert accounts.account("ada").recent[-1][1] == "last"
+
+
+def test_a_day_of_harmless_questions_is_trusted() -> None:
+    trust, last = UserTrust(), 0.0
+    for hour in range(24):
+        trust = trust.moved(0.04, hour * HOUR_MS, 0.1)
+        assert trust.value >= last
+        last = trust.value
+    assert last == 1.0
+
+
+def test_a_clock_that_goes_back_allows_nothing_more() -> None:
+    trust = UserTrust().moved(0.2, 10 * HOUR_MS, 0.1)
+    for hours in (7, 10):
+        trust = trust.moved(0.2, hours * HOUR_MS, 0.1)
+    assert trust.value == pytest.approx(0.6)

@@ -1,12 +1,11 @@
 """Export and import: the same rows on either database, one moment of time, all or nothing."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -63,23 +62,6 @@ def contents(engine: Engine) -> dict[str, list[dict[str, Any]]]:
 def export(engine: Engine, file: Path) -> Path:
     file.write_text("".join(export_lines(engine)), encoding="utf-8")
     return file
-
-
-@pytest.fixture
-def other_engine(tmp_path: Path, postgresql_socket: str, engine: Engine) -> Iterator[Engine]:
-    """A second database, of the other kind."""
-    if engine.dialect.name == "postgresql":
-        url = f"sqlite:///{tmp_path / 'other.db'}"
-    else:
-        with psycopg.connect(
-            host=postgresql_socket, user="postgres", dbname="postgres", autocommit=True
-        ) as admin:
-            admin.execute("DROP DATABASE IF EXISTS other")
-            admin.execute("CREATE DATABASE other")
-        url = f"postgresql://postgres@/other?host={postgresql_socket}"
-    opened = open_engine(url)
-    yield opened
-    opened.dispose()
 
 
 def test_the_other_kind_of_database_gets_identical_rows(

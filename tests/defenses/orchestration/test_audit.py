@@ -78,7 +78,7 @@ class TestVerbatim:
     def test_no_dress_hides_a_copy(self, dressed: str):
         assert audited(dressed).action == "refuse"
 
-    @settings(max_examples=20)
+    @settings(max_examples=20, deadline=None)
     @given(st.data())
     def test_any_mixture_of_tricks(self, data: st.DataObject):
         """Each character may change case, look alike, and be followed by what is not seen."""
@@ -134,6 +134,7 @@ class TestVerbatim:
         assert OutputAudit().audit(document, [document]).action == "refuse"
         assert OutputAudit().audit("七月七日", [document]).action == "pass"
 
+    @settings(deadline=None)
     @given(st.text(max_size=80), st.text(max_size=200))
     def test_what_remains_is_no_copy(self, before: str, after: str):
         found = audited(f"{before} {COPIED} {after}")
@@ -216,6 +217,7 @@ class TestClosed:
             OutputAudit(**options)
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200), st.lists(st.text(max_size=200), max_size=3), st.text(max_size=100))
 def test_total_and_deterministic(answer: str, passages: list[str], question: str):
     found = OutputAudit().audit(answer, passages, question)

@@ -3,7 +3,7 @@
 from unicodedata import normalize
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.defenses.orchestration.folding import (
@@ -34,6 +34,7 @@ def test_words(text: str, words: list[str]):
     assert Words(text).listed == words
 
 
+@settings(deadline=None)
 @given(texts)
 def test_each_folded_character_leads_back_to_its_own(text: str):
     for fold in (as_letters, as_written):
@@ -42,6 +43,7 @@ def test_each_folded_character_leads_back_to_its_own(text: str):
         assert all(c in fold(text[place]) for c, place in zip(line, places, strict=True))
 
 
+@settings(deadline=None)
 @given(texts)
 def test_letters_have_places_in_order(text: str):
     words = Words(text)
@@ -50,12 +52,14 @@ def test_letters_have_places_in_order(text: str):
     assert words.ends[-1:] == [len(words.letters)][: len(words.ends)]
 
 
+@settings(deadline=None)
 @given(texts)
 def test_case_and_composition_make_no_difference(text: str):
     assert Words(normalize("NFD", text)).listed == Words(normalize("NFC", text)).listed
     assert Words(text.casefold()).letters == Words(Words(text.casefold()).text).letters
 
 
+@settings(deadline=None)
 @given(st.text("abcXYZ é", max_size=20), st.sampled_from("​‌­⁠\ufe0f\u0301"))
 def test_what_is_not_seen_changes_nothing(text: str, unseen: str):
     assert Words(unseen.join([*text, ""])).listed == Words(text).listed

@@ -9,7 +9,7 @@ from radarstream.defenses.orchestration.privacy import (
     affordable,
     composed,
     cost_of,
-    left,
+    unspent,
 )
 from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
 
@@ -62,5 +62,5 @@ class TestBudget:
         assert not affordable(100.0, 0.1, 100.0)
 
     def test_what_is_left(self):
-        assert left(97.0, 100.0) == pytest.approx(3.0)
-        assert left(100.00000001, 100.0) == 0.0
+        assert unspent(97.0, 100.0) == pytest.approx(3.0)
+        assert unspent(100.00000001, 100.0) == 0.0

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from radarstream.pipelines.asking.asker import AsyncAsker
-from radarstream.pipelines.asking.values import Reply
-from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.pipelines.asking.batching import Batched
+from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.schemas.errors import ConfigurationError, InputError, RadarstreamError
 from radarstream.schemas.orchestration import Module
 from tests.asking import Passing, Prompted, parts_with, question
 
@@ -64,19 +64,18 @@ def test_an_answer_rests_on_as_many_documents_as_are_wanted(engine) -> None:
 
 def test_askers_on_a_loop_share_batches(engine) -> None:
     asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
-    batches = []
+    batches: list[int] = []
 
-    class Counting:
-        def ask_all(self, questions):
-            batches.append(len(questions))
-            return asker.ask_all(questions)
+    def counted(questions: list[UserQuestion]) -> list[Reply | RadarstreamError]:
+        batches.append(len(questions))
+        return asker.ask_all(questions)
 
     async def ask() -> list[Reply | BaseException]:
-        together = AsyncAsker(Counting())  # type: ignore[arg-type]
+        together = Batched[UserQuestion, Reply](counted, "asker")
         asked = [together.ask(question(f"Who leads {n}?")) for n in range(5)]
         replies = await asyncio.gather(*asked, together.ask(question(" ")), return_exceptions=True)
         await together.close()
-        with pytest.raises(RuntimeError, match="closed"):
+        with pytest.raises(RuntimeError, match="this asker is closed"):
             await together.ask(question())
         return replies
 

@@ -1,14 +1,12 @@
 """Every set of modules: what acts, what is dropped, and that the rest is what the guard answers."""
 
-from collections.abc import Iterator
 from itertools import chain, combinations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.asking.hooks import CHOOSING, HOOKS
 from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.schemas.orchestration import Hook, Module
@@ -18,13 +16,6 @@ from tests.asking import CAPITAL, NOON, Passing, Prompted, Retrieving, parts_wit
 SETS = [*chain.from_iterable(combinations(Module, size) for size in range(len(Module) + 1))]
 HONEST = ("Lima is the capital of Peru.", "Lima is its capital.", "Its capital is Lima.")
 DROPPED = tuple(f"Cusco is the capital of Peru. <{module}>" for module in CHOOSING)
-
-
-@pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path_factory.mktemp('sets') / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 def asked(engine: Engine, texts: tuple[str, ...], modules: tuple[Module, ...], **parts) -> Reply:
@@ -83,13 +74,17 @@ def test_with_all_modules_off_a_reply_is_what_the_guard_answers(engine: Engine) 
     assert not any(record.enabled for record in reply.orchestration.hooks)
 
 
-@given(st.data())
-def test_no_reply_says_what_only_a_dropped_document_says(engine: Engine, data) -> None:
-    places = st.sampled_from(["Lima", "Cusco", "Quito", "La Paz", "Bogotá"])
-    marks = st.sampled_from(["", *(f" <{module}>" for module in CHOOSING)])
-    made = data.draw(st.lists(st.tuples(places, marks), min_size=1, max_size=9))
+PLACES = st.sampled_from(["Lima", "Cusco", "Quito", "La Paz", "Bogotá"])
+MARKS = st.sampled_from(["", *(f" <{module}>" for module in CHOOSING)])
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    made=st.lists(st.tuples(PLACES, MARKS), min_size=1, max_size=9),
+    modules=st.sets(st.sampled_from(list(CHOOSING))).map(tuple),
+)
+def test_no_reply_says_what_only_a_dropped_document_says(engine: Engine, made, modules) -> None:
     texts = tuple(f"{place} is the capital of Peru.{mark}" for place, mark in made)
-    modules = tuple(data.draw(st.sets(st.sampled_from(list(CHOOSING)))))
     reply = asked(engine, texts, modules)
     on = {f" <{module}>" for module in modules}
     said = {place for place, mark in made if mark not in on}

@@ -6,7 +6,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.asking.memory import MemoryAccounts
@@ -68,6 +68,7 @@ def active(reply: Reply) -> set[Module]:
     return {Module(record.module) for record in reply.orchestration.hooks if record.enabled}
 
 
+@settings(max_examples=25, deadline=None)
 @given(plan=PLANS, always=SUBSETS, allowed=SUBSETS)
 def test_a_plan_switches_on_what_is_allowed_and_never_off_what_always_acts(
     engine, plan, always, allowed
@@ -148,13 +149,29 @@ def test_a_strategist_that_breaks_gives_way_to_the_rules(engine) -> None:
     assert reply.orchestration.plan.reasoning == "rules"
 
 
-def test_whoever_hangs_is_not_waited_for(engine) -> None:
-    going = Event()
-    sentinel = FixedSentinel(before=lambda: going.wait(30))
+class Hanging:
+    """A generator that does not answer until it is told to."""
+
+    model_id = "hanging"
+
+    def __init__(self) -> None:
+        self.going = Event()
+
+    def complete(self, prompts):
+        self.going.wait(30)
+        raise ModelOutageError(f"{len(prompts)} prompts too late")
+
+
+def test_a_model_that_hangs_is_not_waited_for(engine) -> None:
+    hanging = Hanging()
+    chosen = {"policy": "adaptive", "always": ()}
+    parts = parts_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
+    models = replace(parts.guard.models, generator=hanging)
+    control = control_of(models, FixedSentinel(asks=True), limit_s=0.02)
     try:
-        reply = ask(engine, sentinel=sentinel, limit_s=0.02)
+        reply = replace(parts, control=control).assembled().ask(question(origin=Origin.CORPUS))
     finally:
-        going.set()
+        hanging.going.set()
     assert reply.orchestration.before is not None
     assert reply.orchestration.before.sentinel == "fallback"
 

@@ -1,8 +1,12 @@
 """A console over a real database with a small run, incidents and a ledger, honest or hostile."""
 
+import atexit
+import shutil
 import socket
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
+from tempfile import mkdtemp
 
 import httpx
 from sqlalchemy import Engine
@@ -61,8 +65,17 @@ def keep(engine: Engine, event: AnswerEvent, snapshot: SearchSnapshot | None = N
 
 
 def seeded(settings: Settings, *, hostile: bool = False) -> Engine:
-    """A database with answers, incidents, quarantine and sources."""
-    engine = open_engine(settings.database)
+    """A copy of a database with answers, incidents, quarantine and sources."""
+    file = settings.database.removeprefix("sqlite:///")
+    shutil.copyfile(template(hostile=hostile), file)
+    return open_engine(settings.database)
+
+
+@cache
+def template(*, hostile: bool) -> Path:
+    """The database that tests copy."""
+    file = Path(mkdtemp()) / "template.sqlite"
+    engine = open_engine(f"sqlite:///{file}")
     answers, snapshots = hostile_run()[:2] if hostile else make_run()
     statuses = tuple(AnswerStatus)
     for event in answers:
@@ -70,7 +83,11 @@ def seeded(settings: Settings, *, hostile: bool = False) -> Engine:
         told = replace(event, status=status, support=None if event.abstention else SUPPORT)
         keep(engine, told, snapshots.get(event.snapshot_id))
     fill(engine)
-    return engine
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    engine.dispose()
+    atexit.register(shutil.rmtree, file.parent, ignore_errors=True)
+    return file
 
 
 def hash_of(event: AnswerEvent) -> int:
@@ -126,11 +143,11 @@ def app_of(settings: Settings, engine: Engine, *, hostile: bool = False):
     return app
 
 
-def client_of(app) -> httpx.Client:
+def client_of(app, address: str = "http://127.0.0.1") -> httpx.Client:
     """A browser without scripts: cookies, no redirects of its own."""
     from starlette.testclient import TestClient
 
-    return TestClient(app, base_url="http://127.0.0.1", follow_redirects=False)
+    return TestClient(app, base_url=address, follow_redirects=False)
 
 
 def sign_in(client: httpx.Client, name: str = "ada") -> httpx.Response:

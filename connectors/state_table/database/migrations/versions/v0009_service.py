@@ -46,12 +46,12 @@ def users() -> None:
         sa.Column("roles", sa.Text, nullable=False),
         sa.Column("created_ms", sa.BigInteger, nullable=False),
         sa.Column("revoked_ms", sa.BigInteger),
+        sa.Column("changed_ms", sa.BigInteger, nullable=False),
     )
     op.create_table(
         "sessions",
         sa.Column("id_hash", sa.LargeBinary, primary_key=True),
         sa.Column("user_name", sa.Text, nullable=False),
-        sa.Column("csrf", sa.Text, nullable=False),
         sa.Column("expires_ms", sa.BigInteger, nullable=False),
     )
     op.create_index("sessions_user", "sessions", ["user_name"])

@@ -1,0 +1,87 @@
+"""Delete a user, and what the service keeps of a query.
+
+Of a user, what others rely on stays, under a name that stands for nobody.
+"""
+
+from secrets import token_hex
+from typing import Final, NamedTuple
+
+from sqlalchemy import Column, ColumnElement, Connection, Engine, delete, func, or_, update
+
+from radarstream.connectors.state_table.database import service_tables as t
+from radarstream.connectors.state_table.database.statements import in_transaction
+from radarstream.connectors.state_table.database.tables import COMPLAINTS
+from radarstream.schemas.names import plain_name
+
+NAMED: Final = (t.SESSIONS, t.USER_TRUST, t.USER_QUESTIONS, t.PRIVACY_SPENDING)
+
+
+class ForgottenUser(NamedTuple):
+    """How many rows were deleted, and how many complaints and log entries lost the name."""
+
+    users: int
+    sessions: int
+    trust: int
+    questions: int
+    privacy_spending: int
+    complaints: int
+    action_log: int
+
+
+def forget_user(engine: Engine, name: str) -> ForgottenUser:
+    """Delete a user, all or nothing; somebody added under the same name later starts anew.
+
+    Complaints and the action log are records of others, too: they keep what was said and done,
+    under a random name, and complaints lose their comments. Deleted bytes stay in the database's
+    files until `compaction.compact`.
+    """
+    name, nobody = plain_name(name), f"forgotten-{token_hex(8)}"
+    log, sent = t.ACTION_LOG.c, COMPLAINTS.c
+
+    def work(connection: Connection) -> ForgottenUser:
+        if connection.dialect.name == "sqlite":
+            connection.exec_driver_sql("PRAGMA secure_delete = ON")
+        gone = [delete(t.USERS).where(t.USERS.c.name == name)]
+        gone += [delete(table).where(table.c.user_name == name) for table in NAMED]
+        anonymous = update(COMPLAINTS).where(sent.sender == name).values(sender=nobody, comment="")
+        logged = update(t.ACTION_LOG).where(log.user_name == name).values(user_name=nobody)
+        about = update(t.ACTION_LOG).where(log.target == name).values(target=nobody)
+        counts = [connection.execute(statement).rowcount for statement in (*gone, anonymous)]
+        changed = connection.execute(logged).rowcount + connection.execute(about).rowcount
+        return ForgottenUser._make([*counts, changed])
+
+    return in_transaction(engine, work)
+
+
+def forget_events(connection: Connection, query_id: str) -> int:
+    """Delete the kept events of a query; return how many."""
+    gone = delete(t.KEPT_EVENTS).where(t.KEPT_EVENTS.c.query_id == query_id)
+    return connection.execute(gone).rowcount
+
+
+def forget_target(connection: Connection, query_id: str) -> int:
+    """Take a query's id out of the action log; return of how many rows."""
+    about = t.ACTION_LOG.c.target == query_id
+    return connection.execute(update(t.ACTION_LOG).where(about).values(target="")).rowcount
+
+
+def forget_questions(connection: Connection, question: str | None, quotation: int) -> int:
+    """Delete what users asked in the words of a query's question; return how many.
+
+    A question shorter than `quotation` characters is only found where it is all that was asked.
+    """
+    if question is None:
+        return 0
+    asked = t.USER_QUESTIONS.c.question
+    same = or_(asked == question, func.lower(asked) == question.lower())
+    if len(question) >= quotation:
+        same |= quotes(asked, question)
+    return connection.execute(delete(t.USER_QUESTIONS).where(same)).rowcount
+
+
+def quotes(column: Column[str], text: str) -> ColumnElement[bool]:
+    """Whether a column has these words in it, also in lower case."""
+    return or_(
+        column.contains(text, autoescape=True),
+        func.lower(column).contains(text.lower(), autoescape=True),
+    )

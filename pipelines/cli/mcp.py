@@ -1,0 +1,51 @@
+"""`radarstream mcp`: tools for an agent on this machine."""
+
+import sys
+from getpass import getuser
+from typing import Annotated
+
+from typer import Option
+
+from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
+from radarstream.pipelines.cli.options import (
+    BaseUrl,
+    ChosenProfile,
+    Config,
+    DryRun,
+    Model,
+    model_settings,
+)
+from radarstream.pipelines.job.telemetry.logs import configure_logging
+from radarstream.schemas.errors import ConfigurationError
+
+
+def mcp(
+    config: Config = None,
+    profile: ChosenProfile = None,
+    model: Model = None,
+    base_url: BaseUrl = None,
+    user: Annotated[
+        str | None,
+        Option(help="In whose name it asks and complains; default: the system's user name."),
+    ] = None,
+    dry_run: DryRun = False,
+) -> None:
+    """Offer tools to an agent that starts this command: ask, answer_history, and others.
+
+    Speaks the Model Context Protocol on standard input and output until the agent closes them; logs
+    go to standard error. Agents elsewhere use the address /mcp of `radarstream serve`.
+    """
+    settings = model_settings(config, profile, model, base_url, dry_run=dry_run)
+    check_settings(settings)
+    configure_logging(settings.telemetry, sys.stderr)
+    with naming_extra("serve"):
+        from radarstream.pipelines.serving.mcp_stdio import run_stdio
+    probe_service(settings)  # a refused key or an unknown model ends it here
+    run_stdio(settings, shared_engine(settings), _user_name() if user is None else user)
+
+
+def _user_name() -> str:
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        raise ConfigurationError("no user name is known: give --user") from None

@@ -1,0 +1,160 @@
+"""Forgetting users, and what the service keeps of a query; its tables in an export."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, select
+
+from radarstream.connectors.state_table.database.tables import METADATA
+from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
+from radarstream.connectors.state_table.queries.forgetting import forget
+from radarstream.connectors.state_table.serving.accounts import StoredAccounts
+from radarstream.connectors.state_table.serving.action_log import log_action, read_actions
+from radarstream.connectors.state_table.serving.forgetting import forget_user
+from radarstream.connectors.state_table.serving.kept_events import keep_event
+from radarstream.connectors.state_table.serving.sessions import open_session
+from radarstream.connectors.state_table.serving.users import (
+    add_user,
+    revoke_user,
+    rotate_token,
+    user_of_token,
+)
+from radarstream.schemas.errors import InputError, StateConflictError
+from radarstream.schemas.users import Role
+from tests.wire_samples import ANSWER
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+NOW = 1_767_225_600_000
+QUESTION = ANSWER.question
+
+
+def fill(engine: Engine) -> str:
+    """A user "adalovelace" with all traces that a user leaves; returns the token."""
+    token = add_user(engine, "adalovelace", [Role.ASK, Role.REPORT], NOW)
+    open_session(engine, "adalovelace", now_ms=NOW, hours=1)
+    accounts = StoredAccounts(engine, gain_per_hour=0.1)
+    accounts.note_question("adalovelace", f"Tell me: {QUESTION.upper()}", AT)
+    accounts.note_question("adalovelace", "Something else?", AT)
+    accounts.move_trust("adalovelace", 0.05, AT)
+    assert accounts.spend("adalovelace", "docs", 3.0, 10.0)
+    log_action(engine, at_ms=NOW, user="adalovelace", action="approve", target=ANSWER.query_id)
+    log_action(engine, at_ms=NOW, user="bob", action="revoke", target="adalovelace")
+    told = StoredComplaint("c1", "i1", "q", 0, "Rome", "adalovelace", NOW, NOW, comment="I am Ada")
+    with engine.begin() as connection:
+        insert(connection, told)
+        keep_event(connection, ANSWER, steps=3)
+    return token
+
+
+def everything(engine: Engine) -> str:
+    with engine.connect() as connection:
+        tables = METADATA.sorted_tables
+        return repr([connection.execute(select(table)).all() for table in tables])
+
+
+def test_nothing_names_a_user_who_was_forgotten(engine: Engine) -> None:
+    token = fill(engine)
+    assert forget_user(engine, "adalovelace") == (1, 1, 1, 2, 1, 1, 2)
+    assert user_of_token(engine, token) is None
+    left = everything(engine)
+    for trace in ("adalovelace", "I am Ada", "Something else"):
+        assert trace not in left
+    by, about = (action for action in reversed(read_actions(engine)))
+    assert by.user == about.target  # one pseudonym
+    assert forget_user(engine, "adalovelace") == (0,) * 7
+    assert StoredAccounts(engine, 0.1).account("adalovelace").trust == 0.5
+
+
+def test_a_forgotten_query_leaves_users_questions_without_it(engine: Engine) -> None:
+    fill(engine)
+    log_action(engine, at_ms=NOW, user="bob", action="note", target="s", detail=f"see {QUESTION}")
+    forgotten = forget(engine, ANSWER.query_id, QUESTION)
+    assert (forgotten.answer_events, forgotten.user_questions) == (1, 1)
+    assert forgotten.elsewhere == 2
+    left = everything(engine).lower()
+    assert QUESTION.lower() not in left
+    assert f"'{ANSWER.query_id}'" not in left
+    assert "something else?" in left
+
+
+def test_a_short_question_is_deleted_only_where_it_is_all(engine: Engine) -> None:
+    accounts = StoredAccounts(engine, 0.1)
+    for question in ("Who?", "who?", "Who? And why?"):
+        accounts.note_question("ada", question, AT)
+    assert forget(engine, "q", "Who?").user_questions == 2
+    assert [question for _, question in accounts.account("ada").recent] == ["Who? And why?"]
+
+
+def test_users_and_log_move_to_another_database(
+    engine: Engine, other_engine: Engine, tmp_path: Path
+) -> None:
+    token = fill(engine)
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(export_lines(engine)))
+    counts = import_file(other_engine, file)
+    service = {"users": 1, "user_trust": 1, "privacy_spending": 1, "action_log": 2}
+    assert counts == {**service, "reports": 1}
+    assert import_file(other_engine, file) == counts  # the same rows once more
+    assert user_of_token(other_engine, token) is not None
+    accounts = StoredAccounts(other_engine, 0.1)
+    assert accounts.spent("adalovelace", "docs") == 3.0
+    later = AT + timedelta(minutes=1)
+    assert accounts.move_trust("adalovelace", 0.1, later) == pytest.approx(0.6)  # gains came along
+    log_action(other_engine, at_ms=NOW, user="eve", action="block", target="s")
+    assert [action.user for action in read_actions(other_engine)][0] == "eve"
+    with pytest.raises(StateConflictError):
+        import_file(other_engine, file)  # the trust has moved since
+
+
+def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_privacy(
+    engine: Engine, tmp_path: Path
+) -> None:
+    fill(engine)
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(export_lines(engine)))
+    accounts = StoredAccounts(engine, 0.1)
+    assert accounts.spend("adalovelace", "docs", 1.0, 10.0)
+    with pytest.raises(StateConflictError, match="privacy_spending"):
+        import_file(engine, file)
+    assert accounts.spent("adalovelace", "docs") == 4.0
+    rotate_token(engine, "adalovelace", NOW + 1)
+    revoke_user(engine, "adalovelace", NOW + 2)
+    with pytest.raises(StateConflictError, match="users"):
+        import_file(engine, file)
+
+
+def test_a_logged_action_is_not_overwritten(engine: Engine, tmp_path: Path) -> None:
+    log_action(engine, at_ms=NOW, user="ada", action="approve", target="i1")
+    lines = list(export_lines(engine))
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(lines).replace('"ada"', '"eve"'))
+    with pytest.raises(StateConflictError, match="action_log"):
+        import_file(engine, file)
+    assert [action.user for action in read_actions(engine)] == ["ada"]
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [
+        ("user_trust", "trust", 1.5),
+        ("user_trust", "gains", "[[1]]"),
+        ("user_trust", "gains", "{"),
+        ("privacy_spending", "epsilon", -1.0),
+        ("users", "token_hash", "%%"),
+    ],
+)
+def test_rows_that_make_no_sense_are_refused(
+    engine: Engine, tmp_path: Path, table: str, column: str, value: object
+) -> None:
+    fill(engine)
+    lines = [json.loads(line) for line in export_lines(engine)]
+    for line in lines:
+        if line.get("table") == table:
+            line["row"][column] = value
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    with pytest.raises(InputError):
+        import_file(engine, file)

@@ -1,0 +1,268 @@
+"""Who may use which route, and what a browser of somebody else's page cannot do."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import Depends, FastAPI, Request, Response
+from fastapi.routing import iter_route_contexts
+from fastapi.testclient import TestClient
+
+from radarstream.pipelines.serving.access import (
+    COOKIE,
+    SignedIn,
+    check_serving,
+    close_session,
+    open_session,
+    open_to_all,
+    signed_in,
+)
+from radarstream.pipelines.serving.people import Role, User
+from radarstream.schemas.errors import ConfigurationError
+from tests.serving import TOKENS, bearer, fake_service, service_settings
+
+BASE = "http://127.0.0.1"
+ASKED = {"question": "Where?"}
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> FastAPI:
+    return fake_service(tmp_path)
+
+
+@pytest.fixture
+def client(app: FastAPI) -> Iterator[TestClient]:
+    with TestClient(
+        app, base_url=BASE, raise_server_exceptions=False, follow_redirects=False
+    ) as opened:
+        yield opened
+
+
+def declared(route: object) -> set[object]:
+    """What a route says of its access, wherever among its dependencies."""
+
+    def calls(dependant: object) -> Iterator[object]:
+        for one in dependant.dependencies:  # type: ignore[attr-defined]
+            yield one.call
+            yield from calls(one)
+
+    found = list(calls(route.dependant))  # type: ignore[attr-defined]
+    return {one for one in found if isinstance(one, SignedIn) or one is open_to_all}
+
+
+def test_every_route_says_who_may_use_it(app: FastAPI) -> None:
+    routes = [one for one in iter_route_contexts(app.routes) if hasattr(one, "dependant")]
+    assert {"/answers", "/v1/chat/completions", "/metrics"} <= {one.path for one in routes}
+    without = [one.path for one in routes if len(declared(one)) != 1]
+    assert without == []
+
+
+def test_a_route_that_declares_nothing_would_be_found(app: FastAPI) -> None:
+    @app.get("/forgotten")
+    async def forgotten() -> None: ...
+
+    with pytest.raises(AssertionError):
+        test_every_route_says_who_may_use_it(app)
+
+
+def test_the_matrix_of_roles(app: FastAPI, client: TestClient) -> None:
+    """Every route with every user: 401 without a token, 403 without the role, else neither."""
+    tried = 0
+    for route in iter_route_contexts(app.routes):
+        (access,) = declared(route)
+        if route.path == "/events" or access is open_to_all:
+            continue  # the first streams without end; its own test asks it
+        path = re.sub(r"\{[^}]*\}", "1", route.path or "")
+        for method in (route.methods or set()) - {"HEAD"}:
+            for name, user in {"": None, **TOKENS}.items():
+                sent = client.request(method, path, headers=bearer(name) if name else {}, json={})
+                allowed = user is not None and bool(access.roles & user.roles)  # type: ignore[attr-defined]
+                expected = "in" if allowed else "role missing" if user else "signed out"
+                assert outcome(sent) == expected, (method, path, name, sent.status_code)
+                assert sent.status_code < 500, (method, path, name)
+                tried += 1
+    assert tried >= 50
+
+
+def outcome(sent: httpx.Response) -> str:
+    """Whether a route let somebody in; the console sends those to its form who are signed out."""
+    if sent.status_code == 401 or sent.headers.get("location", "").startswith("/console/sign-in"):
+        return "signed out"
+    return "role missing" if sent.status_code == 403 else "in"
+
+
+WRONG = ["Bearer wrong", "Bearer ", "Basic YTpi", "bearer", "Bearer  \u00e9"]
+
+
+@pytest.mark.parametrize("header", WRONG)
+def test_a_wrong_token_is_401(client: TestClient, header: str) -> None:
+    sent = client.get("/v1/models", headers={"Authorization": header.encode("latin-1")})
+    assert sent.status_code == 401 and sent.headers["www-authenticate"].startswith("Bearer")
+
+
+@pytest.mark.parametrize("header", WRONG)
+def test_where_anybody_may_ask_a_wrong_token_is_nobodys(tmp_path: Path, header: str) -> None:
+    with TestClient(fake_service(tmp_path, anonymous="ask"), base_url=BASE) as client:
+        headers = {"Authorization": header.encode("latin-1")}
+        for sent in (headers, {}):
+            assert client.post("/answers", json=ASKED, headers=sent).status_code == 200
+            assert client.post("/reports", json={"query": "x"}, headers=sent).status_code == 403
+            assert client.get("/metrics", headers=sent).status_code == 403
+        foreign = headers | {"Origin": b"http://evil.example"}
+        assert client.post("/answers", json=ASKED, headers=foreign).status_code == 403
+        known = client.get("/metrics", headers=bearer("operating"))
+        assert known.status_code == 200
+
+
+def test_too_many_wrong_tokens_are_429(client: TestClient) -> None:
+    codes = [client.get("/v1/models", headers=bearer("wrong")).status_code for _ in range(40)]
+    assert codes[:5] == [401] * 5 and codes[-1] == 429
+    assert client.get("/v1/models", headers=bearer("asking")).status_code == 429  # the address
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:80", "10.0.0.7:80", "[::]:80", "service.example:80"])
+def test_nobody_asks_without_a_token_over_a_network(tmp_path: Path, listen: str) -> None:
+    with pytest.raises(ConfigurationError, match="loopback"):
+        check_serving(service_settings(tmp_path, anonymous="ask", listen=listen))
+    check_serving(service_settings(tmp_path, listen=listen))
+
+
+def test_nobody_asks_without_a_token_through_a_proxy(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="proxy"):
+        check_serving(service_settings(tmp_path, anonymous="ask", proxies=["127.0.0.1"]))
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200),
+        ("localhost:8080", 200),
+        ("[::1]:8080", 200),
+        ("radar.example", 200),
+        ("RADAR.example:80", 200),
+        ("evil.example", 421),
+        ("127.0.0.1.evil.example", 421),
+        ("", 421),
+    ],
+)
+def test_only_own_names_are_served(tmp_path: Path, host: str, status: int) -> None:
+    app = fake_service(tmp_path, hosts=["Radar.example"])
+    with TestClient(app, base_url=BASE) as client:
+        assert client.get("/healthz", headers={"Host": host}).status_code == status
+
+
+def test_every_response_has_the_security_headers(client: TestClient) -> None:
+    sent = [
+        client.get("/docs"),
+        client.get("/nothing"),
+        client.get("/v1/models"),
+        client.get("/healthz", headers={"Host": "evil.example"}),
+    ]
+    for one in sent:
+        policy = one.headers["content-security-policy"]
+        assert "default-src 'none'" in policy and "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert one.headers["x-content-type-options"] == "nosniff"
+        assert one.headers["referrer-policy"] == "same-origin"
+        assert one.headers["cache-control"] == "no-store"
+        assert "server" not in one.headers
+
+
+def test_the_page_of_operations_asks_nothing_of_other_hosts(client: TestClient) -> None:
+    page = client.get("/docs").text
+    assert "/v1/chat/completions" in page
+    assert "http:" not in page and "https:" not in page and "<script" not in page
+
+
+def with_sessions(app: FastAPI) -> FastAPI:
+    """The service with routes to sign in and out, as the console has them."""
+
+    @app.post("/in", dependencies=[Depends(open_to_all)])
+    async def sign_in(request: Request, response: Response) -> dict[str, str]:
+        user = await open_session(request, response, request.headers["X-Token"])
+        return {"csrf": user.csrf}
+
+    @app.post("/out", dependencies=[Depends(signed_in(Role.ASK))])
+    async def sign_out(request: Request, response: Response) -> None:
+        await close_session(request, response)
+
+    return app
+
+
+class TestSessions:
+    @pytest.fixture
+    def csrf(self, app: FastAPI, client: TestClient) -> str:
+        with_sessions(app)
+        signed = client.post("/in", headers={"X-Token": "all", "Origin": BASE})
+        cookie = signed.headers["set-cookie"]
+        assert "HttpOnly" in cookie and "SameSite=strict" in cookie and "Path=/" in cookie
+        assert "Secure" not in cookie  # plain http on loopback
+        token: str = signed.json()["csrf"]
+        return token
+
+    def test_a_cookie_reads(self, client: TestClient, csrf: str) -> None:
+        assert client.get("/answers").status_code == 200
+
+    def test_an_action_needs_the_token_of_the_page(self, client: TestClient, csrf: str) -> None:
+        for given in ({}, {"X-CSRF-Token": "x"}, {"X-CSRF-Token": "\u00e9".encode("latin-1")}):
+            sent = client.post("/answers", json=ASKED, headers=given)
+            assert (sent.status_code, sent.json()["error"]["code"]) == (403, "csrf")
+        own = {"X-CSRF-Token": csrf, "Origin": BASE}
+        assert client.post("/answers", json=ASKED, headers=own).status_code == 200
+
+    def test_a_form_may_bring_the_token_as_a_field(
+        self, app: FastAPI, client: TestClient, csrf: str
+    ) -> None:
+        @app.post("/act")
+        async def act(user: User = Depends(signed_in(Role.OPERATE))) -> str:  # noqa: B008
+            return user.name
+
+        assert client.post("/act", data={"csrf": csrf}).json() == "all"
+        assert client.post("/act", data={"csrf": "x"}).status_code == 403
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            {"Origin": "http://evil.example"},
+            {"Origin": "null"},
+            {"Sec-Fetch-Site": "cross-site"},
+            {"Sec-Fetch-Site": "same-site"},
+        ],
+    )
+    def test_a_page_of_another_site_cannot_act(
+        self, client: TestClient, csrf: str, headers: dict[str, str]
+    ) -> None:
+        sent = client.post("/answers", json=ASKED, headers={"X-CSRF-Token": csrf} | headers)
+        assert (sent.status_code, sent.json()["error"]["code"]) == (403, "foreign_origin")
+
+    def test_who_signs_out_is_out(self, client: TestClient, csrf: str) -> None:
+        session = client.cookies[COOKIE]
+        assert client.post("/out", headers={"X-CSRF-Token": csrf}).status_code == 200
+        assert client.get("/answers", headers={"Cookie": f"{COOKIE}={session}"}).status_code == 401
+
+    def test_over_https_the_cookie_is_secure(self, app: FastAPI) -> None:
+        with TestClient(with_sessions(app), base_url="https://127.0.0.1") as client:
+            signed = client.post("/in", headers={"X-Token": "all"})
+        assert "Secure" in signed.headers["set-cookie"]
+        assert signed.headers["strict-transport-security"]
+
+
+def test_a_page_of_another_site_cannot_ask_where_anybody_may(tmp_path: Path) -> None:
+    with TestClient(fake_service(tmp_path, anonymous="ask"), base_url=BASE) as client:
+        sent = client.post("/answers", json=ASKED, headers={"Origin": "http://evil.example"})
+        assert sent.status_code == 403
+
+
+def test_a_user_who_asks_too_much_waits_alone(tmp_path: Path) -> None:
+    with TestClient(fake_service(tmp_path, questions_per_minute=2), base_url=BASE) as client:
+
+        def ask(token: str) -> int:
+            return client.post("/answers", json=ASKED, headers=bearer(token)).status_code
+
+        assert [ask("asking") for _ in range(3)] == [200, 200, 429]
+        assert ask("all") == 200
+        refused = client.post("/answers", json=ASKED, headers=bearer("asking"))
+        assert int(refused.headers["retry-after"]) >= 1
+        assert client.get("/answers", headers=bearer("asking")).status_code == 200

@@ -1,0 +1,263 @@
+"""What operators do in the console: asked once, done once, written down."""
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import httpx
+import pytest
+
+from radarstream.connectors.state_table.incidents import quarantine, store
+from radarstream.connectors.state_table.serving.action_log import read_actions
+from radarstream.connectors.state_table.sources import listing
+from radarstream.pipelines.job.answering.dead_letters import Letter
+from radarstream.pipelines.serving.console import letter_actions
+from radarstream.pipelines.serving.console.letter_actions import CLAIM_MS, Mailbox
+from radarstream.schemas.errors import BrokerError, ModelOutageError, ReasonClass
+from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.incidents import Decision, Status
+from tests.pipelines.pages.attribution_pages import CUP, MAYOR, origin
+from tests.pipelines.serving.console_rig import app_of, client_of, seeded, settings_of, sign_in
+
+PROPOSED = origin(CUP, 2, Status.PROPOSED).incident
+
+
+@pytest.fixture
+def app(tmp_path):
+    settings = settings_of(tmp_path)
+    return app_of(settings, seeded(settings))
+
+
+@pytest.fixture
+def client(app) -> Iterator[httpx.Client]:
+    with client_of(app) as client:
+        sign_in(client)
+        yield client
+
+
+def fields(page: str) -> dict[str, str]:
+    """The hidden fields of a confirmation."""
+    return dict(
+        re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition("<main")[2])
+    )
+
+
+def confirm(
+    client: httpx.Client, name: str, target: dict[str, str], **typed: str
+) -> httpx.Response:
+    """Open the confirmation and confirm."""
+    page = client.get(f"/console/act/{name}", params=target)
+    assert page.status_code == 200, page.text
+    form = fields(page.text) | typed
+    return client.post(f"/console/act/{name}", params=target, data=form)
+
+
+def log_of(app) -> list[tuple[str, str, str]]:
+    rows = read_actions(app.state.context.engine)
+    return [(row.user, row.action, row.target) for row in reversed(rows)]
+
+
+def text_of(response: httpx.Response) -> str:
+    return " ".join(re.sub(r"<[^>]*>", " ", response.text).split())
+
+
+@pytest.mark.parametrize(
+    ("name", "decision", "active"),
+    [("approve", Decision.APPROVED, True), ("dismiss", Decision.DISMISSED, False),
+     ("model-erred", Decision.MODEL_ERRED, False)],
+)  # fmt: skip
+def test_a_decision_is_made_once_and_written_down(app, client, name, decision, active):
+    engine = app.state.context.engine
+    asked = text_of(client.get(f"/console/act/{name}?id={PROPOSED}"))
+    assert "What will follow" in asked
+    if decision is Decision.APPROVED:
+        assert "are left out of snapshots of this query: https://www." in asked
+    done = confirm(client, name, {"id": PROPOSED})
+    assert done.status_code == 303
+    assert store.look(engine, PROPOSED).decision is decision
+    held = [row for row in quarantine.list_quarantine(engine, CUP[0]) if row["active"]]
+    assert bool(held) == active
+    assert log_of(app) == [("ada", name, PROPOSED)]
+    shown = text_of(client.get(done.headers["location"]))
+    assert "written to the action log with your name" in shown
+    assert "Ana Ruiz" in shown
+    assert "This decision was made already" in client.get(f"/console/act/{name}?id={PROPOSED}").text
+
+
+def test_a_form_that_is_sent_twice_acts_once(app, client):
+    form = fields(client.get(f"/console/act/approve?id={PROPOSED}").text)
+    first, second = (client.post(f"/console/act/approve?id={PROPOSED}", data=form) for _ in "ab")
+    assert (first.status_code, second.status_code) == (303, 200)
+    assert "It is so already; nothing was done. The last action on it was approve by ada" in (
+        text_of(second)
+    )
+    assert len(log_of(app)) == 1
+
+
+def test_of_two_operators_at_once_one_acts_and_the_other_is_told(app, client):
+    with client_of(app) as other:
+        sign_in(other, "bob")
+        form = fields(other.get(f"/console/act/dismiss?id={PROPOSED}").text)
+        assert confirm(client, "approve", {"id": PROPOSED}).status_code == 303
+        told = other.post(f"/console/act/dismiss?id={PROPOSED}", data=form)
+    assert told.status_code == 409
+    assert "Somebody else changed this meanwhile; nothing was done." in text_of(told)
+    assert "approve by ada" in text_of(told)
+    assert store.look(app.state.context.engine, PROPOSED).decision is Decision.APPROVED
+    assert log_of(app) == [("ada", "approve", PROPOSED)]
+
+
+def test_an_approval_may_hold_for_all_queries(app, client):
+    confirm(client, "approve", {"id": PROPOSED}, everywhere="yes")
+    rows = quarantine.list_quarantine(app.state.context.engine, CUP[0])
+    assert rows
+    assert all(row["everywhere"] for row in rows)
+    assert "for all queries" in read_actions(app.state.context.engine)[0].detail
+
+
+def test_texts_are_released_one_by_one_and_together(app, client):
+    engine = app.state.context.engine
+    held = {row["text_key"] for row in quarantine.list_quarantine(engine, MAYOR[0])}
+    one = min(held)
+    target = {"query": MAYOR[0], "text": one}
+    form = fields(client.get("/console/act/release", params=target).text)
+    assert client.post("/console/act/release", params=target, data=form).status_code == 303
+    again = client.post("/console/act/release", params=target, data=form)
+    assert "nothing was done" in text_of(again)
+    left = {row["text_key"] for row in quarantine.list_quarantine(engine, MAYOR[0])}
+    assert left == held - {one}
+    assert confirm(client, "release", {"query": MAYOR[0]}).status_code == 303
+    assert quarantine.list_quarantine(engine, MAYOR[0]) == []
+    assert {entry[:2] for entry in log_of(app)} == {("ada", "release")}
+    assert "No such text" in client.get("/console/act/release", params=target).text
+
+
+def test_a_source_is_blocked_pardoned_and_cleared(app, client):
+    def verdict() -> tuple[str | None, str | None]:
+        with app.state.context.engine.connect() as connection:
+            known = listing.summary_of(connection, "fact-hub.example")
+        return known.standing.verdict, known.standing.note
+
+    target = {"domain": "https://www.fact-hub.example/page"}
+    for name, expected in (("block", "blocked"), ("pardon", "pardoned"), ("clear", None)):
+        typed = {} if name == "clear" else {"note": f"because of {name}"}
+        assert confirm(client, name, target, **typed).status_code == 303
+        assert verdict() == (expected, typed.get("note"))
+    assert log_of(app) == [
+        ("ada", name, "fact-hub.example") for name in ("block", "pardon", "clear")
+    ]
+    assert "because of block" in client.get("/console/actions").text
+
+
+def test_a_source_nobody_knows_can_be_blocked_but_not_cleared(app, client):
+    assert confirm(client, "block", {"domain": "new.example"}).status_code == 303
+    assert client.get("/console/act/clear?domain=other.example").status_code == 404
+    assert "names no domain" in client.get("/console/act/block?domain=a b").text
+    assert log_of(app) == [("ada", "block", "new.example")]
+
+
+def test_two_verdicts_at_once_do_not_overwrite_each_other(app, client):
+    form = fields(client.get("/console/act/pardon?domain=fact-hub.example").text)
+    confirm(client, "block", {"domain": "fact-hub.example"})
+    told = client.post("/console/act/pardon?domain=fact-hub.example", data=form)
+    assert told.status_code == 409
+    assert "block by ada" in text_of(told)
+
+
+LETTER = Letter(
+    "a1b2c3d4e5", DeadLetter(ReasonClass.MODEL_UNAVAILABLE, "no model answered", "outage",
+                             "log/snapshots/0", 7, 1, "e30="), b"{}",
+    datetime(2025, 6, 1, tzinfo=UTC),
+)  # fmt: skip
+
+
+@pytest.fixture
+def topic(monkeypatch) -> list[str]:
+    """A topic with one dead letter; what was published is in the list."""
+    published: list[str] = []
+    box = lambda _kafka: Mailbox((LETTER,), frozenset(published))  # noqa: E731
+    monkeypatch.setattr(letter_actions, "mailbox", box)
+    monkeypatch.setattr("radarstream.pipelines.serving.console.operations.mailbox", box)
+
+    def publish(_kafka, letters):
+        published.extend(letter.id for letter in letters)
+
+    monkeypatch.setattr(letter_actions.on_topic, "publish_again", publish)
+    return published
+
+
+def test_a_dead_letter_is_replayed_once(app, client, topic):
+    assert "no model answered" in client.get("/console/dead-letters").text
+    form = fields(client.get(f"/console/act/replay?id={LETTER.id}").text)
+    first, second = (client.post(f"/console/act/replay?id={LETTER.id}", data=form) for _ in "ab")
+    assert (first.status_code, second.status_code) == (303, 200)
+    assert topic == [LETTER.id]
+    assert log_of(app) == [("ada", "replay", LETTER.id)]
+    assert "It was replayed before" in text_of(second)
+
+
+def test_a_replay_under_way_is_not_begun_again(app, client, topic, monkeypatch):
+    form = fields(client.get(f"/console/act/replay?id={LETTER.id}").text)
+    monkeypatch.setattr(letter_actions.on_topic, "publish_again", lambda _kafka, _letters: None)
+    codes = [client.post(f"/console/act/replay?id={LETTER.id}", data=form) for _ in "ab"]
+    assert [code.status_code for code in codes] == [303, 200]
+    assert "It is being replayed. The last action on it was replay by ada" in text_of(codes[1])
+    assert len(log_of(app)) == 1
+    assert CLAIM_MS > 60_000
+
+
+def test_a_broker_that_is_away_is_said_plainly(app, client, topic, monkeypatch):
+    def away(_kafka, _letters):
+        raise BrokerError("secret-host:9092 does not answer")
+
+    monkeypatch.setattr(letter_actions.on_topic, "publish_again", away)
+    told = confirm(client, "replay", {"id": LETTER.id})
+    assert told.status_code == 503
+    assert "cannot be reached: nothing was published" in text_of(told)
+    assert "secret-host" not in told.text
+    assert [entry[1] for entry in log_of(app)] == ["replay", "replay failed"]
+
+
+def test_without_a_broker_the_page_of_dead_letters_says_so(client):
+    page = client.get("/console/dead-letters")
+    assert page.status_code == 200
+    assert "The message broker cannot be reached" in page.text
+
+
+def test_a_user_complains_about_an_answer_once(app, client):
+    path = "/console/report?query=watch-000&step=5"
+    form = fields(client.get(path).text) | {"comment": "It is Ingrid <b>Solberg</b>."}
+    assert "the complaint was taken" in text_of(client.post(path, data=form))
+    assert "You complained about this answer before" in text_of(client.post(path, data=form))
+    ((user, action, incident),) = log_of(app)
+    assert (user, action) == ("ada", "report")
+    shown = client.get(f"/console/incident?id={incident}").text
+    assert "It is Ingrid &lt;b&gt;Solberg&lt;/b&gt;." in shown
+
+
+def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
+    asker = app.state.context.asker
+    form = {"csrf": fields(client.get("/console/report?query=watch-000&step=5").text)["csrf"]}
+    page = client.post("/console/ask", data=form | {"question": "Who is it?", "origin": "corpus"})
+    shown = text_of(page)
+    assert page.status_code == 200
+    assert asker.asked[0].text == "Who is it?"
+    assert asker.asked[0].user == "ada"
+    for words in ("post retrieval", "trustrag", "10 → 8", "elevated (poisoning 0.60)", "rejected",
+                  "3, 97.0 left", "0.50, then 0.45"):  # fmt: skip
+        assert words in shown
+    wrong = client.post("/console/ask/report", data=form | {"question": "Who?", "answer": "x"})
+    assert wrong.status_code == 409
+    assert "The complaint was not taken" in wrong.text
+
+
+def test_a_model_that_is_away_and_an_empty_question_are_said_plainly(app, client):
+    app.state.context.asker.errors.append(ModelOutageError("host:1 is down"))
+    form = {"csrf": fields(client.get("/console/report?query=watch-000&step=5").text)["csrf"]}
+    told = client.post("/console/ask", data=form | {"question": "Who?", "origin": "corpus"})
+    assert told.status_code == 503
+    assert "No model answers at the moment; try again." in told.text
+    assert "host:1" not in told.text
+    for words in ("", " ", "x" * 3_000):
+        told = client.post("/console/ask", data=form | {"question": words, "origin": "corpus"})
+        assert told.status_code == 400

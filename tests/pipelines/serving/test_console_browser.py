@@ -1,0 +1,320 @@
+"""The console in a real headless Chromium: every page, every action, live, by keyboard, hostile."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from selenium.common.exceptions import NoAlertPresentException, StaleElementReferenceException
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.select import Select
+from selenium.webdriver.support.wait import WebDriverWait
+
+from radarstream.connectors.state_table.serving.action_log import read_actions
+from radarstream.pipelines.serving.console.showing import MENU, link
+from radarstream.schemas.incidents import Status
+from tests.pipelines.pages.attribution_pages import CUP, origin
+from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, browser
+from tests.pipelines.pages.report_run import make_run
+from tests.pipelines.serving.console_rig import app_of, keep, seeded, settings_of
+from tests.serving import running
+
+__all__ = ["browser"]  # the fixture
+pytestmark = pytest.mark.browser
+INCIDENT = origin(CUP, 2, Status.PROPOSED).incident
+PAGES = {
+    "answers": "/",
+    "answer": "/console/answer?query=watch-000",
+    "report": "/console/report?query=watch-000&step=5",
+    "ask": "/console/ask",
+    "inbox": "/console/inbox",
+    "incident": f"/console/incident?id={INCIDENT}",
+    "approve": f"/console/act/approve?id={INCIDENT}",
+    "quarantine": "/console/quarantine",
+    "sources": "/console/sources",
+    "source": "/console/source?domain=quick-answers.example",
+    "block": "/console/act/block?domain=fact-hub.example",
+    "dead letters": "/console/dead-letters",
+    "health": "/console/health",
+    "actions": "/console/actions",
+}
+# What a reader with a screen reader or a keyboard needs; returns what is wrong (WCAG 2.2 AA).
+CHECKS = """
+const wrong = [];
+const shown = (e) => e.checkVisibility();
+const name = (e) => (e.getAttribute("aria-label") || e.labels?.[0]?.textContent
+  || e.textContent || e.value || e.title || "").trim();
+for (const e of document.querySelectorAll("input:not([type=hidden]), select, textarea"))
+  if (!e.labels?.length && !e.getAttribute("aria-label")) wrong.push(["no label", e.outerHTML]);
+for (const e of document.querySelectorAll("a[href], button"))
+  if (shown(e) && !name(e)) wrong.push(["no name", e.outerHTML.slice(0, 90)]);
+let level = 0;
+for (const h of document.querySelectorAll("h1, h2, h3, h4")) {
+  const now = Number(h.tagName[1]);
+  if (now > level + 1) wrong.push(["heading", h.textContent]);
+  level = now;
+}
+if (document.querySelectorAll("h1").length !== 1) wrong.push(["h1"]);
+if (document.querySelectorAll("main").length !== 1) wrong.push(["main"]);
+if (document.querySelectorAll("header").length < 1) wrong.push(["header"]);
+if (!document.documentElement.lang) wrong.push(["lang"]);
+if (!document.title) wrong.push(["title"]);
+const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
+for (const id of new Set(ids)) if (ids.filter((o) => o === id).length > 1) wrong.push(["id", id]);
+for (const t of document.querySelectorAll("table"))
+  if (!t.caption && !t.closest("[aria-label], .step")) wrong.push(["no caption", t.className]);
+for (const n of document.querySelectorAll("nav"))
+  if (!n.getAttribute("aria-label")) wrong.push(["nav"]);
+for (const e of document.querySelectorAll("[aria-describedby]"))
+  if (!document.getElementById(e.getAttribute("aria-describedby"))) wrong.push(["describedby"]);
+for (const e of document.querySelectorAll(".button, button, .menu a")) {
+  const box = e.getBoundingClientRect();
+  if (shown(e) && (box.height < 24 || box.width < 24)) wrong.push(["small", name(e), box.height]);
+}
+return wrong;
+"""
+OVERHANG = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
+
+
+@pytest.fixture(scope="module")
+def app(tmp_path_factory):
+    settings = settings_of(tmp_path_factory.mktemp("console"))
+    return app_of(settings, seeded(settings))
+
+
+@pytest.fixture(scope="module")
+def service(app):
+    with running(app) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    settings = settings_of(tmp_path_factory.mktemp("hostile"))
+    app = app_of(settings, seeded(settings, hostile=True), hostile=True)
+    with running(app) as port:
+        yield app, f"http://127.0.0.1:{port}"
+
+
+def look(browser, width: int = WIDE, scheme: str = "light") -> None:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = [{"name": "prefers-color-scheme", "value": scheme},
+                {"name": "prefers-reduced-motion", "value": "reduce"}]  # fmt: skip
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+
+
+def visit(browser, app, service, path: str, name: str = "ada") -> None:
+    """Open a page; sign in by keyboard on the way, if nobody is signed in."""
+    look(browser)
+    browser.get(service + path)
+    if "/console/sign-in" in browser.current_url:
+        browser.switch_to.active_element.send_keys(app.state.tokens[name], Keys.ENTER)
+        until(browser, lambda: "/console/sign-in" not in browser.current_url)
+
+
+def until(browser, condition, seconds: float = 20.0):
+    return WebDriverWait(browser, seconds, 0.05).until(lambda _: condition())
+
+
+def problems(browser) -> list[str]:
+    return [e["message"] for e in browser.get_log("browser") if e["level"] in ("SEVERE", "WARNING")]
+
+
+def unfold(browser) -> None:
+    browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true;")
+
+
+def press(browser, words: str) -> None:
+    """Follow a link or press a button by its words, as a person would."""
+    found = [e for e in browser.find_elements(By.CSS_SELECTOR, "main a, main button")
+             if e.text.strip() == words]  # fmt: skip
+    before = browser.find_element(By.TAG_NAME, "html")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
+    found[0].click()
+    until(browser, lambda: gone(before))
+
+
+def gone(element) -> bool:
+    try:
+        element.is_enabled()
+    except StaleElementReferenceException:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_page_is_quiet_readable_and_fits(browser, app, service, name):
+    visit(browser, app, service, "/console/inbox")
+    browser.get_log("browser")
+    browser.get(service + PAGES[name])
+    assert browser.execute_script("return document.contentType") == "text/html"
+    unfold(browser)
+    assert browser.execute_script(CHECKS) == []
+    for scheme in ("light", "dark"):
+        look(browser, scheme=scheme)
+        worst = browser.execute_script(CONTRAST)
+        assert worst[0][0] >= 4.5, worst
+    for width in (WIDE, 320):
+        look(browser, width)
+        assert browser.execute_script(OVERHANG) <= 0
+    assert problems(browser) == []
+    marked = "return document.querySelectorAll('.menu [aria-current]').length"
+    assert browser.execute_script(marked) == (PAGES[name] in {path for path, _, _ in MENU})
+
+
+def test_each_action_asks_once_and_is_written_down(browser, app, service):
+    visit(browser, app, service, "/")
+    steps = [
+        (f"/console/incident?id={INCIDENT}", "Approve", "Approve", "approve"),
+        ("/console/incident?id=" + INCIDENT, "Dismiss", "Dismiss", "dismiss"),
+        ("/console/incident?id=" + INCIDENT, "The model erred", "Say that the model erred",
+         "model-erred"),
+        ("/console/source?domain=town-news.example", "Block", "Block", "block"),
+        ("/console/source?domain=town-news.example", "Clear", "Clear", "clear"),
+        ("/console/source?domain=town-news.example", "Pardon", "Pardon", "pardon"),
+        ("/console/quarantine?query=q-mayor", "Release all of this query", "Release", "release"),
+        ("/console/answer?query=watch-001", "This is wrong", "Complain", "report"),
+    ]  # fmt: skip
+    for address, opens, confirms, action in steps:
+        browser.get(service + address)
+        press(browser, opens)
+        before = len(read_actions(app.state.context.engine))
+        assert browser.find_elements(By.CSS_SELECTOR, ".consequences li")
+        press(browser, confirms)
+        rows = read_actions(app.state.context.engine)
+        assert len(rows) == before + 1, browser.find_element(By.TAG_NAME, "main").text
+        assert (rows[0].user, rows[0].action) == ("ada", action)
+    browser.get(f"{service}/console/actions")
+    shown = browser.find_element(By.TAG_NAME, "table").text
+    assert all(action in shown for *_, action in steps)
+
+
+def test_answers_are_live_and_keep_focus_folds_and_scroll(browser, app, service):
+    visit(browser, app, service, "/console/answer?query=watch-003")
+    until(browser, lambda: browser.find_element(By.ID, "live-state").text == "live")
+    fold = browser.find_element(By.ID, "step-2")
+    browser.execute_script(
+        "arguments[0].open = true; window.kept = true;"
+        "const s = arguments[0].querySelector('summary'); s.focus(); scrollTo(0, 400);", fold
+    )  # fmt: skip
+    engine = app.state.context.engine
+    event = make_run()[0][3 * 6 + 5]
+    assert event.query_id == "watch-003"
+    at = event.observed_at + timedelta(days=30)
+    later = replace(event, step=6, answer="eighteen moons", changed=True, observed_at=at)
+    keep(engine, later)
+    until(browser, lambda: "eighteen moons" in browser.find_element(By.ID, "result").text)
+    assert browser.execute_script(
+        "return [window.kept, document.activeElement === arguments[0].querySelector('summary'),"
+        " arguments[0].open, arguments[0].isConnected, scrollY > 0]", fold
+    ) == [True] * 5  # fmt: skip
+    assert browser.find_element(By.ID, "step-6").is_displayed()
+    browser.get(f"{service}/")
+    assert "eighteen moons" in browser.find_element(By.ID, "row-1").text
+
+
+def test_search_order_and_keyboard(browser, app, service):
+    visit(browser, app, service, "/")
+    browser.find_element(By.TAG_NAME, "body").send_keys("/")
+    field = browser.switch_to.active_element
+    field.send_keys("QUILLSTACK")
+    Select(browser.find_element(By.NAME, "sort")).select_by_value("question")
+    field.send_keys(Keys.ENTER)
+    until(browser, lambda: "q=QUILLSTACK" in browser.current_url)
+    rows = browser.find_elements(By.CSS_SELECTOR, "tbody tr")
+    assert [("Quillstack" in row.text) for row in rows] == [True]
+    reached = []
+    browser.find_element(By.TAG_NAME, "body").send_keys(Keys.TAB)
+    for _ in range(60):
+        here = browser.switch_to.active_element
+        reached.append(here.text or here.get_attribute("name") or here.tag_name)
+        outline = "return getComputedStyle(document.activeElement).outlineStyle"
+        assert browser.execute_script(outline) != "none", reached
+        if "Quillstack" in reached[-1]:
+            break
+        here.send_keys(Keys.TAB)
+    assert reached[0] == "Skip to the result"
+    assert {"Answers", "Inbox", "Sign out", "q"} <= set(reached)
+    browser.switch_to.active_element.send_keys(Keys.ENTER)
+    until(browser, lambda: "/console/answer" in browser.current_url)
+
+
+def test_a_question_by_keyboard(browser, app, service):
+    visit(browser, app, service, "/console/ask")
+    browser.find_element(By.ID, "question").send_keys("Who is the mayor?", Keys.TAB, Keys.TAB,
+                                                      Keys.ENTER)  # fmt: skip
+    until(browser, lambda: browser.find_elements(By.ID, "reply"))
+    unfold(browser)
+    assert browser.execute_script(CHECKS) == []
+    look(browser, 320, "dark")
+    assert browser.execute_script(OVERHANG) <= 0
+    assert browser.execute_script(CONTRAST)[0][0] >= 4.5
+    assert problems(browser) == []
+
+
+def test_pages_work_without_scripts(browser, app, service):
+    visit(browser, app, service, "/")
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(f"{service}/console/sources")
+        assert "fact-hub.example" in browser.find_element(By.TAG_NAME, "table").text
+        browser.get(f"{service}/console/act/block?domain=fact-hub.example")
+        browser.find_element(By.CSS_SELECTOR, "button.primary").click()
+        until(browser, lambda: "/console/done" in browser.current_url)
+        assert read_actions(app.state.context.engine)[0].action == "block"
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+def test_nothing_hostile_executes(browser, hostile):
+    app, service = hostile
+    visit(browser, app, service, "/")
+    with app.state.context.engine.connect() as connection:
+        queries = connection.exec_driver_sql("SELECT DISTINCT query_id FROM kept_events").all()
+        incidents = connection.exec_driver_sql("SELECT misgeneration FROM origins").all()
+        held = connection.exec_driver_sql("SELECT DISTINCT query_id FROM quarantine").all()
+    of_others = ("dead letters", "answer", "report", "incident", "approve")
+    paths = [path for name, path in PAGES.items() if name not in of_others]
+    paths += [link("/console/answer", query=name) for (name,) in queries]
+    paths += [link("/console/report", query=name, step=1) for (name,) in queries]
+    paths += [link("/console/incident", id=name) for (name,) in incidents]
+    paths += [link("/console/act/approve", id=name) for (name,) in incidents]
+    paths += [link("/console/act/release", query=name) for (name,) in held]
+    look(browser, 320)
+    for path in paths:
+        browser.get(service + path)
+        check_inert(browser, path)
+    browser.get(f"{service}/console/ask")
+    browser.find_element(By.ID, "question").send_keys("<img src=x onerror='window.pwned=1'>")
+    browser.find_element(By.CSS_SELECTOR, "form.ask button").click()
+    until(browser, lambda: browser.find_elements(By.ID, "reply"))
+    check_inert(browser, "reply")
+
+
+def check_inert(browser, path: str) -> None:
+    unfold(browser)
+    browser.execute_script(
+        "for (const e of document.querySelectorAll('bdi, td, circle, a:not([href])')) "
+        "e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));"
+    )
+    assert browser.execute_script("return window.pwned") is None, path
+    with pytest.raises(NoAlertPresentException):
+        _ = browser.switch_to.alert.text
+    foreign = "img, iframe, object, embed, base, foreignObject, script:not([src]), style"
+    assert browser.execute_script(f"return document.querySelectorAll('{foreign}').length") == 0, (
+        path
+    )
+    kinds = "return [...new Set([...document.links].map((a) => a.protocol))]"
+    assert set(browser.execute_script(kinds)) <= {"http:", "https:"}, path
+    assert [m for m in problems(browser) if "404" not in m] == [], path
+    assert browser.execute_script(OVERHANG) <= 0, path
+
+
+def test_signing_out_leads_to_the_sign_in_and_back_does_not_show_pages(browser, app, service):
+    visit(browser, app, service, "/")
+    browser.find_element(By.CSS_SELECTOR, ".who button").click()
+    until(browser, lambda: "/console/sign-in" in browser.current_url)
+    assert [c["name"] for c in browser.get_cookies()] == []
+    browser.back()
+    until(browser, lambda: "/console/sign-in" in browser.current_url)

@@ -1,0 +1,219 @@
+"""What the pages of the console say, from rows alone."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from threading import Event
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import create_engine
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.serving import kept_events
+from radarstream.connectors.state_table.serving.kept_events import KeptEvent, Latest
+from radarstream.pipelines.asking.values import Origin
+from radarstream.pipelines.job.operating.incidents import Removal
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.safe_text import HIDDEN
+from radarstream.pipelines.serving.console import answers_view as view
+from radarstream.pipelines.serving.console.acting import fingerprint
+from radarstream.pipelines.serving.console.asking import ORIGINS, hook_in_words, risk_in_words
+from radarstream.pipelines.serving.console.incident_actions import removal_in_words, state_of
+from radarstream.pipelines.serving.console.incidents import inbox_line, inbox_sentence, text_state
+from radarstream.pipelines.serving.console.operations import Asked, checks_of, lag_of, models_of
+from radarstream.pipelines.serving.console.showing import MEANINGS, link, own_path, words
+from radarstream.pipelines.serving.console.sources import sources_sentence
+from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.orchestration import Hook, HookRecord, Orchestration, Plan
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.verdict import Abstention
+from tests.pipelines.pages.report_run import make_run
+from tests.pipelines.serving.console_rig import SUPPORT, keep, settings_of
+
+ANSWERS, SNAPSHOTS = make_run(steps=3)
+EVENT = replace(ANSWERS[2], status=AnswerStatus.DISPUTED, support=SUPPORT)
+AT = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
+
+
+def test_a_line_of_the_watchlist():
+    line = view.watch_line(Latest(7, EVENT, AT))
+    assert (line.query_id, line.answer, line.status, line.tone) == (
+        "watch-000", EVENT.answer, "disputed", "bad",
+    )  # fmt: skip
+    assert line.support == "7 documents on 5 sites say so, 1 says otherwise; the memory agrees"
+    assert (line.changed, line.answered) == ("2024-02-03 04:05", "2024-03-15 00:00")
+
+
+def test_an_abstention_says_why_and_what_stands():
+    standing = StandingAnswer("Rome", AT)
+    event = replace(EVENT, abstention=Abstention.NO_EVIDENCE, status=None, support=None,
+                    standing=standing)  # fmt: skip
+    line = view.watch_line(Latest(7, event, None))
+    assert line.abstains
+    assert line.answer == "No answer: no document answers the question"
+    assert (line.status, line.changed) == ("no answer", "")
+    assert line.support.startswith("Rome stands, unconfirmed since")
+
+
+@pytest.mark.parametrize(
+    ("number", "total", "pages", "first", "last"),
+    [(1, 0, 1, 0, 0), (1, 50, 1, 1, 50), (2, 51, 2, 51, 51), (200, 10_000, 200, 9_951, 10_000)],
+)
+def test_paging(number, total, pages, first, last):
+    paging = view.Paging(number, total)
+    assert (paging.pages, paging.first, paging.last) == (pages, first, last)
+
+
+@given(st.text(max_size=12))
+def test_any_page_number_is_one(text):
+    assert 1 <= view.page_number(text) < 1_000_000
+
+
+def test_sentences_of_the_watchlist():
+    one = view.Paging(1, 1)
+    assert view.watch_sentence(one, "", 0) == "1 query has an answer."
+    many = view.Paging(1, 12_000)
+    told = "12,000 queries have an answer; 3 on the watchlist wait for their first one."
+    assert view.watch_sentence(many, "", 3) == told
+    assert "with these characters" in view.watch_sentence(many, "x", 0)
+
+
+def test_a_timeline_is_in_the_order_of_steps():
+    kept = [KeptEvent(n, event) for n, event in enumerate(reversed(ANSWERS[:3]))]
+    told = view.timeline(kept, SNAPSHOTS)
+    assert [step.event.step for step in told.steps] == [0, 1, 2]
+    assert told.steps[0].documents[0].document.text
+    assert view.timeline([], {}) is None
+    assert view.timeline_sentence(EVENT, 1, 3).endswith(
+        "The answer changed once over the 3 snapshots that are kept."
+    )
+
+
+@pytest.mark.parametrize(
+    ("changed", "stands", "tone"),
+    [({}, "removal proposed", "other"), ({"status": None}, "waits for its attribution", "other"),
+     ({"decision": "model_erred"}, "the model erred: no source is to blame", "none"),
+     ({"status": "of a later release", "state": "odd"}, "could not be looked into", "none")],
+)  # fmt: skip
+def test_a_line_of_the_inbox(changed, stands, tone):
+    row = {"incident": "i", "query_id": "q", "step": 1, "answer": "a", "complaints": 2,
+           "received_ms": 0, "state": "open", "status": "proposed", "decision": None}  # fmt: skip
+    line = inbox_line(row | changed)
+    assert (line.stands, line.tone) == (stands, tone)
+
+
+def test_sentences_of_inbox_quarantine_and_sources():
+    assert inbox_sentence([]) == "Nobody complained about an answer."
+    row = {"active": False, "everywhere": False, "released": True, "status": "approved"}
+    assert text_state(row) == ("released", "good")
+    assert text_state(row | {"active": True, "everywhere": True})[0] == "left out of all queries"
+    rows = [{"verdict": "blocked", "reliability": 0.5}, {"verdict": None, "reliability": 0.9}]
+    assert sources_sentence(rows, 2) == (
+        "2 sources are known; 1 is less reliable than an unknown one, 1 blocked by a person."
+    )
+    assert "empty" in sources_sentence([], 0)
+
+
+def test_what_an_approval_removes_is_named():
+    text = {"url": "https://a.example/x", "title": "t", "excerpt": "e"}
+    assert removal_in_words(Removal((text,))) == [
+        "1 text is left out of snapshots of this query: https://a.example/x."
+    ]
+    (told,) = removal_in_words(Removal((text,) * 14))
+    assert told.startswith("14 texts are")
+    assert told.endswith("and 4 more.")
+    assert removal_in_words(Removal(why_none="no text")) == ["No text."]
+
+
+def test_how_things_stand_differs_when_they_do():
+    assert state_of(None) == fingerprint("new")
+    assert fingerprint("a", 1) != fingerprint("a", 2) != fingerprint("a1")
+
+
+def test_what_the_defence_did_is_told():
+    plain = Orchestration(Plan())
+    assert risk_in_words(plain) == [("trust", "0.50, then 0.50")]
+    off = HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {"epsilon": 3.0}, 5, 5)
+    assert hook_in_words(off) == (
+        "pre retrieval", "differential privacy", "5 → 5", "did not act",
+    )  # fmt: skip
+    on = replace(off, enabled=True)
+    assert hook_in_words(on)[3] == "epsilon 3.0"
+    assert hook_in_words(replace(on, detail="budget spent"))[3] == "budget spent"
+    assert Origin.DOCUMENTS not in ORIGINS
+
+
+def test_health_without_database_and_broker(tmp_path):
+    settings = settings_of(tmp_path)
+    lag = lag_of(settings.kafka)
+    assert (lag.well, "cannot be reached" in lag.value) == (None, True)
+    away = create_engine("sqlite:////nowhere/at/all.sqlite")
+    assert [(c.name, c.well) for c in checks_of(away, lag)] == [
+        ("database", False), ("lag of the job", None),
+    ]  # fmt: skip
+    assert checks_of(open_engine(settings.database), lag)[0].well
+    told = dict(models_of(settings))
+    assert told["profile"] == told["generator"] == "scripted"
+
+
+def test_a_slow_answer_is_not_waited_for_and_not_asked_twice():
+    asked, go, now = [], Event(), [0.0]
+
+    def slow() -> str:
+        asked.append(1)
+        assert go.wait(20)
+        return "known"
+
+    lag = Asked(slow, lambda: now[0])
+    assert lag(wait_s=0.0) is None
+    assert lag(wait_s=0.0) is None
+    go.set()
+    assert lag(wait_s=20.0) == "known"
+    assert lag() == "known"
+    assert len(asked) == 1
+    now[0] = 1_000.0
+    assert lag(wait_s=20.0) == "known"
+    assert len(asked) == 2
+
+
+@given(st.text())
+def test_addresses_of_ours_are_plain(text):
+    address = link("/console/answer", anchor=text, query=text)
+    assert address.isascii()
+    assert not set(address) & set("\"'<> \n\\")
+    assert own_path(text) == "/" or own_path(text) == text.strip()
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_inert_on_a_page(text):
+    page = frame.Page(title=text, sentence=text, links=(), words={}, heads=[("query", text)])
+    told = frame.render_served(
+        "console/message.html.j2", page, user=None, menu=[], here="/", live=False, link=link,
+        asset=str, roles=(), lines=(text,), back="/", signed_in=False,
+    )  # fmt: skip
+    assert not HIDDEN.search(told.replace("\n", "").replace("\t", ""))
+    assert told.count("<script") == 2
+    assert told.count("<bdi") == 4
+
+
+def test_the_words_of_pages_are_explained():
+    assert words("Support") == {"Support": MEANINGS["Support"]}
+    assert all(meaning.endswith(".") for meaning in MEANINGS.values())
+
+
+def test_the_watchlist_is_sorted_and_searched_by_the_database(tmp_path):
+    engine = open_engine(f"sqlite:///{tmp_path / 's.sqlite'}")
+    for number, (question, changed) in enumerate((("B?", True), ("C?", False), ("a?", True))):
+        at = AT + timedelta(days=number if question != "a?" else -9)
+        keep(engine, replace(EVENT, query_id=question, question=question, step=0, changed=changed,
+                             observed_at=at))  # fmt: skip
+
+    def order(**given) -> list[str]:
+        return [one.event.query_id for one in kept_events.latest_events(engine, **given).latest]
+
+    assert order() == ["C?", "B?", "a?"]
+    assert order(order="changed") == ["B?", "a?", "C?"]
+    assert order(order="question") == ["a?", "B?", "C?"]
+    assert order(search="A?") == ["a?"]
+    assert order(limit=1, offset=1) == ["B?"]

@@ -1,0 +1,233 @@
+"""The service when something is slow, down, in a hurry or killed."""
+
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from threading import Thread
+
+import httpx
+import openai
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy.exc import OperationalError
+
+from radarstream.pipelines.job.stopping import Stop
+from radarstream.pipelines.serving import openai_api
+from radarstream.pipelines.serving.app import create_app
+from radarstream.pipelines.serving.people import User
+from radarstream.pipelines.serving.server import bound, run_service
+from tests.serving import (
+    FakeAsker,
+    HeldAsker,
+    PeopleInMemory,
+    bearer,
+    fake_service,
+    running,
+    service_settings,
+)
+
+FORK = get_context("fork")
+BASE = "http://127.0.0.1"
+ASKED = {"question": "Where?"}
+CHAT = {"model": "radarstream", "messages": [{"role": "user", "content": "Where?"}]}
+HEADERS = bearer("all")
+TIMEOUT = httpx.Timeout(20)
+
+
+@pytest.fixture
+def held() -> Iterator[HeldAsker]:
+    asker = HeldAsker()
+    yield asker
+    asker.released.set()
+
+
+def test_a_question_that_takes_too_long_is_504(tmp_path: Path, held: HeldAsker) -> None:
+    with TestClient(fake_service(tmp_path, held, timeout_s=0.05), base_url=BASE) as client:
+        sent = client.post("/answers", json=ASKED, headers=HEADERS)
+        assert (sent.status_code, sent.json()["error"]["code"]) == (504, "timeout")
+        held.released.set()
+
+
+def test_more_than_at_once_is_503_and_health_still_answers(tmp_path: Path, held: HeldAsker) -> None:
+    with running(fake_service(tmp_path, held, at_once=2)) as port:
+        url = f"{BASE}:{port}"
+
+        def ask() -> None:
+            codes.append(httpx.post(f"{url}/answers", json=ASKED, headers=HEADERS, timeout=TIMEOUT))
+
+        codes: list[httpx.Response] = []
+        waiting = [Thread(target=ask) for _ in range(2)]
+        waiting[0].start()
+        assert held.begun.wait(20)
+        waiting[1].start()
+        while in_hand(url) < 2:
+            pass
+        refused = httpx.post(f"{url}/answers", json=ASKED, headers=HEADERS, timeout=TIMEOUT)
+        assert refused.status_code == 503 and refused.headers["retry-after"]
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        held.released.set()
+        for thread in waiting:
+            thread.join(20)
+        assert [sent.status_code for sent in codes] == [200, 200]
+
+
+def in_hand(url: str) -> float:
+    lines = httpx.get(f"{url}/metrics", headers=HEADERS).text.splitlines()
+    name = "radarstream_http_requests_in_hand "
+    return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
+
+
+def test_a_client_that_leaves_is_not_asked_for(tmp_path: Path, held: HeldAsker) -> None:
+    """One question is in hand; the next waits for the batch, and its client goes away."""
+    with running(fake_service(tmp_path, held)) as port:
+        url = f"{BASE}:{port}"
+        first = Thread(
+            target=httpx.post,
+            args=(f"{url}/answers",),
+            kwargs={"json": ASKED, "headers": HEADERS, "timeout": TIMEOUT},
+        )
+        first.start()
+        assert held.begun.wait(20)
+        body = json.dumps({"question": "Left alone?"}).encode()
+        with closing(socket.create_connection(("127.0.0.1", port))) as leaving:
+            leaving.sendall(head(len(body)) + body)
+            while in_hand(url) < 2:
+                pass
+        while in_hand(url) > 1:
+            pass
+        held.released.set()
+        first.join(20)
+        assert httpx.post(f"{url}/answers", json=ASKED, headers=HEADERS).status_code == 200
+    assert {question.text for question in held.asked} == {"Where?"}
+
+
+def head(length: int) -> bytes:
+    return (
+        "POST /answers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer all\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+    ).encode()
+
+
+@pytest.mark.parametrize("part", [b"POST /answers HT", head(100) + b'{"question'])
+def test_a_slow_client_is_given_up_and_blocks_nobody(
+    tmp_path: Path, part: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("radarstream.pipelines.serving.server.HEAD_S", 0.3)
+    with (
+        running(fake_service(tmp_path, request_s=0.3)) as port,
+        closing(socket.create_connection(("127.0.0.1", port), timeout=20)) as slow,
+    ):
+        slow.sendall(part)
+        sent = httpx.post(f"{BASE}:{port}/answers", json=ASKED, headers=HEADERS)
+        assert sent.status_code == 200
+        try:
+            said = slow.recv(65_536)
+        except ConnectionResetError:
+            said = b""
+        assert said == b"" or said.startswith(b"HTTP/1.1 408")
+
+
+class PeopleAway(PeopleInMemory):
+    def by_token(self, token: str) -> User | None:
+        raise OperationalError("SELECT SECRET", {}, ConnectionError("db.internal refused"))
+
+
+def test_a_database_that_is_down_is_503(tmp_path: Path) -> None:
+    settings = service_settings(tmp_path)
+    app = create_app(settings, FakeAsker(), people=PeopleAway())
+    with TestClient(app, base_url=BASE) as client:
+        sent = client.post("/v1/chat/completions", json=CHAT, headers=HEADERS)
+        assert sent.status_code == 503 and sent.headers["retry-after"]
+        assert sent.json()["error"]["code"] == "database_unavailable"
+        assert "SECRET" not in sent.text and "internal" not in sent.text
+        app.state.context.engine.dispose()
+        for file in tmp_path.glob("state.sqlite*"):
+            file.unlink()
+        tmp_path.joinpath("state.sqlite").mkdir()
+        ready = client.get("/readyz")
+        assert (ready.status_code, ready.json()["checks"]["database"]) == (503, False)
+        assert client.get("/healthz").status_code == 200
+
+
+def test_a_stop_finishes_what_is_in_hand(tmp_path: Path, held: HeldAsker) -> None:
+    stop, got = Stop(), []
+    with running(fake_service(tmp_path, held), stop) as port:
+        url = f"{BASE}:{port}/answers"
+
+        def ask() -> None:
+            got.append(httpx.post(url, json=ASKED, headers=HEADERS, timeout=TIMEOUT))
+
+        asking = Thread(target=ask)
+        asking.start()
+        assert held.begun.wait(20)
+        stop.event.set()
+        while True:  # until nobody is let in any more
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+            except ConnectionRefusedError:
+                break
+        held.released.set()
+        asking.join(20)
+    assert got[0].status_code == 200
+
+
+@contextmanager
+def process(folder: Path, *, answers: bool) -> Iterator[tuple[int, int]]:
+    """A service in a process of its own: its port and id; killed at the end if it still runs."""
+    listening = bound("127.0.0.1:0")
+    asker = FakeAsker() if answers else HeldAsker()
+    child = FORK.Process(target=lambda: run_service(fake_service(folder, asker), listening))
+    child.start()
+    port = listening.getsockname()[1]
+    listening.close()
+    try:
+        assert child.pid is not None
+        yield port, child.pid
+        child.join(20)
+        assert child.exitcode in (0, -signal.SIGKILL)
+    finally:
+        child.kill()
+        child.join(20)
+
+
+def test_sigterm_ends_with_exit_code_0(tmp_path: Path) -> None:
+    with process(tmp_path, answers=True) as (port, pid):
+        sent = httpx.post(f"{BASE}:{port}/answers", json=ASKED, headers=HEADERS, timeout=TIMEOUT)
+        assert sent.status_code == 200
+        os.kill(pid, signal.SIGTERM)
+
+
+def test_killed_in_a_stream_a_client_hears_and_asks_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_api, "EARLY_S", 0.01)
+    with process(tmp_path, answers=False) as (port, pid):
+        client = openai.OpenAI(base_url=f"{BASE}:{port}/v1", api_key="all", max_retries=0)
+        stream = client.chat.completions.create(**CHAT, stream=True)
+        assert next(iter(stream)).choices[0].delta.role == "assistant"
+        os.kill(pid, signal.SIGKILL)
+        with pytest.raises((httpx.HTTPError, openai.APIError)):
+            list(stream)
+    with process(tmp_path, answers=True) as (port, pid):
+        client = openai.OpenAI(base_url=f"{BASE}:{port}/v1", api_key="all", max_retries=0)
+        chunks = list(client.chat.completions.create(**CHAT, stream=True))
+        assert chunks[-1].choices[0].finish_reason == "stop"
+        os.kill(pid, signal.SIGTERM)
+
+
+def test_an_error_after_the_stream_began_is_an_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, held: HeldAsker
+) -> None:
+    monkeypatch.setattr(openai_api, "EARLY_S", 0.01)
+    monkeypatch.setattr(openai_api, "HEARTBEAT_S", 0.01)
+    with running(fake_service(tmp_path, held, timeout_s=0.2)) as port:
+        client = openai.OpenAI(base_url=f"{BASE}:{port}/v1", api_key="all", max_retries=0)
+        with pytest.raises(openai.APIError) as late:
+            list(client.chat.completions.create(**CHAT, stream=True))
+        assert late.value.code == "timeout"
+        held.released.set()

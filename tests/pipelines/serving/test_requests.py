@@ -1,0 +1,214 @@
+"""Whatever a client sends: never a 500, and nothing of others in an error."""
+
+import json
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import quote, urlencode
+
+import pytest
+from fastapi.testclient import TestClient
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from radarstream.pipelines.serving.told import harmless
+from tests.serving import FakeAsker, bearer, fake_service, reply_to, running
+
+BASE = "http://127.0.0.1"
+HEADERS = bearer("all") | {"Content-Type": "application/json"}
+POSTS = ("/v1/chat/completions", "/answers", "/reports")
+SCALARS = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(max_size=20),
+    st.sampled_from(["radarstream", "radar", "user", "text", "corpus", "documents"]),
+)
+NAMES = st.sampled_from(
+    [
+        *("model", "messages", "role", "content", "type", "text", "stream", "n", "tools"),
+        *("radarstream", "source", "documents", "wanted", "question", "defense", "query"),
+        *("answer", "step", "comment", "url", "title", "published_at", "stream_options"),
+    ]
+)
+VALUES = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=4)),
+    max_leaves=12,
+)
+NEARLY = st.fixed_dictionaries(
+    {},
+    optional={
+        "model": st.one_of(st.just("radarstream"), VALUES),
+        "messages": st.one_of(st.just([{"role": "user", "content": "Where?"}]), VALUES),
+        "question": st.one_of(st.text(max_size=30), VALUES),
+        "query": st.one_of(st.text(max_size=30), VALUES),
+        "documents": st.lists(
+            st.fixed_dictionaries(
+                {"text": st.text(max_size=20)},
+                optional={"url": st.text(max_size=20), "published_at": st.datetimes().map(str)},
+            ),
+            max_size=3,
+        ),
+        "radarstream": VALUES,
+        "step": VALUES,
+        "stream": st.booleans(),
+    },
+)
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    app = fake_service(tmp_path_factory.mktemp("service"))
+    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as opened:
+        yield opened
+
+
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    path=st.sampled_from(POSTS),
+    body=st.one_of(
+        st.binary(max_size=60),
+        VALUES.map(lambda value: json.dumps(value).encode()),
+        NEARLY.map(lambda value: json.dumps(value).encode()),
+    ),
+)
+def test_no_body_breaks_the_service(client: TestClient, path: str, body: bytes) -> None:
+    sent = client.post(path, content=body, headers=HEADERS)
+    assert sent.status_code in (200, 201, 400, 404, 429), (body, sent.text)
+    if sent.status_code >= 400:
+        error = sent.json()["error"]
+        assert set(error) == {"message", "type", "param", "code"}
+        assert error["message"] and error["code"]
+
+
+@settings(max_examples=30, deadline=None)
+@given(query=st.text(max_size=40), search=st.text(max_size=40), seen=st.text(max_size=15))
+def test_no_address_breaks_the_service(
+    client: TestClient, query: str, search: str, seen: str
+) -> None:
+    path = quote(query, safe="", errors="replace")
+    assert client.get(f"/answers/{path}", headers=HEADERS).status_code in (200, 400, 404)
+    parameters = urlencode({"search": search, "limit": seen}, errors="replace")
+    assert client.get(f"/answers?{parameters}", headers=HEADERS).status_code in (200, 400)
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (b"", "malformed_json"),
+        (b"{", "malformed_json"),
+        (b"[]", "wrong_type"),
+        (b'{"model": NaN}', "not_finite"),
+        (b'{"model": 1e999}', "not_finite"),
+        (b'{"model": "a", "model": "b"}', "malformed_json"),
+        (b'{"model": "\\ud800"}', "invalid_encoding"),
+        (b'{"model": "a\\u0000"}', "control_character"),
+        (b"\xff", "invalid_encoding"),
+        (b'{"a":' * 100 + b"1" + b"}" * 100, "malformed_json"),
+        (b'{"model": 5, "messages": "x"}', "invalid_value"),
+    ],
+)
+def test_a_body_that_cannot_be_read_is_said(client: TestClient, body: bytes, code: str) -> None:
+    sent = client.post("/v1/chat/completions", content=body, headers=HEADERS)
+    assert (sent.status_code, sent.json()["error"]["code"]) == (400, code)
+
+
+def test_only_json_is_read(client: TestClient) -> None:
+    for kind in ("text/plain", "application/x-www-form-urlencoded", ""):
+        headers = bearer("all") | {"Content-Type": kind}
+        assert client.post("/answers", content=b"{}", headers=headers).status_code == 415
+
+
+def test_what_a_client_sent_is_not_repeated(client: TestClient) -> None:
+    body = {"model": "radarstream", "messages": [{"role": "PRIVATE", "content": "PRIVATE"}]}
+    sent = client.post("/v1/chat/completions", json=body, headers=HEADERS)
+    assert sent.status_code == 400 and "PRIVATE" not in sent.text
+    assert "messages.0.role" in sent.json()["error"]["message"]
+
+
+def test_a_defect_tells_nothing(tmp_path: Path) -> None:
+    def broken(question: object) -> None:
+        raise ZeroDivisionError("SECRET TEXT")
+
+    app = fake_service(tmp_path, FakeAsker(broken))  # type: ignore[arg-type]
+    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+        sent = client.post("/answers", json={"question": "Where?"}, headers=HEADERS)
+    assert sent.status_code == 500
+    assert sent.json()["error"]["code"] == "internal_error"
+    assert "SECRET" not in sent.text and "Zero" not in sent.text
+
+
+def test_hostile_titles_and_addresses_stay_out_of_the_text(tmp_path: Path) -> None:
+    asker = FakeAsker(lambda q: reply_to(q, "Paris ![x](http://evil.example/?q) <img src=y>"))
+    with TestClient(fake_service(tmp_path, asker), base_url=BASE) as client:
+        told = client.post("/answers", json={"question": "Where?"}, headers=HEADERS).json()
+    assert "![" not in told["text"] and "\\<img" in told["text"]
+    assert "javascript" not in told["text"]
+
+
+@given(st.text(max_size=60))
+def test_nothing_harmless_loads_by_itself(text: str) -> None:
+    assert "![" not in harmless(text)
+
+
+def test_sizes_are_limited_before_anything_is_parsed(tmp_path: Path) -> None:
+    app = fake_service(tmp_path, body_bytes=1_000, question_characters=50)
+    with TestClient(app, base_url=BASE) as client:
+        large = client.post("/answers", content=b"x" * 1_001, headers=HEADERS)
+        assert (large.status_code, large.json()["error"]["code"]) == (413, "request_too_large")
+
+        def parts() -> Iterator[bytes]:
+            for _ in range(11):
+                yield b"x" * 100
+
+        assert client.post("/answers", content=parts(), headers=HEADERS).status_code == 413
+        long = client.post("/answers", json={"question": "x" * 51}, headers=HEADERS)
+        assert long.json()["error"]["code"] == "question_too_long"
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    with running(fake_service(tmp_path_factory.mktemp("raw"))) as opened:
+        yield opened
+
+
+class TestRaw:
+    """On a socket, without a client library."""
+
+    def said(self, port: int, data: bytes) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), timeout=10) as sent:
+            sent.sendall(data)
+            answer = b""
+            while chunk := sent.recv(65_536):
+                answer += chunk
+        return answer
+
+    def post(self, body: bytes, *headers: str) -> bytes:
+        lines = ["POST /answers HTTP/1.1", "Host: 127.0.0.1", "Authorization: Bearer all"]
+        lines += ["Content-Type: application/json", "Connection: close", *headers, "", ""]
+        return "\r\n".join(lines).encode() + body
+
+    def test_a_chunked_body_is_read(self, port: int) -> None:
+        body = b'8\r\n{"questi\r\n10\r\non": "Where is"}\r\n0\r\n\r\n'
+        got = self.said(port, self.post(body, "Transfer-Encoding: chunked"))
+        assert got.startswith(b"HTTP/1.1 200")
+
+    def test_a_broken_chunk_is_400(self, port: int) -> None:
+        got = self.said(port, self.post(b"zz\r\n", "Transfer-Encoding: chunked"))
+        assert got.startswith(b"HTTP/1.1 400") or got == b""
+
+    @pytest.mark.parametrize(
+        "headers",
+        [
+            ("Content-Length: -1",),
+            ("Content-Length: 5", "Content-Length: 6"),
+            ("X: " + "y" * 70_000,),
+        ],
+    )
+    def test_a_head_that_cannot_be_is_400(self, port: int, headers: tuple[str, ...]) -> None:
+        assert self.said(port, self.post(b"", *headers)).startswith(b"HTTP/1.1 400")
+
+    def test_no_line_of_http_is_400(self, port: int) -> None:
+        assert self.said(port, b"\x16\x03\x01\x02\x00\r\n\r\n").startswith(b"HTTP/1.1 400")
