@@ -24,12 +24,12 @@ from radarstream.pipelines.evaluation.service.scoring import (
 
 RATES: Final = (
     "correct", "fooled", "poison_hit", "leaked", "weakened", "abstained", "budget_spent",
-    "raised", "judge_correct", "judge_fooled", *MODULES,
+    "raised", "judge_correct", "judge_fooled", "probed_shown", *MODULES,
 )  # fmt: skip
 MEANS: Final = (
     *QUALITY, "span", "contained", "trust", "trust_after", "epsilon", "documents", *COST,
 )  # fmt: skip
-STATIC: Final = ("correct", "fooled", "poison_hit", "leaked")  # columns of yes and no
+COMPARED: Final = ("correct", "fooled", "poison_hit", "leaked", "probed_shown", *QUALITY)
 Cells = Mapping[tuple[str, str], pl.DataFrame]  # by policy and stream
 
 
@@ -111,7 +111,7 @@ def results_of(record: ServiceRecord, held: Held) -> Results:
     keys = [(n, s) for s in record.streams for n in record.policies if (n, s) in cells]
     found = compared(cells, keys, seed=record.seed)
     hidden = by_cell(masks.filter(pl.col("member")))
-    told = compared_in(hidden, keys, "exact", static=False, seed=record.seed)
+    told = compared_in(hidden, keys, "exact", seed=record.seed)
     every, documents = by_cell(masks), by_cell(probes)
     return Results(
         record.k,
@@ -138,17 +138,20 @@ def compared(
 ) -> dict[tuple[str, str], dict[str, Difference]]:
     """The differences to no module, by policy and stream."""
     found: dict[tuple[str, str], dict[str, Difference]] = {}
-    for column in (*STATIC, *QUALITY):
-        told = compared_in(cells, keys, column, static=column in STATIC, seed=seed)
+    for column in COMPARED:
+        told = compared_in(cells, keys, column, seed=seed)
         for key, difference in told.items():
             found.setdefault(key, {})[column] = difference
     return found
 
 
 def compared_in(
-    cells: Cells, keys: Iterable[tuple[str, str]], column: str, *, static: bool, seed: int
+    cells: Cells, keys: Iterable[tuple[str, str]], column: str, *, seed: int
 ) -> dict[tuple[str, str], Difference]:
-    """The differences of one column; Holm's correction takes all of them as one family."""
+    """The differences of one column; Holm's correction takes all of them as one family.
+
+    Some streams ask several questions about one thing, so that signs are flipped by question.
+    """
     family = [
         key
         for key in keys
@@ -158,7 +161,7 @@ def compared_in(
         and cells[key][column].null_count() < cells[key].height
     ]
     pairs = [(cells[key], cells[REFERENCE, key[1]]) for key in family]
-    return dict(zip(family, differences(pairs, column, static=static, seed=seed), strict=True))
+    return dict(zip(family, differences(pairs, column, static=False, seed=seed), strict=True))
 
 
 def summary_of(

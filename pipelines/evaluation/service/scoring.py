@@ -43,6 +43,7 @@ SCHEMA: Final[dict[str, Any]] = {
     "contained": pl.Float64, "weakened": pl.Boolean, "trust": pl.Float64,
     "trust_after": pl.Float64, "epsilon": pl.Float64, "documents": pl.Int64,
     "raised": pl.Boolean, "budget_spent": pl.Boolean, "judge_correct": pl.Boolean,
+    "probed_shown": pl.Boolean,
     "judge_fooled": pl.Boolean,
     **dict.fromkeys(MODULES, pl.Boolean), **dict.fromkeys(QUALITY, pl.Float64),
     **dict.fromkeys(COST, pl.Float64),
@@ -130,6 +131,8 @@ def answered(held: Held, row: ReplyRow, ask: Ask) -> dict[str, Any]:
     planted, labels = held.planted(row.stream), ask.labels
     if labels.target is not None:
         line["fooled"] = is_fooled(None if row.abstained else row.text, labels.target)
+    if ask.masks and held.probes[ask.about].document.member:
+        line["probed_shown"] = ask.about in row.shown
     if planted:
         line["poison_hit"] = not planted.isdisjoint(row.shown)
     if labels.answers:

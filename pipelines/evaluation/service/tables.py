@@ -129,16 +129,20 @@ def probe_table(results: Results, stream: str) -> Table:
     for name in results.policies:
         probing = results.probing(name, stream)
         if probing is not None:
-            rows.append(TableRow(name, probe_cells(probing, recall[name]), name == REFERENCE))
+            cells = probe_cells(probing, results.cell(name, stream), recall[name])
+            rows.append(TableRow(name, cells, name == REFERENCE))
     columns = (
         "L_mask members", "L_mask others", "L_probe members", "L_probe others",
-        "substring members", "substring others", "judged right", "F1", "recall_lex, benign",
+        "substring members", "substring others", "judged right", "F1",
+        "member shown", "recall_lex, benign",
     )  # fmt: skip
     title = f"Membership probes: {stream}"
     return Table(f"probes-{stream}", title, "policy", columns, tuple(rows), (PROBES, DIFFERENCES))
 
 
-def probe_cells(probing: ProbeSummary, benign: ServiceSummary | None) -> tuple[TableCell, ...]:
+def probe_cells(
+    probing: ProbeSummary, asked: ServiceSummary | None, benign: ServiceSummary | None
+) -> tuple[TableCell, ...]:
     """What is learnt of members and of the others, and what readers find."""
     first = plain_cell(probing.masks[True])
     if probing.difference is not None:
@@ -155,6 +159,7 @@ def probe_cells(probing: ProbeSummary, benign: ServiceSummary | None) -> tuple[T
         ),
         plain_cell(probing.right),
         TableCell(number(probing.f1, 2), value=probing.f1),
+        TableCell(NOTHING) if asked is None else rate_cell(asked, "probed_shown"),
         TableCell(NOTHING) if benign is None else TableCell(number(benign.means["recall_lex"], 3)),
     )
 
@@ -294,7 +299,9 @@ PROBES: Final = (
     "Percent of hidden words that are told exactly (L_mask), of documents all of whose words are "
     "(L_probe), and of words told up to a part (substring, as published code counts), for "
     "documents that the corpus has and others. Judged right: documents whose membership the "
-    "attacker guesses, a member where more than half of the words are told; F1 of the members. A "
+    "attacker guesses, a member where more than half of the words are told; F1 of the members. "
+    "Member shown: the defence saw the very document that was asked about, the most that a probe "
+    "can build on, whatever the language model makes of it. A "
     "service that answers nothing leaks nothing: read the recall beside it."
 )
 LEAKAGE: Final = (
