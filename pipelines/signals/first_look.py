@@ -66,7 +66,7 @@ class FirstLook:
 
     documents: int = 2
     lead: int = 2
-    full_share: float = 0.1
+    full_share: float = 0.05
     seed: str = ""
 
     def part_of(self, snapshot: SearchSnapshot, looks: int = 1) -> SearchSnapshot:
