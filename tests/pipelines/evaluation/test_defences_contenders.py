@@ -25,7 +25,7 @@ from radarstream.pipelines.evaluation.defences.contenders import (
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.defences.scorers import perturbation_of, scorer_settings
 from radarstream.pipelines.evaluation.study.specs import plain, scalar, split_specs
-from radarstream.pipelines.settings import Profile, load_settings
+from radarstream.pipelines.settings import DefenseSettings, Profile, load_settings
 from radarstream.pipelines.signals.first_look import FirstLook
 from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.evaluation.defence_studies import Bench, static_dataset
