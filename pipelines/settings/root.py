@@ -71,7 +71,7 @@ class DefenseSettings(Section):
         default=2, ge=2, le=100, description="documents that are read first, if adaptive"
     )
     full_share: float = Field(
-        default=0.1,
+        default=0.05,
         ge=0.0,
         le=1.0,
         description="share of snapshots that are read as a whole whatever they say, if adaptive",

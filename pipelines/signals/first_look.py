@@ -53,12 +53,11 @@ Confirmation = tuple[Verdict, Support]
 class FirstLook:
     """Which documents are read first, and what they must say for a snapshot to be calm.
 
-    `documents` are read first, the best ranked and others drawn among the ranks, and more look by
-    look, as `GROWTH` says, while they decide nothing. By `lead` documents more must repeat the
-    standing answer than say something else. Were p < 1/2 of a snapshot's informative documents to
-    repeat it, that would happen with a probability of at most (p / (1 - p)) ** lead, but for the
-    best ranked document, which an attacker may hold. `full_share` of all snapshots are read as a
-    whole whatever they say.
+    `documents` are read first, drawn among the ranks, and more look by look, as `GROWTH` says,
+    while they decide nothing. By `lead` documents more must repeat the standing answer than say
+    something else. Were p < 1/2 of a snapshot's informative documents to repeat it, that would
+    happen with a probability of at most (p / (1 - p)) ** lead. `full_share` of all snapshots are
+    read as a whole whatever they say.
 
     Both draws depend on `seed`, the query and the time of the search, and on no text: nobody can
     write a document that is drawn, and who does not know the seed cannot tell the ranks. The same
@@ -67,7 +66,7 @@ class FirstLook:
 
     documents: int = 2
     lead: int = 2
-    full_share: float = 0.1
+    full_share: float = 0.05
     seed: str = ""
 
     def part_of(self, snapshot: SearchSnapshot, looks: int = 1) -> SearchSnapshot:
@@ -78,9 +77,7 @@ class FirstLook:
         draw = Random(int.from_bytes(digest))  # noqa: S311 - the key is the secret
         if snapshot.query.long_form or len(found) <= read or draw.random() < self.full_share:
             return snapshot
-        others = list(range(1, len(found)))
-        draw.shuffle(others)
-        places = sorted([0, *others][:read])
+        places = sorted(draw.sample(range(len(found)), len(found))[:read])
         return replace(snapshot, documents=tuple(found[place] for place in places))
 
 

@@ -95,10 +95,12 @@ def test_a_source_with_a_bad_record_confirms_nothing() -> None:
 
 
 def test_a_few_other_answers_are_outweighed_look_by_look() -> None:
-    event, after = guard().answer(snapshot("Oslo", *["Rome"] * 9), ROME)
+    first = LOOK.part_of(snapshot(*["Rome"] * 10)).documents[0].rank
+    claims = ["Oslo" if rank == first else "Rome" for rank in range(1, 11)]
+    event, after = guard().answer(snapshot(*claims), ROME)
     assert event.answer == "Rome"
     assert event.documents_read == 4  # one for Oslo, three for Rome
-    assert [d.reason for d in event.verdict.documents][0] is Reason.CONTRADICTED
+    assert event.verdict.documents[first - 1].reason is Reason.CONTRADICTED
     assert after.state == ROME.state
 
 
@@ -159,7 +161,6 @@ def test_what_is_drawn_depends_on_no_text_and_on_the_seed() -> None:
     other = replace(found, documents=tuple(replace(d, text="x") for d in found.documents))
     ranks = [[d.rank for d in LOOK.part_of(s).documents] for s in (found, other)]
     assert ranks[0] == ranks[1]
-    assert ranks[0][0] == 1
     drawn = {
         tuple(d.rank for d in FirstLook(3, 2, 0.0, str(seed)).part_of(found).documents)
         for seed in range(40)
