@@ -13,6 +13,7 @@ from pydantic import Field
 from radarstream.schemas.snapshot import Strict
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Thresholds = Literal["corrected", "paper"]  # of measured questions, or those of ADO
 MOST_DELTA = 0.1  # of trust, by one look of the Sentinel
 ROUNDING = 1e-9  # of a privacy budget: three times .1 is more than .3 in floating point
 
@@ -116,11 +117,15 @@ class PrivacyPlan(Strict):
 
 @dataclass(frozen=True, slots=True)
 class TrustragPlan(Strict):
-    """TrustRAG's filter."""
+    """TrustRAG's filter.
+
+    `rouge_threshold` is rho, above which two documents are near duplicates. The paper's .25 drops
+    half of harmless search results, see `docs/orchestration.md`.
+    """
 
     enabled: bool = False
     similarity_threshold: Share = 0.88
-    rouge_threshold: Share = 0.25
+    rouge_threshold: Share = 0.8
 
 
 @dataclass(frozen=True, slots=True)

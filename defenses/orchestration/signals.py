@@ -18,7 +18,7 @@ from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.defenses.kernels.spread import Variant, dispersion, drop_off, robust_z
 from radarstream.defenses.orchestration.wordings import asks_verbatim, fills_masks
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals
+from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals, Thresholds
 from radarstream.schemas.snapshot import Strict
 
 WINDOW: Final = 5  # earlier questions of a user that count
@@ -40,22 +40,40 @@ class Usual(Strict):
     """What is usual of documents that nobody attacked.
 
     `median` and `mad` are those of M_DIS; `overlap` is the ROUGE-L above which two documents are
-    near duplicates, at the 95th percentile of the most alike pair. The defaults belong to ten
-    search results and all-MiniLM-L6-v2, see `docs/orchestration.md`. The papers' own overlap,
-    .25, is passed by nearly every harmless question: snippets share the words of the question.
+    near duplicates, at the 95th percentile of the most alike pair. With `spread` documents that are
+    less alike than usual are unusual too; without, only those that are more alike. The defaults
+    belong to ten search results and all-MiniLM-L6-v2, see `docs/orchestration.md`: what is found in
+    a small corpus is always less alike, and planted texts are never less alike than true ones.
     """
 
     median: float = 0.32
     mad: float = 0.08
     overlap: float = 0.8
+    spread: bool = False
+
+    @classmethod
+    def of(cls, thresholds: Thresholds) -> "Usual":
+        """With the papers' overlap and both sides of M_DIS, or as measured."""
+        return cls(overlap=0.25, spread=True) if thresholds == "paper" else cls()
+
+    def z(self, dispersion: float) -> float:
+        """How many robust standard deviations M_DIS is from the median; see `spread`."""
+        z = robust_z(dispersion, self.median, self.mad)
+        return z if self.spread else min(0.0, z)
 
 
 def question_signals(
     question: str, recent: Sequence[tuple[datetime, str]], now: datetime
 ) -> QuestionSignals:
-    """What is seen of a question before the retrieval; `recent` are the user's, oldest first."""
+    """What is seen of a question before the retrieval; `recent` are the user's, oldest first.
+
+    The same question asked again, as after a timeout, does not count for M_LEX: only what differs
+    between two questions tells anything new. In the paper it counts in full.
+    """
+    asked = in_order(question)
+    others = [text for _, text in recent if in_order(text) != asked]
     return QuestionSignals(
-        lexical_overlap=lexical_overlap(question, [text for _, text in recent]),
+        lexical_overlap=lexical_overlap(question, others),
         complexity=complexity(question),
         velocity=velocity((now - recent[-1][0]).total_seconds()) if recent else 0.0,
         fills_masks=fills_masks(question),
@@ -81,7 +99,7 @@ def retrieval_signals(
         dispersion=spread,
         drop_off=drop_off(np.asarray(similarities, dtype=np.float64)),
         near_duplicates=len(texts) >= 2 and bool((rouge_l(texts) > overlap).any()),
-        dispersion_z=robust_z(spread, usual.median, usual.mad) if usual and enough else None,
+        dispersion_z=usual.z(spread) if usual and enough else None,
     )
 
 
@@ -103,10 +121,15 @@ def lexical_overlap(question: str, recent: Sequence[str], variant: Variant = "pa
 
 def words(text: str, variant: Variant = "paper") -> frozenset[str]:
     """The different words of a text, casefolded; a Chinese or Japanese character is a word."""
-    found = frozenset(_TOKEN.findall(text.casefold()))
+    found = frozenset(in_order(text))
     if variant != "v2":
         return found
     return frozenset(word for word in found if len(word) > 2 and word not in _STOP_WORDS)
+
+
+def in_order(text: str) -> list[str]:
+    """The words of a text as they follow each other, casefolded."""
+    return _TOKEN.findall(text.casefold())
 
 
 def complexity(question: str, variant: Variant = "paper") -> float:

@@ -7,7 +7,7 @@ replaced by the rules' plan.
 
 import json
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
@@ -28,6 +28,7 @@ from radarstream.schemas.orchestration import (
     RiskLevel,
     RiskProfile,
     Share,
+    Thresholds,
     TrustragPlan,
 )
 from radarstream.schemas.prompt import Task
@@ -42,7 +43,7 @@ EPSILON_ELEVATED: Final = 3.0
 EPSILON_CRITICAL: Final = 1.0
 SIGMA: Final = 0.88
 SIGMA_CRITICAL: Final = {"corrected": 0.80, "paper": 0.90}
-RHO: Final = 0.25
+RHO: Final = {"corrected": 0.80, "paper": 0.25}
 
 
 def theta_eff(theta: float, trust: float) -> float:
@@ -69,8 +70,9 @@ class RuleStrategist:
     threshold
         theta before trust moves it.
     thresholds
-        "corrected": critical lowers TrustRAG's sigma to .80, which flags more. "paper": raises it
-        to .90, which is called stricter there and flags less.
+        "corrected": critical lowers TrustRAG's sigma to .80, which flags more, and near duplicates
+        begin at a measured rho of .8. "paper": critical raises sigma to .90, which is called
+        stricter there and flags less; a rho of .25 drops half of harmless search results.
     unusual
         |z| of M_DIS from which it is unusual; 2 is passed by a twentieth of harmless questions.
     privacy_method
@@ -78,7 +80,7 @@ class RuleStrategist:
     """
 
     threshold: Share = 0.4
-    thresholds: Literal["corrected", "paper"] = "corrected"
+    thresholds: Thresholds = "corrected"
     unusual: Annotated[float, Field(gt=0.0)] = 2.0
     privacy_method: PrivacyMethod = PrivacyMethod.EXPONENTIAL
 
@@ -115,7 +117,7 @@ class RuleStrategist:
         sigma = SIGMA_CRITICAL[self.thresholds] if critical else SIGMA
         return replace(
             earlier,
-            trustrag=TrustragPlan(poisoned, sigma, RHO),
+            trustrag=TrustragPlan(poisoned, sigma, RHO[self.thresholds]),
             attention_filtering=AttentionPlan(leaks),
             guardrail=GuardrailPlan(leaks),
             output_audit=AuditPlan(True, "enforce" if leaks else "log"),

@@ -141,10 +141,13 @@ def build_control(settings: Settings, models: Models) -> ControlPlane | None:
     chosen = settings.orchestration
     if chosen.policy != "adaptive":
         return None
-    rules = RuleStrategist(chosen.threshold, privacy_method=chosen.privacy_method)
+    rules = RuleStrategist(
+        chosen.threshold, chosen.thresholds, privacy_method=chosen.privacy_method
+    )
     by_model = chosen.strategist == "language_model"
     # What is usual was measured with the default embedder; of another nothing is known.
-    usual = Usual() if settings.embedder == SentenceEmbedder() else None
+    known = settings.embedder == SentenceEmbedder()
+    usual = Usual.of(chosen.thresholds) if known else None
     return ControlPlane(
         sentinel=build_sentinel(chosen.sentinel),
         strategist=ModelStrategist(rules) if by_model else rules,

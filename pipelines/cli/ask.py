@@ -25,6 +25,7 @@ from radarstream.pipelines.cli.options import (
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
 from radarstream.pipelines.pages.orchestration_words import (
     acted,
+    findings_in_words,
     module_in_words,
     privacy_in_words,
     risk_in_words,
@@ -121,6 +122,10 @@ def ask(
         return
     _print_answer(reply)
     _print_documents(reply)
+    if found := findings_in_words(reply.orchestration.audit):
+        say(f"the audit noted of this answer: {found}", style="yellow")
+    if origin is Origin.CORPUS and not reply.documents:
+        note("nothing was found in the corpus; `radarstream corpus add FILE` adds texts to it")
     say(f"modules that acted: {acted(reply.orchestration.hooks)}")
     if explain:
         _explain(reply)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from radarstream.schemas.orchestration import (
+    Audited,
     HookRecord,
     Module,
     Orchestration,
@@ -51,6 +52,23 @@ AUDITS: Final = {
     "regenerate": "another answer was asked for",
     "refuse": "the answer was refused",
 }
+
+
+FINDINGS: Final = {
+    "verbatim": "it repeats a document word for word",
+    "ungrounded": "hardly any of its words are in the documents",
+    "personal_data": "it has personal data",
+}
+
+
+def findings_in_words(audited: Audited | None) -> str:
+    """What the audit found in an answer; empty where it found nothing.
+
+    >>> findings_in_words(Audited("pass", "10", (AuditFinding("ungrounded", 0, 2),)))
+    'hardly any of its words are in the documents'
+    """
+    kinds = dict.fromkeys(finding.kind for finding in (audited.findings if audited else ()))
+    return ", ".join(FINDINGS[kind] for kind in kinds)
 
 
 def acted(hooks: Sequence[HookRecord]) -> str:

@@ -95,7 +95,8 @@ def told_of(error: BaseException) -> ServiceError:
         case InputError():
             return ServiceError(400, str(error.reason), error.detail)
         case ConfigurationError():
-            return ServiceError(500, "misconfigured", "the service is not set up for this")
+            told = "the service is not set up for this; its log says what is missing"
+            return ServiceError(500, "misconfigured", told)
         case RefusedComplaintError():
             status = {"enough": 429, "not_kept": 404}.get(error.reason, 400)
             return ServiceError(status, f"report_{error.reason}", str(error))

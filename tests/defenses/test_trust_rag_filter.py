@@ -6,6 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from radarstream.defenses.orchestration.signals import Usual
+from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.defenses.protocol import Complete, Embed
 from radarstream.defenses.retrieval.trust_rag import TrustRagFilter
 from radarstream.defenses.trust_rag import TrustRag
@@ -74,10 +76,11 @@ def test_candidates_that_were_not_judged_do_not_fill_up():
     assert {c.reason for c in found.candidates if c.found_rank > 3} == {Reason.OUTRANKED}
 
 
-def test_thresholds_are_those_of_a_plan():
-    plan, rules = TrustragPlan(), TrustRagFilter()
+def test_thresholds_are_those_of_the_paper():
+    plan, rules = TrustragPlan(rouge_threshold=RHO["paper"]), TrustRagFilter()
     assert rules.similarity_threshold == plan.similarity_threshold
     assert rules.overlap_threshold == plan.rouge_threshold
+    assert TrustragPlan().rouge_threshold == RHO["corrected"] == Usual().overlap
 
 
 @given(

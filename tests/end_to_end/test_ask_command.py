@@ -70,6 +70,15 @@ def test_a_corpus_is_asked() -> None:
     assert run("ask", CAPITAL, "own.jsonl", "--config", "r.toml").stdout.startswith("Lima")
 
 
+def test_an_empty_corpus_is_told_how_to_fill_it() -> None:
+    Path("own.jsonl").write_text(json.dumps({"text": TRUE[0], "id": "1"}))
+    run("corpus", "add", "own.jsonl", "--config", "r.toml")
+    run("corpus", "remove", "1", "--yes", "--config", "r.toml")
+    ran = run("ask", CAPITAL, "--config", "r.toml")
+    assert "no answer" in ran.stdout
+    assert "radarstream corpus add" in ran.stderr
+
+
 def test_without_an_answer_it_says_why() -> None:
     shown = run("ask", CAPITAL, "--document", "Nothing to see.", "--config", "r.toml").stdout
     assert shown.startswith("no answer: ")

@@ -63,10 +63,14 @@ def router(context: Context) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
 
     @routes.get(f"{BELOW}report")
-    def ask(request: Request, user: Reporting, query: str = "", step: int = 0) -> HTMLResponse:
+    def ask(
+        request: Request, user: Reporting, query: str = "", step: int | None = None
+    ) -> HTMLResponse:
+        """Without a step, of the newest answer."""
         kept = find_event(context.engine, query, step)
         if kept is None or kept.event.abstention is not None:
             raise NotFoundError("no answer of this query is kept at this step")
+        step = kept.event.step
         told = frame.Page(
             title=TITLE,
             sentence=f"You say that this answer is wrong: {answer_in_words(kept.event)}",

@@ -93,7 +93,7 @@ def test_dispersion_is_total_and_knows_no_order(rows: np.ndarray) -> None:
 
 
 def test_unusual_spread_is_told_on_both_sides() -> None:
-    usual = Usual(median=0.3, mad=0.06745)
+    usual = Usual(median=0.3, mad=0.06745, spread=True)
     assert robust_z(0.5, 0.3, 0.06745) == pytest.approx(2.0)
     tight = retrieval_signals(np.array([[1.0, 0.0]] * 2), (0.9, 0.8), ("one", "two"), usual)
     loose = retrieval_signals(np.eye(2), (0.9, 0.8), ("one", "two"), usual)
@@ -202,3 +202,22 @@ def test_signals_of_any_text_are_in_range(question: str, recent: list[str]) -> N
     assert 0.0 <= signals.lexical_overlap <= 1.0
     assert 0.0 <= signals.complexity <= 1.0
     assert signals.velocity == (pytest.approx(1 / 9) if recent else 0.0)
+
+
+def test_the_same_question_again_is_no_probe() -> None:
+    """A client that repeats a question after a timeout is told to do so."""
+    asked, probe = "Who leads France?", "Who leads France now?"
+    recent = [(NOW - timedelta(minutes=2), probe), (NOW - timedelta(minutes=1), "who leads france")]
+    assert question_signals(asked, recent[1:], NOW).lexical_overlap == 0.0
+    assert question_signals(asked, recent, NOW).lexical_overlap == pytest.approx(3 / 4)
+    assert question_signals("France leads who?", recent[1:], NOW).lexical_overlap == 1.0
+
+
+def test_what_is_less_alike_than_usual_is_unusual_for_the_paper_alone() -> None:
+    apart = np.eye(3)
+    for thresholds, z in (("corrected", 0.0), ("paper", 5.73325)):
+        found = retrieval_signals(apart, [0.3, 0.2, 0.1], ["a", "b", "c"], Usual.of(thresholds))
+        assert found.dispersion == 1.0
+        assert found.dispersion_z == pytest.approx(z)
+    alike = retrieval_signals(np.ones((3, 1)), [0.3, 0.2, 0.1], ["a", "b", "c"])
+    assert alike.dispersion_z == pytest.approx(-2.698)

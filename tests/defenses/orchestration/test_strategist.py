@@ -88,7 +88,7 @@ def test_privacy_and_its_epsilon(profile: RiskProfile, seen: Seen, epsilon: floa
 @pytest.mark.parametrize("z", [2.0, -2.0])
 def test_trustrag_where_documents_are_unusual(z: float) -> None:
     unusual = replace(CALM, retrieval=RetrievalSignals(dispersion_z=z))
-    assert second(LOW, unusual).trustrag == TrustragPlan(True, 0.88, 0.25)
+    assert second(LOW, unusual).trustrag == TrustragPlan(True, 0.88, 0.8)
     assert not second(LOW, replace(unusual, trust=0.8)).trustrag.enabled  # low risk, high trust
     poisoned = RiskProfile(RiskLevel.ELEVATED, poisoning=0.5)
     assert second(poisoned).trustrag.enabled
@@ -113,7 +113,9 @@ def test_critical_is_everything_and_stricter() -> None:
     assert second(CRITICAL, CALM, Plan(PrivacyPlan(True))).active == tuple(Module)
     assert second(CRITICAL).trustrag.similarity_threshold == 0.8
     published = RuleStrategist(thresholds="paper")
-    assert published.without_model(CRITICAL, CALM, NO_PLAN).trustrag.similarity_threshold == 0.9
+    assert published.without_model(CRITICAL, CALM, NO_PLAN).trustrag == TrustragPlan(
+        True, 0.9, 0.25
+    )
 
 
 @pytest.mark.parametrize("strategist", [RuleStrategist(), ModelStrategist()])
@@ -158,7 +160,7 @@ def test_a_model_decides_where_no_override_does() -> None:
     off = by_model('{"reasoning": "no"}', profile, CALM, None)
     assert not off.differential_privacy.enabled
     on = by_model('{"trustrag": {"enabled": true, "similarity_threshold": 0.7}}', LOW, CALM, off)
-    assert on.trustrag == TrustragPlan(True, 0.7, 0.25)
+    assert on.trustrag == TrustragPlan(True, 0.7, 0.8)
     assert on.active == (Module.TRUSTRAG,)
     assert by_model('```json\n{"guardrail": {"enabled": true}}\n```', LOW, CALM, off).active == (
         Module.GUARDRAIL,

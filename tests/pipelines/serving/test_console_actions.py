@@ -235,6 +235,11 @@ def test_a_user_complains_about_an_answer_once(app, client):
     assert "It is Ingrid &lt;b&gt;Solberg&lt;/b&gt;." in shown
 
 
+def test_without_a_step_a_complaint_is_about_the_newest_answer(client):
+    assert "step=5" in client.get("/console/report?query=watch-000").text
+    assert client.get("/console/report?query=unknown").status_code == 404
+
+
 def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
     asker = app.state.context.asker
     form = {"csrf": fields(client.get("/console/report?query=watch-000&step=5").text)["csrf"]}

@@ -11,7 +11,9 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from radarstream.pipelines.serving.errors import told_of
 from radarstream.pipelines.serving.told import harmless
+from radarstream.schemas.errors import ConfigurationError
 from tests.serving import FakeAsker, bearer, fake_service, reply_to, running
 
 BASE = "http://127.0.0.1"
@@ -212,3 +214,10 @@ class TestRaw:
 
     def test_no_line_of_http_is_400(self, port: int) -> None:
         assert self.said(port, b"\x16\x03\x01\x02\x00\r\n\r\n").startswith(b"HTTP/1.1 400")
+
+
+def test_what_is_not_set_up_is_in_the_log_alone() -> None:
+    told = told_of(ConfigurationError("the environment variable SERPAPI_KEY is not set"))
+    assert (told.status, told.code) == (500, "misconfigured")
+    assert "log" in told.message
+    assert "SERPAPI" not in told.message
