@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 from sqlalchemy import Engine
@@ -22,7 +23,9 @@ from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People
 from radarstream.pipelines.serving.stored_people import StoredPeople
+from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.warming import warm_up
 
 ROUTERS = (
     operations.router,
@@ -45,13 +48,16 @@ def create_app(
     """
     check_serving(settings)
     engine = engine or shared_engine(settings)
-    metrics = ServingMetrics()
+    metrics, warming = ServingMetrics(), Warming()
+    if asker is None:
+        asker, warming = built_asker(settings, engine, metrics)
     context = Context(
         settings=settings,
         engine=engine,
-        asker=asker or built_asker(settings, engine, metrics),
+        asker=asker,
         people=people or StoredPeople(engine, settings.serving),
         metrics=metrics,
+        warming=warming,
     )
     # The documents of FastAPI load scripts from other hosts: `operations` has a page of its own.
     app = FastAPI(
@@ -78,19 +84,22 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     context.stopping = asyncio.Event()
     try:
-        async with app.state.tools.running():
+        async with app.state.tools.running(), context.warming.running():
             yield
     finally:
         context.stopping.set()
         await context.asking.close()
 
 
-def built_asker(settings: Settings, engine: Engine, metrics: ServingMetrics) -> Asker:
-    """What answers, with accounts in the database and the models' own figures exported.
+def built_asker(
+    settings: Settings, engine: Engine, metrics: ServingMetrics
+) -> tuple[Asker, Warming]:
+    """What answers, with accounts in the database and the models' own figures exported; and what
+    loads its models.
 
     Raises ConfigurationError.
     """
     accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
     parts = build_parts(settings, accounts, engine=engine)
     metrics.registry.register(ModelMetrics.of(parts.guard.models))
-    return parts.assembled()
+    return parts.assembled(), Warming(partial(warm_up, parts.guard.models))
