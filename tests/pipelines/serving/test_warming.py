@@ -35,6 +35,7 @@ from tests.serving import (
     service_settings,
 )
 
+POLLING = httpx.Client(timeout=20)  # each call of httpx.get would read certificates
 BASE, HEADERS, ASKED = "http://127.0.0.1", bearer("all"), {"question": "Where?"}
 
 
@@ -61,11 +62,11 @@ def service(
 
 
 def told(url: str) -> str:
-    return httpx.get(f"{url}/metrics", headers=HEADERS).text
+    return POLLING.get(f"{url}/metrics", headers=HEADERS).text
 
 
 def models_ready(url: str) -> bool:
-    return bool(httpx.get(f"{url}/readyz").json()["checks"]["models"])
+    return bool(POLLING.get(f"{url}/readyz").json()["checks"]["models"])
 
 
 def test_questions_wait_for_the_models_and_their_time_counts_from_then(
