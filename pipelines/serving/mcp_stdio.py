@@ -1,6 +1,7 @@
 """The tools of one agent over standard input and output."""
 
 import asyncio
+from contextlib import ExitStack
 
 from sqlalchemy import Engine
 
@@ -21,7 +22,8 @@ def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
     """
     user = User(checked_name(name), frozenset({Role.ASK, Role.REPORT}))
     metrics = ServingMetrics()
-    asker, warming = built_asker(settings, engine, metrics)
+    opened = ExitStack()
+    asker, warming = built_asker(settings, engine, metrics, opened)
     context = Context(
         settings=settings,
         engine=engine,
@@ -30,7 +32,8 @@ def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
         metrics=metrics,
         warming=warming,
     )
-    asyncio.run(_serve(context, user))
+    with opened:
+        asyncio.run(_serve(context, user))
 
 
 async def _serve(context: Context, user: User) -> None:
