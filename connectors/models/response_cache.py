@@ -34,6 +34,10 @@ from radarstream.schemas.tokens import ContinuationQuery
 KEYS_PER_SELECT = 500
 CHECKSUM_BYTES = 4
 _KEY, _VALUE, _STAMP = RESPONSE_CACHE.c.key, RESPONSE_CACHE.c.value, RESPONSE_CACHE.c.stamp
+# Built once: building it again for every call would take longer than the database does.
+_FOUND: Final = select(_KEY, _VALUE, select(func.max(_STAMP)).scalar_subquery() - _STAMP).where(
+    _KEY.in_(bindparam("keys", expanding=True))
+)
 
 
 class ResponseCache:
@@ -56,11 +60,9 @@ class ResponseCache:
         wanted = iter(dict.fromkeys(keys))
         found: dict[bytes, bytes] = {}
         fading: list[bytes] = []
-        newest = select(func.max(_STAMP)).scalar_subquery()
         with self._engine.connect() as connection:
             while chunk := list(islice(wanted, KEYS_PER_SELECT)):
-                statement = select(_KEY, _VALUE, newest - _STAMP).where(_KEY.in_(chunk))
-                for key, sealed, age in connection.execute(statement):
+                for key, sealed, age in connection.execute(_FOUND, {"keys": chunk}):
                     value = bytes(sealed[CHECKSUM_BYTES:])
                     if sealed == _seal(key, value):
                         found[key] = value

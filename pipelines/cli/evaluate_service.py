@@ -57,8 +57,9 @@ def evaluate_service(
     policies: Annotated[
         str,
         Option(
-            help="Policies: all, single, pairs, calibration, or e.g. "
-            "adaptive,static:privacy+trustrag,static:privacy=gaussian."
+            help="Policies: all, single, pairs, calibration, or a list, e.g."
+            " none,adaptive,static:privacy+trustrag; static:privacy=gaussian"
+            " names a mechanism."
         ),
     ] = "all",
     defense: Annotated[

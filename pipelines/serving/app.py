@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
+from functools import partial
 
 from fastapi import FastAPI
 from sqlalchemy import Engine
@@ -11,6 +12,7 @@ from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.pipelines.asking.building import build_parts
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import ModelMetrics, build
+from radarstream.pipelines.job.telemetry.tracing import opened_tracer
 from radarstream.pipelines.serving import answers_api, events, mcp_server, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
 from radarstream.pipelines.serving.asking import Asker
@@ -22,7 +24,10 @@ from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People
 from radarstream.pipelines.serving.stored_people import StoredPeople
+from radarstream.pipelines.serving.tracing import TracedAsker
+from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.warming import warm_up
 
 ROUTERS = (
     operations.router,
@@ -45,13 +50,16 @@ def create_app(
     """
     check_serving(settings)
     engine = engine or shared_engine(settings)
-    metrics = ServingMetrics()
+    metrics, warming, opened = ServingMetrics(), Warming(), ExitStack()
+    if asker is None:
+        asker, warming = built_asker(settings, engine, metrics, opened)
     context = Context(
         settings=settings,
         engine=engine,
-        asker=asker or built_asker(settings, engine, metrics),
+        asker=asker,
         people=people or StoredPeople(engine, settings.serving),
         metrics=metrics,
+        warming=warming,
     )
     # The documents of FastAPI load scripts from other hosts: `operations` has a page of its own.
     app = FastAPI(
@@ -63,6 +71,7 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.context = context
+    app.state.opened = opened
     app.state.error_page = error_page
     for router in ROUTERS:
         app.include_router(router(context))
@@ -78,19 +87,28 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     context: Context = app.state.context
     context.stopping = asyncio.Event()
     try:
-        async with app.state.tools.running():
+        async with app.state.tools.running(), context.warming.running():
             yield
     finally:
         context.stopping.set()
         await context.asking.close()
+        app.state.opened.close()
 
 
-def built_asker(settings: Settings, engine: Engine, metrics: ServingMetrics) -> Asker:
-    """What answers, with accounts in the database and the models' own figures exported.
+def built_asker(
+    settings: Settings, engine: Engine, metrics: ServingMetrics, opened: ExitStack
+) -> tuple[Asker, Warming]:
+    """What answers, with accounts in the database and the models' own figures exported; and what
+    loads its models. Traces, if the settings want them, end with `opened`.
 
     Raises ConfigurationError.
     """
     accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
     parts = build_parts(settings, accounts, engine=engine)
     metrics.registry.register(ModelMetrics.of(parts.guard.models))
-    return parts.assembled()
+    asker: Asker = parts.assembled()
+    if (tracer := opened.enter_context(opened_tracer(settings))) is not None:
+        traced = TracedAsker(asker, tracer)
+        parts.guard.meter.observers.append(traced.stage)
+        asker = traced
+    return asker, Warming(partial(warm_up, parts.guard.models))

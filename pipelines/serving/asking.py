@@ -1,9 +1,9 @@
 """Asks for a request: within the user's rate and the time limit, while the client is there."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from time import perf_counter
-from typing import Protocol
+from typing import Any, Protocol
 
 import structlog
 from fastapi import Request
@@ -14,6 +14,7 @@ from radarstream.pipelines.serving.errors import ServiceError, told_of, too_many
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import User, address_of
 from radarstream.pipelines.serving.rates import Buckets
+from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings.serving import ServingSettings
 from radarstream.schemas.errors import RadarstreamError
 
@@ -31,8 +32,10 @@ class Asker(Protocol):
 class Asking:
     """Questions of requests. Models run in a thread; questions that wait share the next batch."""
 
-    def __init__(self, asker: Asker, settings: ServingSettings, metrics: ServingMetrics) -> None:
-        self._settings, self._metrics = settings, metrics
+    def __init__(
+        self, asker: Asker, settings: ServingSettings, metrics: ServingMetrics, warming: Warming
+    ) -> None:
+        self._settings, self._metrics, self._warming = settings, metrics, warming
         self._buckets = Buckets(settings.questions_per_minute)
         self._batched = Batched[UserQuestion, Reply](asker.ask_all, "service")
 
@@ -47,25 +50,28 @@ class Asking:
         """The reply. Raises ServiceError, with status 499 where the client went away.
 
         A batch that has begun goes on without whoever left; one that waits is not begun for them.
-        Without `request` nobody can leave.
+        Without `request` nobody can leave. The time limit counts from when the models are loaded.
         """
         started = perf_counter()
-        asking = asyncio.create_task(self._batched.ask(question))
         leaving = asyncio.create_task(gone(request))
         try:
-            await asyncio.wait(
-                {asking, leaving},
-                timeout=self._settings.timeout_s,
-                return_when=asyncio.FIRST_COMPLETED,
-            )
-            if not asking.done():
-                raise self._failed(given_up(left=leaving.done()))
-            if (error := asking.exception()) is not None:
-                raise self._failed(error)
+            if self._warming.loading:
+                await first_of(self._warming.tried(), leaving)
+            reply = await self._before(leaving, question)
         finally:
-            for task in (asking, leaving):
-                task.cancel()
-        self._count(asking.result(), perf_counter() - started)
+            leaving.cancel()
+        self._count(reply, perf_counter() - started)
+        return reply
+
+    async def _before(self, leaving: "asyncio.Task[None]", question: UserQuestion) -> Reply:
+        """The reply, in time and before the client leaves."""
+        if leaving.done():
+            raise self._failed(given_up(left=True))
+        asking = asyncio.create_task(self._batched.ask(question))
+        if not await first_of(asking, leaving, self._settings.timeout_s):
+            raise self._failed(given_up(left=leaving.done()))
+        if (error := asking.exception()) is not None:
+            raise self._failed(error)
         return asking.result()
 
     def _failed(self, error: BaseException) -> ServiceError:
@@ -90,6 +96,23 @@ class Asking:
             metrics.risks.labels(profile.level.value).inc()
         for module in orchestration.plan.active:
             metrics.modules.labels(module.value).inc()
+
+
+async def first_of(
+    wanted: "Coroutine[Any, Any, Any] | asyncio.Task[Any]",
+    leaving: "asyncio.Task[None]",
+    timeout_s: float | None = None,
+) -> bool:
+    """Wait until the first of two is done, and not for ever; whether it is the wanted one.
+
+    What is wanted is cancelled if it is not done.
+    """
+    task = asyncio.ensure_future(wanted)
+    try:
+        await asyncio.wait({task, leaving}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        return task.done()
+    finally:
+        task.cancel()
 
 
 def given_up(*, left: bool) -> ServiceError:

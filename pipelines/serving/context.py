@@ -10,6 +10,7 @@ from radarstream.pipelines.serving.asking import Asker, Asking
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered, User
 from radarstream.pipelines.serving.rates import Buckets
+from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
 
 WRONG_TOKENS_PER_MINUTE = 30  # of one address
@@ -19,8 +20,8 @@ WRONG_TOKENS_PER_MINUTE = 30  # of one address
 class Context:
     """What routes may use. Made by `create_app`, one per process; on `app.state.context`.
 
-    `asking` is how a route asks a question. `stopping` is set when the service is asked to stop:
-    what streams without end, ends then.
+    `asking` is how a route asks a question, `warming` loads the models. `stopping` is set when the
+    service is asked to stop: what streams without end, ends then.
     """
 
     settings: Settings
@@ -28,13 +29,14 @@ class Context:
     asker: Asker
     people: People
     metrics: ServingMetrics = field(default_factory=ServingMetrics)
+    warming: Warming = field(default_factory=Warming)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.by_token = Remembered(self.people.by_token)
         self.by_session = Remembered(self.people.by_session)
         self.failures = Buckets(WRONG_TOKENS_PER_MINUTE)
-        self.asking = Asking(self.asker, self.settings.serving, self.metrics)
+        self.asking = Asking(self.asker, self.settings.serving, self.metrics, self.warming)
 
     async def open_session(self, user: User) -> User:
         """The user with a new session."""

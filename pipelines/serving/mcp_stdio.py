@@ -1,6 +1,7 @@
 """The tools of one agent over standard input and output."""
 
 import asyncio
+from contextlib import ExitStack
 
 from sqlalchemy import Engine
 
@@ -21,19 +22,23 @@ def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
     """
     user = User(checked_name(name), frozenset({Role.ASK, Role.REPORT}))
     metrics = ServingMetrics()
-    asker = built_asker(settings, engine, metrics)
+    opened = ExitStack()
+    asker, warming = built_asker(settings, engine, metrics, opened)
     context = Context(
         settings=settings,
         engine=engine,
         asker=asker,
         people=StoredPeople(engine, settings.serving),
         metrics=metrics,
+        warming=warming,
     )
-    asyncio.run(_serve(context, user))
+    with opened:
+        asyncio.run(_serve(context, user))
 
 
 async def _serve(context: Context, user: User) -> None:
     try:
-        await build_tools(context, user).run_stdio_async()
+        async with context.warming.running():
+            await build_tools(context, user).run_stdio_async()
     finally:
         await context.asking.close()

@@ -28,9 +28,12 @@ def router(context: Context) -> APIRouter:
 
     @routes.get("/readyz", dependencies=[Depends(open_to_all)], response_class=JSONResponse)
     async def readyz() -> JSONResponse:
-        """Whether the service takes questions: the database answers and nobody stops it."""
+        """Whether the service takes questions: the database answers, the models are loaded, and
+        nobody stops it.
+        """
         checks = {
             "database": await run_in_threadpool(answers, context.engine),
+            "models": context.warming.ready,
             "running": not context.stopping.is_set(),
         }
         ready = all(checks.values())

@@ -29,7 +29,7 @@ from radarstream.pipelines.job.telemetry.tracing import traced
 from radarstream.pipelines.job.waiting import repeating, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.warming import warm_up
 from radarstream.schemas.codec import dead_letter, decoded, outbox_record
 from radarstream.schemas.codec.event_time import event_time
 from radarstream.schemas.errors import (
@@ -42,7 +42,6 @@ from radarstream.schemas.errors import (
     RadarstreamError,
 )
 from radarstream.schemas.events import DeadLetter
-from radarstream.schemas.prompt import AnswerPair, Task
 from radarstream.schemas.records import RawRecord
 
 # Somebody else must act: the message says it all, and whoever called tells it.
@@ -82,7 +81,7 @@ def opened_job(
         )
         sink = opened.enter_context(KafkaSink(kafka))
         with health.busy("warm up"):
-            warm_up(guard.models, health)
+            load(guard.models, health)
         progress = BatchProgress(log, guard.meter, guard.models.generator)
         opened.enter_context(repeating("progress", progress.tell, 1.0))
         micro_batch = MicroBatch(settings)
@@ -151,12 +150,10 @@ def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False
     log.info("stopped", state="asked to" if stop() else "drained")
 
 
-def warm_up(models: Models, health: Health) -> None:
+def load(models: Models, health: Health) -> None:
     """Load the models before the first snapshot; one that does not answer is no reason to stop."""
-    prompt = build_prompt(Task.ATOMIC_ANSWER, "What is this?", ["This is a test."])
     try:
-        models.generator.complete([prompt])
-        models.relations.probabilities([AnswerPair("What is this?", "a test", "an exam")])
+        warm_up(models, ("generator", "relations"))
     except ModelError:
         log.warning("a model does not answer yet", exc_info=True)
     else:

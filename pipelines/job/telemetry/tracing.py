@@ -40,12 +40,37 @@ def traced(
 ) -> Iterator[None]:
     """Trace a driver and a meter's stages while the context lasts, if the settings want it.
 
+    Raises ConfigurationError as `opened_tracer`.
+    """
+    with opened_tracer(settings, exporter) as tracer:
+        if tracer is None:
+            yield
+            return
+        spans = Spans(tracer, settings, generator)
+        before = driver.batch, driver.publish, driver.log
+        driver.batch = spans.of_batch(driver.batch)
+        driver.publish = spans.of_publication(driver.publish)
+        driver.log = TracedLog(driver.log, spans)
+        observers.append(spans.stage)
+        try:
+            yield
+        finally:
+            observers.remove(spans.stage)
+            driver.batch, driver.publish, driver.log = before
+
+
+@contextmanager
+def opened_tracer(
+    settings: Settings, exporter: "SpanExporter | None" = None
+) -> Iterator["Tracer | None"]:
+    """What makes spans while the context lasts; None where the settings want no traces.
+
     Spans go to `exporter`, by default to where the OTEL_EXPORTER_OTLP_… variables say. Exporting
     happens in a thread of its own and its failures change nothing. Raises ConfigurationError when
     OpenTelemetry is not installed. Without traces it is not even imported.
     """
     if not settings.telemetry.traces:
-        yield
+        yield None
         return
     with naming_extra("otel"):
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -56,17 +81,9 @@ def traced(
     described = Resource.create(named | {"service.version": build()["version"]})
     provider = TracerProvider(resource=described, shutdown_on_exit=False)
     provider.add_span_processor(BatchSpanProcessor(exporter or OTLPSpanExporter()))
-    spans = Spans(provider.get_tracer("radarstream"), settings, generator)
-    before = driver.batch, driver.publish, driver.log
-    driver.batch = spans.of_batch(driver.batch)
-    driver.publish = spans.of_publication(driver.publish)
-    driver.log = TracedLog(driver.log, spans)
-    observers.append(spans.stage)
     try:
-        yield
+        yield provider.get_tracer("radarstream")
     finally:
-        observers.remove(spans.stage)
-        driver.batch, driver.publish, driver.log = before
         provider.shutdown()
 
 

@@ -201,7 +201,11 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}health")
     def health(request: Request, user: Operator) -> HTMLResponse:
-        checks = checks_of(engine, lag() or Check(LAG, None, ASKING))
+        loaded = context.warming.ready
+        checks = [
+            Check("models", loaded, "loaded" if loaded else "are not loaded yet, or do not answer"),
+            *checks_of(engine, lag() or Check(LAG, None, ASKING)),
+        ]
         well = all(check.well is not False for check in checks) and not context.stopping.is_set()
         told = frame.Page(
             title="Health",

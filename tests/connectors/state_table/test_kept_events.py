@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, update
 
@@ -153,6 +153,7 @@ def test_a_number_that_was_never_used_is_given_up(engine: Engine) -> None:
     assert [kept.seq for kept in events_since(engine, 0)] == [1, 9]
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.lists(st.integers(0, 12), min_size=1, max_size=30))
 def test_never_more_than_wanted_and_always_the_newest(wanted: int, steps: list[int]) -> None:
     """Whatever steps come: a model of what must be left, over a database in memory."""

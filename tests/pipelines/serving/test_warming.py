@@ -1,0 +1,188 @@
+"""Models that load while the service already listens."""
+
+import asyncio
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Event, Thread
+from types import SimpleNamespace
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import create_engine, func, inspect, select, text
+
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.pipelines.build import build_models
+from radarstream.pipelines.serving import app as app_module
+from radarstream.pipelines.serving import warming as warming_module
+from radarstream.pipelines.serving.app import create_app
+from radarstream.pipelines.serving.asking import Asking
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.metrics import ServingMetrics
+from radarstream.pipelines.serving.warming import Warming
+from radarstream.pipelines.signals.relation_judge import JudgedRelations
+from radarstream.pipelines.signals.warming import warm_up
+from radarstream.schemas.errors import ModelError
+from tests.serving import (
+    FakeAsker,
+    HeldAsker,
+    PeopleInMemory,
+    a_question,
+    bearer,
+    running,
+    service_settings,
+)
+
+POLLING = httpx.Client(timeout=20)  # each call of httpx.get would read certificates
+BASE, HEADERS, ASKED = "http://127.0.0.1", bearer("all"), {"question": "Where?"}
+
+
+@dataclass
+class Loading:
+    """Loads once it is released; fails as often as it is told."""
+
+    failures: int = 0
+    released: Event = field(default_factory=Event)
+    tries: int = 0
+
+    def __call__(self) -> None:
+        assert self.released.wait(20)
+        self.tries += 1
+        if self.tries <= self.failures:
+            raise ModelError("no weights yet")
+
+
+def service(
+    folder: Path, patched: pytest.MonkeyPatch, load: Loading, asker: FakeAsker, **serving: object
+) -> Any:
+    patched.setattr(app_module, "built_asker", lambda *_: (asker, Warming(load)))
+    return create_app(service_settings(folder, **serving), people=PeopleInMemory())
+
+
+def told(url: str) -> str:
+    return POLLING.get(f"{url}/metrics", headers=HEADERS).text
+
+
+def models_ready(url: str) -> bool:
+    return bool(POLLING.get(f"{url}/readyz").json()["checks"]["models"])
+
+
+def test_questions_wait_for_the_models_and_their_time_counts_from_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load, asker, got = Loading(), HeldAsker(), []
+    with running(service(tmp_path, monkeypatch, load, asker, timeout_s=0.05)) as port:
+        url = f"{BASE}:{port}"
+
+        def ask() -> None:
+            got.append(httpx.post(f"{url}/answers", json=ASKED, headers=HEADERS, timeout=20))
+
+        asking = Thread(target=ask)
+        asking.start()
+        while "radarstream_http_requests_in_hand 1.0" not in told(url):
+            assert asking.is_alive()
+        for _ in range(20):
+            assert not models_ready(url)
+        assert httpx.get(f"{url}/readyz").status_code == 503
+        assert httpx.get(f"{url}/healthz").status_code == 200
+        assert got == [] and not asker.begun.is_set()
+        load.released.set()
+        asking.join(20)
+        # It was asked before its time was over, which had not begun before.
+        assert asker.begun.is_set() and got[0].json()["error"]["code"] == "timeout"
+        asker.released.set()
+        assert models_ready(url) and load.tries == 1
+
+
+def test_models_that_do_not_answer_are_tried_again_and_hold_no_question_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(warming_module, "AGAIN_S", 0.0)
+    load = Loading(failures=2)
+    load.released.set()
+    with running(service(tmp_path, monkeypatch, load, FakeAsker())) as port:
+        sent = httpx.post(f"{BASE}:{port}/answers", json=ASKED, headers=HEADERS, timeout=20)
+        assert sent.status_code == 200
+        while not models_ready(f"{BASE}:{port}"):
+            assert load.tries <= 3
+        assert load.tries == 3
+
+
+def test_the_console_tells_whether_models_are_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    load = Loading()
+    app = service(tmp_path, monkeypatch, load, FakeAsker())
+    with TestClient(app, base_url=BASE) as client:
+        page = client.get("/console/health", headers=HEADERS).text
+        assert "are not loaded yet" in page and "Something needs a look." in page
+        load.released.set()
+        while not client.get("/readyz").json()["ready"]:
+            pass
+        assert "are not loaded yet" not in client.get("/console/health", headers=HEADERS).text
+
+
+def test_nobody_is_asked_for_a_client_that_left_while_models_loaded(tmp_path: Path) -> None:
+    asker, load = FakeAsker(), Loading()
+    settings = service_settings(tmp_path).serving
+
+    async def disconnect() -> dict[str, str]:
+        return {"type": "http.disconnect"}
+
+    async def leave() -> None:
+        warming = Warming(load)
+        asking = Asking(asker, settings, ServingMetrics(), warming)
+        async with warming.running():
+            with pytest.raises(ServiceError) as caught:
+                await asking.ask(SimpleNamespace(receive=disconnect), a_question())  # type: ignore[arg-type]
+            assert caught.value.status == 499
+            load.released.set()
+
+    asyncio.run(leave())
+    assert asker.asked == []
+
+
+def test_warming_up_leaves_nothing_in_the_database(tmp_path: Path) -> None:
+    app = create_app(service_settings(tmp_path))
+    engine = app.state.context.engine
+
+    def rows() -> dict[str, int]:
+        with engine.connect() as connection:
+            return {
+                name: connection.execute(
+                    select(func.count()).select_from(text(f'"{name}"'))
+                ).scalar_one()
+                for name in inspect(engine).get_table_names()
+            }
+
+    before = rows()
+    with TestClient(app, base_url=BASE) as client:
+        while not client.get("/readyz").json()["ready"]:
+            pass
+    assert rows() == before
+
+
+@dataclass
+class Counted:
+    """An embedder that counts."""
+
+    asked: int = 0
+    model_id: str = "counted"
+
+    def embed(self, texts: list[str]) -> np.ndarray:
+        self.asked += 1
+        return np.ones((len(texts), 1))
+
+
+def test_a_stored_reply_loads_no_model_so_that_none_is_used(tmp_path: Path) -> None:
+    settings = service_settings(tmp_path)
+    engine = create_engine("sqlite://")
+    models, embedder = build_models(settings, engine), Counted()
+    cached = Cached(embedder, ResponseCache(engine, max_entries=10))
+    judged = JudgedRelations(models.generator, models.relations)
+    models = replace(models, embedder=cached, relations=judged)
+    warm_up(models)
+    warm_up(models)
+    assert embedder.asked == 2 and cached.calls == 0
