@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from radarstream.pipelines.serving import events, people
 from radarstream.pipelines.serving.told import harmless
+from radarstream.schemas.errors import BudgetSpentError
 from tests.pipelines.serving.console_rig import app_of, client_of, seeded, settings_of, sign_in
 from tests.pipelines.serving.test_events import answered, engine_of, stream
-from tests.serving import bearer, fake_service, running
+from tests.serving import FakeAsker, bearer, fake_service, running
 
 BASE = "http://127.0.0.1"
 CALL = {
@@ -118,3 +119,13 @@ def test_wrong_tokens_do_not_shut_out_who_is_known_at_the_same_address(app: Fast
         del app.state.context.people.tokens["asking"]
         app.state.context.by_token.forget("asking")
         assert status("asking") == 429
+
+
+def test_a_spent_privacy_budget_is_a_refusal_that_no_client_repeats(tmp_path: Path) -> None:
+    asker = FakeAsker(lambda _: BudgetSpentError("the privacy budget of this user is spent"))
+    chat = {"model": "radarstream", "messages": [{"role": "user", "content": "Where?"}]}
+    with TestClient(fake_service(tmp_path, asker), base_url=BASE) as client:
+        for path, body in (("/answers", {"question": "Where?"}), ("/v1/chat/completions", chat)):
+            sent = client.post(path, json=body, headers=bearer("all"))
+            assert (sent.status_code, sent.json()["error"]["code"]) == (403, "privacy_budget_spent")
+            assert "retry-after" not in sent.headers and "budget" in sent.text
