@@ -136,8 +136,12 @@ def router(context: Context) -> APIRouter:
     async def events(request: Request, user: Reader, last_seen: LastSeen = "") -> Response:
         """New answers (`answer`) and the inbox of reported ones (`incidents`), as they come."""
         after = number_in(last_seen)
-        missed = [] if after is None else await run_in_threadpool(told_since, context.engine, after)
-        stream = hub.join(user.name)
+        stream = hub.join(user.name)  # before it is read what was missed: nothing falls between
+        try:
+            missed = await run_in_threadpool(told_since, context.engine, after)
+        except BaseException:
+            hub.leave(stream)
+            raise
         leave_place(request)  # streams have a limit of their own
         return StreamingResponse(
             followed(hub, stream, missed, partial(may_follow, request)),
@@ -199,8 +203,10 @@ async def followed(
         hub.leave(stream)
 
 
-def told_since(engine: Engine, after: int) -> list[Told]:
-    """The answers kept after a number, the oldest first."""
+def told_since(engine: Engine, after: int | None) -> list[Told]:
+    """The answers kept after a number, the oldest first; none without a number."""
+    if after is None:
+        return []
     kept = kept_events.events_since(engine, after, limit=MISSED)
     return [answered(one) for one in kept]
 

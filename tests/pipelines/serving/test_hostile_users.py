@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import httpx
 import pytest
@@ -10,12 +11,13 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
+from sqlalchemy import Engine
 
 from radarstream.pipelines.serving import events, people
 from radarstream.pipelines.serving.told import harmless
 from radarstream.schemas.errors import BudgetSpentError
 from tests.pipelines.serving.console_rig import app_of, client_of, seeded, settings_of, sign_in
-from tests.pipelines.serving.test_events import answered, engine_of, stream
+from tests.pipelines.serving.test_events import answered, engine_of, sent_events, stream
 from tests.serving import FakeAsker, bearer, fake_service, running
 
 BASE = "http://127.0.0.1"
@@ -62,6 +64,35 @@ def test_one_user_cannot_take_all_streams(tmp_path: Path) -> None:
         assert third.status_code == 429 and int(third.headers["retry-after"]) >= 1
         with httpx.stream("GET", url, headers=bearer("asking"), timeout=5) as other:
             assert other.status_code == 200
+
+
+def test_what_is_kept_while_a_client_comes_back_is_told(
+    app: FastAPI, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(events, "POLL_S", 0.02)
+    passed, since, pass_on = Event(), events.told_since, events.Hub._pass_on
+
+    def passing_on(hub: events.Hub, told: events.Told) -> None:
+        pass_on(hub, told)
+        if told.kind == events.ANSWER:
+            passed.set()
+
+    def slowly(engine: Engine, after: int | None) -> list[events.Told]:
+        missed = since(engine, after)
+        if after is not None:
+            answered(engine, "Between?", "New")
+            assert passed.wait(20)
+        return missed
+
+    monkeypatch.setattr(events.Hub, "_pass_on", passing_on)
+    monkeypatch.setattr(events, "told_since", slowly)
+    with running(app) as port, stream(port) as first:
+        assert next(first.iter_lines()).startswith("retry")
+        with stream(port, **{"Last-Event-ID": "0"}) as second:
+            told = sent_events(second)
+            while (got := next(told))[1] != events.ANSWER:
+                pass
+            assert got[2]["question"] == "Between?"
 
 
 @pytest.mark.parametrize("seen", ["9" * 19, "9" * 20, "\u00b2", "-1", "1e3"])
