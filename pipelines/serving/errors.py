@@ -16,6 +16,7 @@ from starlette.exceptions import HTTPException
 
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
 from radarstream.schemas.errors import (
+    BudgetSpentError,
     ConfigurationError,
     DatabaseUnavailableError,
     InputError,
@@ -78,8 +79,8 @@ def too_many(what: str, seconds: float) -> ServiceError:
 def told_of(error: BaseException) -> ServiceError:
     """What a client is told of an error of ours or of the database.
 
-    Only NotFoundError, InputError and refused reports repeat their own words: those of the others
-    may name hosts.
+    Only NotFoundError, BudgetSpentError, InputError and refused reports repeat their own words:
+    those of the others may name hosts.
     """
     match error:
         case ServiceError():
@@ -90,8 +91,10 @@ def told_of(error: BaseException) -> ServiceError:
             return unavailable("model_unavailable", "no model answers at the moment; try again")
         case SearchError():
             return unavailable("search_unavailable", "the search gave no results; try again")
-        case NotFoundError():
-            return ServiceError(404, "not_found", str(error))
+        case NotFoundError() | BudgetSpentError():  # trying again does not help
+            spent = isinstance(error, BudgetSpentError)
+            status, code = (403, "privacy_budget_spent") if spent else (404, "not_found")
+            return ServiceError(status, code, str(error))
         case InputError():
             return ServiceError(400, str(error.reason), error.detail)
         case ConfigurationError():

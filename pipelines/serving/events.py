@@ -7,9 +7,11 @@ that comes back with it (`Last-Event-ID`) is told what it missed, here or from a
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
+from time import monotonic
 from typing import Annotated, Any, Final
 
 import structlog
@@ -22,15 +24,16 @@ from starlette.concurrency import run_in_threadpool
 from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.store import incident_marks
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.pipelines.serving.access import signed_in
+from radarstream.pipelines.serving.access import signed_in, user_of
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import unavailable
+from radarstream.pipelines.serving.errors import ServiceError, too_many, unavailable
 from radarstream.pipelines.serving.limits import leave_place
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.times import wire_time
 
 POLL_S: Final = 1.0
 HEARTBEAT_S: Final = 15.0
+CHECKED_S: Final = 5.0  # how long a stream goes on without asking whether its user still may
 WAITING: Final = 200  # events that a slow client may lag behind; then it must come back
 MISSED: Final = 500  # events that a client is told when it comes back
 ANSWER, INCIDENTS = "answer", "incidents"  # kinds of events
@@ -58,8 +61,9 @@ class Told:
 
 @dataclass(eq=False)
 class Stream:
-    """The events of one client that were not sent yet."""
+    """The events of one client of a user that were not sent yet."""
 
+    user: str
     waiting: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
 
     def put(self, told: Told | None) -> None:
@@ -79,11 +83,14 @@ class Hub:
         self._streams: set[Stream] = set()
         self._reading: asyncio.Task[None] | None = None
 
-    def join(self) -> Stream:
-        """A new stream. Raises ServiceError 503 where there are too many."""
-        if len(self._streams) >= self._context.settings.serving.streams:
+    def join(self, user: str) -> Stream:
+        """A new stream. Raises ServiceError 429 where the user has too many, 503 where all have."""
+        serving = self._context.settings.serving
+        if len(self._streams) >= serving.streams:
             raise unavailable("too_many_streams", "too many clients follow the events")
-        stream = Stream()
+        if sum(stream.user == user for stream in self._streams) >= serving.streams_per_user:
+            raise too_many("too many clients of this user follow the events", RETRY_MS / 1_000)
+        stream = Stream(user)
         self._streams.add(stream)
         self._context.metrics.followers.set(len(self._streams))
         if self._reading is None or self._reading.done():
@@ -126,14 +133,18 @@ def router(context: Context) -> APIRouter:
     routes, hub = APIRouter(tags=["answers"]), Hub(context)
 
     @routes.get("/events", response_class=StreamingResponse)
-    async def events(request: Request, _user: Reader, last_seen: LastSeen = "") -> Response:
+    async def events(request: Request, user: Reader, last_seen: LastSeen = "") -> Response:
         """New answers (`answer`) and the inbox of reported ones (`incidents`), as they come."""
-        after = int(last_seen) if last_seen.isascii() and last_seen.isdigit() else None
-        missed = [] if after is None else await run_in_threadpool(told_since, context.engine, after)
-        stream = hub.join()
+        after = number_in(last_seen)
+        stream = hub.join(user.name)  # before it is read what was missed: nothing falls between
+        try:
+            missed = await run_in_threadpool(told_since, context.engine, after)
+        except BaseException:
+            hub.leave(stream)
+            raise
         leave_place(request)  # streams have a limit of their own
         return StreamingResponse(
-            followed(hub, stream, missed),
+            followed(hub, stream, missed, partial(may_follow, request)),
             media_type="text/event-stream",
             headers={"X-Accel-Buffering": "no"},  # a proxy should pass each event on at once
         )
@@ -141,17 +152,47 @@ def router(context: Context) -> APIRouter:
     return routes
 
 
-async def followed(hub: Hub, stream: Stream, missed: list[Told]) -> AsyncIterator[str]:
-    """What a client is sent: what it missed, then what comes, and comments while nothing does."""
+def number_in(last_seen: str) -> int | None:
+    """The number of the last event that a client has seen; None for what is none of ours."""
+    plain = last_seen.isascii() and last_seen.isdigit() and len(last_seen) < len(str(2**63))
+    return int(last_seen) if plain else None
+
+
+async def may_follow(request: Request) -> bool:
+    """Whether the user of a stream may still read: not where token, session or role ended."""
+    try:
+        user = await user_of(request)
+    except ServiceError:
+        return False
+    except SQLAlchemyError:  # nothing can be read now; the next check decides
+        return True
+    return user is not None and Role.ASK in user.roles
+
+
+async def followed(
+    hub: Hub, stream: Stream, missed: list[Told], may_go_on: Callable[[], Awaitable[bool]]
+) -> AsyncIterator[str]:
+    """What a client is sent: what it missed, then what comes, and comments while nothing does.
+
+    Ends where the user may no longer read.
+    """
+    checked = monotonic()
     try:
         yield f"retry: {RETRY_MS}\n\n"
         for told in missed:
             yield told.text
         sent = {told.seq for told in missed}
         while True:
+            told_now, quiet = None, False
             try:
                 told_now = await asyncio.wait_for(stream.waiting.get(), HEARTBEAT_S)
             except TimeoutError:
+                quiet = True
+            if monotonic() - checked >= CHECKED_S:
+                if not await may_go_on():
+                    return
+                checked = monotonic()
+            if quiet:
                 yield ": nothing new\n\n"
                 continue
             if told_now is None:
@@ -162,8 +203,10 @@ async def followed(hub: Hub, stream: Stream, missed: list[Told]) -> AsyncIterato
         hub.leave(stream)
 
 
-def told_since(engine: Engine, after: int) -> list[Told]:
-    """The answers kept after a number, the oldest first."""
+def told_since(engine: Engine, after: int | None) -> list[Told]:
+    """The answers kept after a number, the oldest first; none without a number."""
+    if after is None:
+        return []
     kept = kept_events.events_since(engine, after, limit=MISSED)
     return [answered(one) for one in kept]
 

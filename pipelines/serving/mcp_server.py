@@ -31,7 +31,12 @@ from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.job.operating.sources import described, known_name, time_of
 from radarstream.pipelines.job.telemetry.metrics import build
-from radarstream.pipelines.serving.access import NOBODY, bearer_token, by_token
+from radarstream.pipelines.serving.access import (
+    NOBODY,
+    bearer_token,
+    by_token,
+    refuse_foreign_origin,
+)
 from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocument, Sources, question_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
@@ -258,12 +263,13 @@ class McpRoute:
                 self._sessions = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request. Raises ServiceError 401, 429 and 503."""
+        """Answer one request. Raises ServiceError 401, 403, 429 and 503."""
         request = Request(scope, receive)
         token = bearer_token(request)
         if token is not None:
             user: User | None = await by_token(request, token)
         else:
+            refuse_foreign_origin(request)
             user = NOBODY if self._context.settings.serving.anonymous == "ask" else None
         if user is None:
             raise ServiceError(
@@ -280,5 +286,6 @@ class McpRoute:
 def mount(app: Starlette, context: Context) -> McpRoute:
     """Add /mcp to the app; the caller runs what is returned while the app runs."""
     route = McpRoute(context)
-    app.router.routes.append(Route(PATH, endpoint=route, methods=None))
+    # Without a session nothing ever comes over a stream that a client opens by GET.
+    app.router.routes.append(Route(PATH, endpoint=route, methods=["POST"]))
     return route

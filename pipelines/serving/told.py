@@ -55,7 +55,8 @@ def harmless(text: str) -> str:
     a !\[x](http://evil.example/?q) \<img src=y>
     """
     shown = str(visible(text))
-    return re.sub(r"<(?=[a-zA-Z/!?])", r"\\<", shown.replace("![", r"!\["))
+    escaped = re.sub(r"(\\*)<(?=[a-zA-Z/!?])", r"\1\1\\<", shown)  # behind any backslash
+    return escaped.replace("![", r"!\[")
 
 
 def cited_names(reply: Reply) -> Iterator[str]:

@@ -30,8 +30,8 @@ from radarstream.connectors.state_table.incidents.store import (
 from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
 from radarstream.connectors.state_table.serving.forgetting import (
     forget_events,
+    forget_logged,
     forget_questions,
-    forget_target,
     quotes,
 )
 from radarstream.schemas.codec import (
@@ -126,6 +126,7 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
         blanked = connection.execute(blank).rowcount
         erased = erase(connection, traces)
         texts = forget_query(connection, query_id)
+        logged = forget_logged(connection, query_id)
         if question is not None:
             counts[3] += erased.cached
         return Forgotten(*counts)._replace(
@@ -133,7 +134,7 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
             corpus_texts=texts,
             incidents=sum(connection.execute(statement).rowcount for statement in incidents),
             dead_letters=erased.dead_letters,
-            elsewhere=erased.elsewhere + forget_target(connection, query_id),
+            elsewhere=erased.elsewhere + logged,
             answer_events=forget_events(connection, query_id),
             user_questions=forget_questions(connection, question, QUOTATION),
         )

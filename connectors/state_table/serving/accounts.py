@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from math import isfinite
 
-from sqlalchemy import Connection, Engine, Select, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Engine, Select, delete, insert, select, update
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import (
@@ -48,8 +48,7 @@ class StoredAccounts:
             newest = connection.execute(_recent(user)).all()
             if len(newest) == RECENT_QUESTIONS:
                 # Not "all but these": what somebody else notes meanwhile may be newer.
-                seq, asked_ms, _ = newest[-1]
-                older = tuple_(_Q.asked_ms, _Q.seq) < (asked_ms, seq)
+                older = _Q.seq < newest[-1][0]
                 connection.execute(delete(USER_QUESTIONS).where(_Q.user_name == user, older))
 
         db.in_transaction(self.engine, note)
@@ -107,9 +106,9 @@ class StoredAccounts:
 
 
 def _recent(user: str) -> Select[int, int, str]:
-    newest = (_Q.asked_ms.desc(), _Q.seq.desc())
+    # By number, not by time: a clock may be set back.
     statement = select(_Q.seq, _Q.asked_ms, _Q.question).where(_Q.user_name == user)
-    return statement.order_by(*newest).limit(RECENT_QUESTIONS)
+    return statement.order_by(_Q.seq.desc()).limit(RECENT_QUESTIONS)
 
 
 def gains_in(text: str) -> tuple[tuple[int, float], ...]:

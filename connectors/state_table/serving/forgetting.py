@@ -6,14 +6,26 @@ Of a user, what others rely on stays, under a name that stands for nobody.
 from secrets import token_hex
 from typing import Final, NamedTuple
 
-from sqlalchemy import Column, ColumnElement, Connection, Engine, delete, func, or_, update
+from sqlalchemy import (
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    delete,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
 
 from radarstream.connectors.state_table.database import service_tables as t
 from radarstream.connectors.state_table.database.statements import in_transaction
-from radarstream.connectors.state_table.database.tables import COMPLAINTS
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.schemas.names import plain_name
 
 NAMED: Final = (t.SESSIONS, t.USER_TRUST, t.USER_QUESTIONS, t.PRIVACY_SPENDING)
+INCIDENTAL: Final = (COMPLAINTS, INCIDENTS)
 
 
 class ForgottenUser(NamedTuple):
@@ -59,10 +71,19 @@ def forget_events(connection: Connection, query_id: str) -> int:
     return connection.execute(gone).rowcount
 
 
-def forget_target(connection: Connection, query_id: str) -> int:
-    """Take a query's id out of the action log; return of how many rows."""
-    about = t.ACTION_LOG.c.target == query_id
-    return connection.execute(update(t.ACTION_LOG).where(about).values(target="")).rowcount
+def forget_logged(connection: Connection, query_id: str) -> int:
+    """Take a query out of the action log: its id, and what was said of its incidents, which the
+    caller deletes after this. Returns of how many rows.
+    """
+    log = t.ACTION_LOG.c
+    texts = log.target.startswith(f"{query_id} ", autoescape=True)  # its texts in quarantine
+    named = update(t.ACTION_LOG).where(or_(log.target == query_id, texts))
+    incidents = union(
+        *(select(table.c.incident).where(table.c.query_id == query_id) for table in INCIDENTAL)
+    )
+    about = update(t.ACTION_LOG).where(log.target.in_(incidents), log.detail != "")
+    changed = connection.execute(named.values(target="", detail="")).rowcount
+    return changed + connection.execute(about.values(detail="")).rowcount
 
 
 def forget_questions(connection: Connection, question: str | None, quotation: int) -> int:

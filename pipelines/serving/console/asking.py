@@ -1,5 +1,6 @@
 """A question of a user, and its defended answer with what every hook did."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -14,7 +15,7 @@ from radarstream.pipelines.serving.console.reporting import taken
 from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.people import Role
+from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.orchestration import HookRecord, Orchestration
 from radarstream.schemas.snapshot import Query, SearchSnapshot
 
@@ -53,15 +54,34 @@ def hook_in_words(record: HookRecord) -> tuple[str, str, str, str]:
     return str(record.hook).replace("_", " "), record.module.replace("_", " "), counts, did
 
 
-def step_of(reply: Reply) -> Any:
-    """The reply as a step of a timeline."""
+def step_of(reply: Reply, user: User) -> Any:
+    """The reply as a step of a timeline, with the answer that the audit let through."""
     from radarstream.pipelines.pages.replay.steps import build_step
 
-    event = reply.event
+    reply = reply if may_read(reply, user) else without_evidence(reply)
+    event = replace(reply.event, answer=reply.text)
     snapshot = SearchSnapshot(
         Query(event.query_id, event.question), event.observed_at, reply.documents, event.provenance
     )
     return build_step(event, snapshot, None, "reply", (), {})
+
+
+def may_read(reply: Reply, user: User) -> bool:
+    """Whether a user may read what documents say: operators, and others what the web says, unless
+    the audit had something against the answer.
+    """
+    audit = reply.orchestration.audit
+    passed = audit is None or audit.action == "pass"
+    return Role.OPERATE in user.roles or (reply.question.origin is Origin.SEARCH and passed)
+
+
+def without_evidence(reply: Reply) -> Reply:
+    """The reply without words of documents but titles, as programs are told it."""
+    verdict = reply.event.verdict
+    judged = tuple(replace(one, atomic_answer=None) for one in verdict.documents)
+    event = replace(reply.event, verdict=replace(verdict, documents=judged))
+    documents = tuple(replace(document, text="") for document in reply.documents)
+    return replace(reply, event=event, documents=documents)
 
 
 def router(context: Context) -> APIRouter:
@@ -91,7 +111,7 @@ def router(context: Context) -> APIRouter:
             usual=asked.get("origin", usual.value),
             longest=serving.question_characters,
             reply=reply,
-            step=step_of(reply) if reply else None,
+            step=step_of(reply, user) if reply else None,
             first_open="reply",
             facts=risk_in_words(orchestration) if orchestration else [],
             hooks=[hook_in_words(record) for record in orchestration.hooks]

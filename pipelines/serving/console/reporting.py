@@ -1,9 +1,9 @@
 """A user says that an answer is wrong."""
 
 from datetime import UTC, datetime
-from typing import Final
+from typing import Annotated, Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import HTMLResponse
 
 from radarstream.connectors.state_table.serving.action_log import log_action
@@ -25,6 +25,7 @@ NEXT: Final = (
     " decides.",
 )
 COMMENT: Final = 2_000  # characters
+Step = Annotated[int, Query(ge=0, le=2**53)]
 
 
 def taken(  # noqa: PLR0913 what a complaint is made of
@@ -64,7 +65,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}report")
     def ask(
-        request: Request, user: Reporting, query: str = "", step: int | None = None
+        request: Request, user: Reporting, query: str = "", step: Step | None = None
     ) -> HTMLResponse:
         """Without a step, of the newest answer."""
         kept = find_event(context.engine, query, step)
@@ -84,7 +85,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.post(f"{BELOW}report")
     def send(
-        request: Request, user: Reporting, form: Form, query: str = "", step: int = 0
+        request: Request, user: Reporting, form: Form, query: str = "", step: Step = 0
     ) -> HTMLResponse:
         kept = find_event(context.engine, query, step)
         if kept is None:

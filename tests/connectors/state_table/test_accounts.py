@@ -13,6 +13,7 @@ from sqlalchemy import Engine, func, select
 
 from radarstream.connectors.state_table.database.service_tables import USER_QUESTIONS
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
+from radarstream.pipelines.asking.memory import MemoryAccounts
 from radarstream.pipelines.asking.ports import Account, Accounts
 from radarstream.schemas.trust import UserTrust
 
@@ -132,6 +133,21 @@ def test_questions_noted_at_once(engine: Engine) -> None:
         count = connection.execute(select(func.count()).select_from(USER_QUESTIONS)).scalar_one()
     assert count == 5
     assert accounts.account("ada").recent[-1][1] == "last"
+
+
+@pytest.mark.parametrize("kind", [StoredAccounts, MemoryAccounts])
+def test_a_clock_that_was_ahead_hides_no_question(
+    engine: Engine, kind: type[StoredAccounts] | type[MemoryAccounts]
+) -> None:
+    """What is asked after a clock was set back counts among the recent questions as before."""
+    stored = kind is StoredAccounts
+    accounts: Accounts = StoredAccounts(engine, 0.1) if stored else MemoryAccounts(0.1)
+    for number in range(5):
+        accounts.note_question("ada", f"ahead {number}", NOW + timedelta(days=900))
+    for number in range(2):
+        accounts.note_question("ada", f"now {number}", NOW)
+    asked = [question for _, question in accounts.account("ada").recent]
+    assert asked == ["ahead 2", "ahead 3", "ahead 4", "now 0", "now 1"]
 
 
 def test_a_day_of_harmless_questions_is_trusted() -> None:

@@ -80,6 +80,27 @@ def test_a_forgotten_query_leaves_users_questions_without_it(engine: Engine) -> 
     assert "something else?" in left
 
 
+def test_the_action_log_says_nothing_of_a_forgotten_query(engine: Engine) -> None:
+    """What the console writes down of a complaint, a decision and a release."""
+    told = StoredComplaint("c1", "i1", "cup", 0, "Rome", "bob", NOW, NOW, comment="")
+    with engine.begin() as connection:
+        insert(connection, told)
+    written = {
+        "report": ("i1", "cup, step 0"),
+        "approve": ("i1", "cup: 'Rome' is wrong"),
+        "release": ("cup d-0123", "1 text of cup let back in"),
+        "block": ("rome.example", "rome.example: blocked; cupboards"),
+    }
+    for action, (target, detail) in written.items():
+        log_action(engine, at_ms=NOW, user="bob", action=action, target=target, detail=detail)
+    assert forget(engine, "cup", None).elsewhere == 3
+    left = {action.action: (action.target, action.detail) for action in read_actions(engine)}
+    assert left == dict.fromkeys(("report", "approve"), ("i1", "")) | {
+        "release": ("", ""),
+        "block": written["block"],
+    }
+
+
 def test_a_short_question_is_deleted_only_where_it_is_all(engine: Engine) -> None:
     accounts = StoredAccounts(engine, 0.1)
     for question in ("Who?", "who?", "Who? And why?"):

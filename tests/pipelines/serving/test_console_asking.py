@@ -1,0 +1,72 @@
+"""What the console's page for questions shows is what the audit let through."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from radarstream.connectors.state_table.serving.users import add_user
+from radarstream.pipelines.asking.values import Reply
+from radarstream.pipelines.serving.app import create_app
+from radarstream.schemas.orchestration import Audited
+from radarstream.schemas.users import Role
+from tests.pipelines.serving.console_rig import FakeAsker, asker, client_of, seeded, settings_of
+
+NOW_MS = 1_750_000_000_000
+MASKED = "Call [personal data]."
+
+
+class Masking(FakeAsker):
+    """Its audit masks the answer."""
+
+    def answer(self, question: object) -> Reply:
+        found = super().answer(question)  # type: ignore[arg-type]
+        masked = replace(found.orchestration, audit=Audited("mask", MASKED))
+        return replace(found, text=MASKED, orchestration=masked)
+
+
+def page_for(tmp_path: Path, role: Role, origin: str) -> str:
+    """What a user with this role and that of asking is shown."""
+    settings, source = settings_of(tmp_path), asker()
+    told = tuple(
+        replace(one, atomic_answer="ATOMIC SECRET") for one in source.event.verdict.documents
+    )
+    event = replace(
+        source.event, answer="ANSWER SECRET", verdict=replace(source.event.verdict, documents=told)
+    )
+    documents = tuple(replace(one, text="TEXT SECRET") for one in source.snapshot.documents)
+    kind = FakeAsker if origin.endswith("passed") else Masking
+    masking = kind(event, replace(source.snapshot, documents=documents))
+    engine = seeded(settings)
+    token = add_user(engine, "eve", {Role.ASK, role}, NOW_MS)
+    with client_of(create_app(settings, masking, engine)) as client:
+        assert client.post("/console/sign-in", data={"token": token}).status_code == 303
+        csrf = client.get("/console/ask").text.partition('name="csrf" value="')[2][:64]
+        sent: httpx.Response = client.post(
+            "/console/ask",
+            data={"csrf": csrf, "question": "Who?", "origin": origin.partition(" ")[0]},
+        )
+    assert sent.status_code == 200
+    return sent.text
+
+
+def test_the_page_shows_no_answer_that_the_audit_changed(tmp_path: Path) -> None:
+    shown = page_for(tmp_path, Role.OPERATE, "corpus")
+    assert MASKED in shown and "ANSWER SECRET" not in shown
+
+
+@pytest.mark.parametrize("origin", ["corpus", "corpus, passed", "search"])
+def test_who_may_only_ask_reads_no_document_here_either(tmp_path: Path, origin: str) -> None:
+    shown = page_for(tmp_path, Role.ASK, origin.replace(",", ""))
+    assert "TEXT SECRET" not in shown and "ATOMIC SECRET" not in shown
+
+
+@pytest.mark.parametrize(
+    ("role", "origin"), [(Role.OPERATE, "corpus"), (Role.ASK, "search passed")]
+)
+def test_operators_read_the_evidence_and_the_web_is_no_secret(
+    tmp_path: Path, role: Role, origin: str
+) -> None:
+    shown = page_for(tmp_path, role, origin)
+    assert "TEXT SECRET" in shown and "ATOMIC SECRET" in shown
