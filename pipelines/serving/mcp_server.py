@@ -193,7 +193,7 @@ def explained(
         except Exception as error:  # noqa: BLE001 logged, and told without its words
             told = told_of(error)
             if told is not error:
-                log.warning("tool failed", tool=tool.__name__, status=told.status, error=error)
+                log.warning("tool failed", route=tool.__name__, status=told.status, error=error)
             raise ToolError(f"{told.code}: {told.message}") from None
 
     return run

@@ -11,11 +11,15 @@ import pytest
 
 from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
 from radarstream.defenses.attribution.thresholds import Norm, Perplexity
+from radarstream.defenses.orchestration.protocol import Seen
+from radarstream.defenses.orchestration.sentinel import ModelSentinel
+from radarstream.defenses.orchestration.strategist import ModelStrategist
 from radarstream.defenses.protocol import Defense, Request
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.defenses.temporal import CumulativeSnapshot, LightweightHistory, Memoryless
 from radarstream.schemas.errors import EvidenceError
+from radarstream.schemas.orchestration import QuestionSignals, RiskLevel, RiskProfile
 from tests import pools
 from tests.builders import claims_evidence
 from tests.contracts import test_every_attributor as attributors
@@ -34,8 +38,9 @@ ATTRIBUTIONS: list[tuple[str, dict[str, Any]]] = [
     *((name, attributors.OPTIONS.get(name, {})) for name in sorted(ATTRIBUTORS)),
     ("rag_origin", {"scope": "prose", "judge": "model"}),
 ]
-ASKS_NOBODY = ("majority@", "none", "grada")  # they count answers, similarities and words
+ASKS_NOBODY = ("majority@", "none", "grada", "dp_rag")  # they count answers, similarities, words
 BENIGN = ["one text", "another text"]
+PROFILE = RiskProfile(RiskLevel.LOW)
 
 
 def named(name: str, options: dict[str, Any]) -> str:
@@ -81,6 +86,12 @@ def all_runs() -> list[Run]:
                 pools.world,
             )
         )
+    seen = Seen("Who is it?", 0.5, QuestionSignals())
+    for control in (
+        Run("ModelSentinel", lambda: ModelSentinel().look(seen), Script),
+        Run("ModelStrategist", lambda: ModelStrategist().plan(PROFILE, seen), Script),
+    ):
+        runs.append(control)
     for built in (Norm(), Perplexity()):
         runs.append(
             Run(
@@ -147,12 +158,19 @@ def test_every_place_that_asks_is_reached():
 def test_nothing_is_asked_but_through_the_check():
     """A plain `yield` is not checked: one is the check, one hands on, one is sent verdicts.
 
-    Certificates ask nobody; theirs list ways to attack.
+    Certificates ask nobody; theirs list ways to attack. So do the audit, whose yields list what it
+    finds, and the rules of the control plane, whose yield makes them generators.
     """
     assert read_source().yields == {
         ("certificates/cut.py", "removals"),
         ("certificates/cut.py", "ways"),
         ("certificates/cut_search.py", "opposing"),
+        ("orchestration/audit.py", "_copied"),
+        ("orchestration/audit.py", "_personal"),
+        ("orchestration/audit.py", "_ungrounded"),
+        ("orchestration/personal_data.py", "personal_data"),
+        ("orchestration/sentinel.py", "look"),
+        ("orchestration/strategist.py", "plan"),
         ("responses.py", "ask"),
         ("robust_rag.py", "certify"),
         ("temporal.py", "reminded"),

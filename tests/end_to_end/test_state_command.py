@@ -261,6 +261,8 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "corpus_texts": 0,
         "incidents": 0,
         "dead_letters": 0,
+        "answer_events": 0,
+        "user_questions": 0,
         "elsewhere": 0,
     }
     assert any("--retract" in sentence for sentence in result["kept"])
