@@ -42,7 +42,7 @@ COMPLEXITY_ALERT: Final = 0.6  # M_CMP
 EPSILON_ELEVATED: Final = 3.0
 EPSILON_CRITICAL: Final = 1.0
 SIGMA: Final = 0.88
-SIGMA_CRITICAL: Final = {"corrected": 0.80, "paper": 0.90}
+SIGMA_CRITICAL: Final = {"corrected": SIGMA, "paper": 0.90}
 RHO: Final = {"corrected": 0.80, "paper": 0.25}
 
 
@@ -70,8 +70,9 @@ class RuleStrategist:
     threshold
         theta before trust moves it.
     thresholds
-        "corrected": critical lowers TrustRAG's sigma to .80, which flags more, and near duplicates
-        begin at a measured rho of .8. "paper": critical raises sigma to .90, which is called
+        "corrected": TrustRAG's sigma is .88 at every level, and near duplicates begin at a measured
+        rho of .8. A sigma of .80 at level critical would be stricter, and with all-MiniLM-L6-v2 it
+        leaves nothing of honest results that are much alike. "paper": critical raises sigma to .90, which is called
         stricter there and flags less; a rho of .25 drops half of harmless search results.
     unusual
         |z| of M_DIS from which it is unusual; 2 is passed by a twentieth of harmless questions.
