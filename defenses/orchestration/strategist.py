@@ -72,8 +72,9 @@ class RuleStrategist:
     thresholds
         "corrected": TrustRAG's sigma is .88 at every level, and near duplicates begin at a measured
         rho of .8. A sigma of .80 at level critical would be stricter, and with all-MiniLM-L6-v2 it
-        leaves nothing of honest results that are much alike. "paper": critical raises sigma to .90, which is called
-        stricter there and flags less; a rho of .25 drops half of harmless search results.
+        leaves nothing of honest results that are much alike. "paper": critical raises sigma to .90,
+        which is called stricter there and flags less; a rho of .25 drops half of harmless search
+        results.
     unusual
         |z| of M_DIS from which it is unusual; 2 is passed by a twentieth of harmless questions.
     privacy_method

@@ -1,8 +1,9 @@
 """`radarstream` that kills itself with SIGKILL at a chosen place, as often as it is started.
 
 CHAOS_POINT names the place, CHAOS_HIT says at which visit; CHAOS_CALLS is a file to which every
-call of the generator is written, one line of prompt digests a call. Nothing of this is in the
-product: its functions are replaced here before it starts.
+call of the generator is written, one line of prompt digests a call; not the one by which every
+process loads its models, which no cache may answer. Nothing of this is in the product: its
+functions are replaced here before it starts.
 """
 
 import json
@@ -16,6 +17,7 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.state_table.queries import memory, outbox
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.cli.app import main
+from radarstream.pipelines.signals import warming
 
 # Name of the place: where the function is looked up, its name, whether death comes after it.
 POINTS: dict[str, tuple[Any, str, bool]] = {
@@ -47,9 +49,10 @@ def write_down_calls(file: str) -> None:
     complete = ScriptedGenerator.complete
 
     def written(self: ScriptedGenerator, prompts: Any) -> Any:
-        with open(file, "a", encoding="ascii") as calls:  # noqa: PTH123 one short line a call
-            digests = [prompt.digest().hex()[:16] for prompt in prompts]
-            calls.write(json.dumps([os.getpid(), digests]) + "\n")
+        digests = [p.digest().hex()[:16] for p in prompts if p.question != warming.QUESTION]
+        if digests:
+            with open(file, "a", encoding="ascii") as calls:  # noqa: PTH123 one short line a call
+                calls.write(json.dumps([os.getpid(), digests]) + "\n")
         return complete(self, prompts)
 
     ScriptedGenerator.complete = written  # type: ignore[method-assign]
