@@ -64,6 +64,7 @@ FINDINGS: Final = {
 def findings_in_words(audited: Audited | None) -> str:
     """What the audit found in an answer; empty where it found nothing.
 
+    >>> from radarstream.schemas.orchestration import AuditFinding
     >>> findings_in_words(Audited("pass", "10", (AuditFinding("ungrounded", 0, 2),)))
     'hardly any of its words are in the documents'
     """
