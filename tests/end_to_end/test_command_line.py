@@ -20,11 +20,11 @@ import pytest
 from radarstream.pipelines.cli.terminal import cell
 from radarstream.schemas.codec import encode
 from radarstream.schemas.snapshot import Labels
-from tests.brokers import free_port
 from tests.builders import make_snapshot
 from tests.commands import forget_shared, refused, run
 from tests.end_to_end.interrupting import interrupted
 from tests.programs import REPOSITORY, done
+from tests.servers import free_port
 
 ATTACK = "pia@1:every-2; poison@2+3:every-3"
 OUTPUTS = {

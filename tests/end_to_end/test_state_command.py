@@ -33,7 +33,8 @@ from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.times import time_at
 from tests import commands
-from tests.brokers import Broker, free_port
+from tests.brokers import Broker
+from tests.servers import free_port
 
 REPOSITORY = Path(__file__).parents[2]
 QUESTION = "Who is the mayor of Canaryville?"

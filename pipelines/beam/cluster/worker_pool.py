@@ -8,7 +8,10 @@ serves, and loopback is all that one needs.
 """
 
 import atexit
+import os
 import signal
+import sys
+from pathlib import Path
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
@@ -52,8 +55,15 @@ def stay_on_loopback() -> None:
     worker_pool_main.BeamFnExternalWorkerPoolServicer = LoopbackWorkerPool  # type: ignore[misc]
 
 
+def start_this_python() -> None:
+    """Have workers started with the Python that runs the pool: Beam asks the path for `python`."""
+    directory = str(Path(sys.executable).parent)
+    os.environ["PATH"] = os.pathsep.join([directory, os.environ.get("PATH", os.defpath)])
+
+
 if __name__ == "__main__":
     stay_on_loopback()
+    start_this_python()
     # It ends its workers when it is interrupted, which the job of a background shell ignores.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     worker_pool_main.main()

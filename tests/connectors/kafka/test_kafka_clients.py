@@ -17,7 +17,7 @@ from radarstream.connectors.kafka.clients import (
 )
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.schemas.errors import BrokerError, ConfigurationError
-from tests.brokers import free_port
+from tests.servers import free_port
 
 CANARY = "canary-2f6d"  # a password that must never be seen
 

@@ -19,7 +19,8 @@ from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ReasonClass
 from radarstream.schemas.records import LogPosition
-from tests.brokers import Broker, by_key, event, free_port, read
+from tests.brokers import Broker, by_key, event, read
+from tests.servers import free_port
 from tests.wire_samples import ANSWER, SNAPSHOT
 
 TOPIC = "search.snapshots"

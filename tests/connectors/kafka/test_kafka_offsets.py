@@ -7,7 +7,8 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.errors import BrokerError
-from tests.brokers import Broker, event, free_port, read
+from tests.brokers import Broker, event, read
+from tests.servers import free_port
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,6 @@ from radarstream.schemas.errors import (
     PartialModelError,
 )
 from radarstream.schemas.prompt import Completion, Prompt, Task
-from tests.brokers import free_port
 from tests.connectors.models.fault_server import (
     Fault,
     FaultServer,
@@ -37,6 +36,7 @@ from tests.connectors.models.fault_server import (
     serving,
     status,
 )
+from tests.servers import free_port
 
 CANARY = "sk-canary-7f3a"  # never a real key
 PHRASE = "zebra-phrase"  # in a page

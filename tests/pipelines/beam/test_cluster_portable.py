@@ -33,9 +33,9 @@ from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.records import LogPosition, RawRecord
-from tests.brokers import free_port
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 from tests.pipelines.beam.test_cluster_source import ScriptedReader
+from tests.servers import free_port
 
 PARTITIONS = 3
 STEPS = 6

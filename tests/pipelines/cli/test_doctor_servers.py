@@ -11,9 +11,9 @@ from radarstream.pipelines.cli.doctor_models import models
 from radarstream.pipelines.cli.doctor_servers import local_servers
 from radarstream.pipelines.cli.options import model_settings
 from radarstream.pipelines.settings import load_settings
-from tests.brokers import free_port
 from tests.connectors.models.fault_server import FaultServer, says, serving
 from tests.pipelines.test_service_alone import reply
+from tests.servers import free_port
 
 
 @pytest.fixture

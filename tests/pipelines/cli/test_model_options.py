@@ -14,8 +14,8 @@ from radarstream.pipelines.cli.commands import COMMANDS
 from radarstream.pipelines.cli.options import model_settings, with_rule
 from radarstream.pipelines.settings import OpenAiGenerator, load_settings
 from radarstream.schemas.errors import ConfigurationError
-from tests.brokers import free_port
 from tests.connectors.models.fault_server import FaultServer, serving
+from tests.servers import free_port
 
 EVERY = {"min_support", "on_empty"}
 LOCAL = "http://127.0.0.1:11434/v1"

@@ -18,8 +18,9 @@ from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating, unless_stopped
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
-from tests.brokers import Broker, free_port
+from tests.brokers import Broker
 from tests.postgresql import PostgresqlServer
+from tests.servers import free_port
 
 QUICK = JobSettings(first_pause_s=0.01, longest_pause_s=0.02)
 

@@ -1,0 +1,1 @@
+"""Apache Kafka and Flink from their jars, as processes on this machine."""
