@@ -45,12 +45,30 @@ def deployments() -> list[dict[str, Any]]:
     return [d for d in documents() if d.get("kind") == "Deployment"]
 
 
+def flink() -> dict[str, Any]:
+    """The specification of the cluster that the Flink Kubernetes operator keeps."""
+    (found,) = (d for d in documents() if d.get("kind") == "FlinkDeployment")
+    return dict(found["spec"])
+
+
+def templates() -> dict[str, dict[str, Any]]:
+    """Every template of pods, by the name in its labels."""
+    given = [d["spec"]["template"] for d in deployments()]
+    given += [flink()[part]["podTemplate"] for part in ("jobManager", "taskManager")]
+    return {t["metadata"]["labels"]["app.kubernetes.io/name"]: t for t in given}
+
+
 def pods() -> list[dict[str, Any]]:
-    return [d["spec"]["template"]["spec"] for d in deployments()]
+    return [template["spec"] for template in templates().values()]
 
 
 def containers() -> list[dict[str, Any]]:
     return [c for pod in pods() for c in pod["containers"] + pod.get("initContainers", [])]
+
+
+def own_containers() -> list[dict[str, Any]]:
+    """Those of our image; the others are Flink's and Beam's."""
+    return [container for container in containers() if container.get("image") == "radarstream"]
 
 
 def policies() -> dict[str, dict[str, Any]]:

@@ -1,0 +1,225 @@
+"""The containers of compose and Kubernetes as processes: they get ready, work, and stop in time.
+
+Models are scripted; broker, database, certificate, passwords, commands and probes are real.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.request import urlopen
+
+import pytest
+
+from tests.brokers import running_broker
+from tests.connectors.serpapi.serpapi_server import serve as serving_searches
+from tests.deployed_processes import (
+    Machine,
+    composed,
+    orchestrated,
+    settings_here,
+    until,
+    variables_of,
+)
+from tests.deployment_files import INFRA, OWN, SERVICES, templates
+from tests.engines.artifacts import java, missing
+from tests.postgresql import PostgresqlServer
+from tests.servers import Server, free_port, listens
+from tests.webhook_receiver import receiving
+
+STAYING = sorted(OWN - {"topics", "submission"})
+DATABASES = {
+    "postgresql://radarstream@postgres/radarstream",
+    "postgresql://radarstream@postgres.data.svc/radarstream",
+}
+POOL = free_port()
+PORTS = {  # of containers, and the ones that take their place
+    **{f"{host}:9464": "127.0.0.1:{telemetry}" for host in ("0.0.0.0", "127.0.0.1")},  # noqa: S104
+    **{f"{host}:8080": "127.0.0.1:{serving}" for host in ("0.0.0.0", "127.0.0.1")},  # noqa: S104
+    "--service_port=50000": "--service_port={pool}",
+    "('127.0.0.1', 50000)": "('127.0.0.1', {pool})",
+}
+
+
+@pytest.fixture(scope="module")
+def infra(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the deployment files with secrets of its own, and the keys that users fill in."""
+    folder = tmp_path_factory.mktemp("deployed") / "infra"
+    shutil.copytree(INFRA, folder, ignore=shutil.ignore_patterns("*.env", "tls"))
+    subprocess.run([folder / "secrets.sh"], check=True, capture_output=True)
+    for file in (folder / "env").glob("*.env"):
+        text = re.sub(r"^(\w+(?:KEY|SECRET))=$", r"\1=given", file.read_text("utf-8"), flags=re.M)
+        file.write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def outside() -> Iterator[dict[str, str]]:
+    """What is on the internet, as settings: a search service and a webhook."""
+    with serving_searches() as search, receiving() as webhook:
+        yield {
+            "RADARSTREAM_SEARCH__BASE_URL": search.url,
+            "RADARSTREAM_ALERTS__WEBHOOK__URL": webhook.url,
+        }
+
+
+class ComposedKafka(Server):
+    """The service `kafka` of compose: its script, settings, certificate and password.
+
+    The programs that its image has are scripts around classes; those are called.
+    """
+
+    name = "the service kafka"
+    ready_s = 60.0
+
+    def __init__(self, directory: Path, infra: Path) -> None:
+        super().__init__(directory)
+        self.port = free_port()
+        self.replaced = {
+            "CLIENT://:9092": f"CLIENT://127.0.0.1:{self.port}",
+            "kafka:9092": f"kafka:{self.port}",
+            "127.0.0.1:9093": f"127.0.0.1:{free_port()}",
+            "127.0.0.1:9094": f"127.0.0.1:{free_port()}",
+            "/etc/radarstream": str(directory),
+            "/var/lib/kafka/data": str(directory / "data"),
+            "/opt/kafka/bin": str(directory),
+        }
+        directory.mkdir()
+        machine = Machine(directory, self.replaced)
+        for volume in SERVICES["kafka"]["volumes"]:
+            source, _, target = volume.partition(":")
+            if source.startswith("./"):
+                text = machine.here((infra / source).read_text("utf-8"))
+                (directory / Path(target.split(":")[0]).name).write_text(text, encoding="utf-8")
+        for program, main in (
+            ("kafka-storage.sh", "kafka.tools.StorageTool"),
+            ("kafka-server-start.sh", "kafka.Kafka"),
+        ):
+            words = java("kafka", main, options=("-Xmx400m", "-XX:TieredStopAtLevel=1"))
+            (directory / program).write_text(f'#!/bin/sh\nexec {shlex.join(words)} "$@"\n')
+            (directory / program).chmod(0o755)
+        self.words = [machine.here(word) for word in SERVICES["kafka"]["command"]]
+        self.environment = variables_of(infra / "env" / "kafka.env") | {"PATH": "/usr/bin:/bin"}
+
+    def command(self) -> list[str]:
+        return self.words
+
+    def ready(self) -> bool:
+        return listens(self.port)
+
+
+def machine_with(
+    directory: Path, server: PostgresqlServer, outside: dict[str, str], broker: dict[str, str]
+) -> Machine:
+    """A machine with a database and places for every port."""
+    directory.mkdir(exist_ok=True)
+    numbers = {"telemetry": free_port(), "serving": free_port(), "pool": free_port()}
+    places = {old: new.format(**numbers) for old, new in PORTS.items()}
+    url = server.new_database()
+    return Machine(directory, places | broker | dict.fromkeys(DATABASES, url), dict(outside))
+
+
+@pytest.fixture(scope="module")
+def compose(
+    infra: Path,
+    outside: dict[str, str],
+    shared_postgresql: PostgresqlServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Machine]:
+    """Compose's Kafka with its topics, and the database."""
+    if reason := missing("kafka"):
+        pytest.skip(reason)
+    directory = tmp_path_factory.mktemp("compose")
+    kafka = ComposedKafka(directory / "kafka", infra)
+    places = {"kafka:9092": f"kafka:{kafka.port}"}
+    for service in SERVICES.values():
+        for volume in service.get("volumes", []):
+            source, target, *_ = volume.split(":")
+            if source.startswith("./") and (infra / source).is_file():
+                places[target] = str(infra / source)
+    machine = machine_with(directory, shared_postgresql, outside, places)
+    try:
+        kafka.start()
+        with machine.running("topics", composed("topics", infra)) as topics:
+            assert topics.program.wait(60) == 0, topics.said()
+        yield machine
+    finally:
+        process = kafka.process
+        kafka.stop(30)
+    assert process
+    assert process.returncode == 143, "the script hands the signal on, and the broker ends itself"
+
+
+@pytest.mark.parametrize("name", STAYING)
+def test_a_service_of_compose_gets_ready_and_stops(
+    name: str, compose: Machine, infra: Path
+) -> None:
+    with compose.running(name, composed(name, infra)) as deployed:
+        deployed.until_ready()
+        assert deployed.stop() == 0, deployed.said()
+
+
+def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(
+    compose: Machine, infra: Path, outside: dict[str, str]
+) -> None:
+    """Two containers have a port 9464 each: the second machine has its own."""
+    port = f"127.0.0.1:{free_port()}"
+    beside = Machine(compose.directory, compose.replaced | {"0.0.0.0:9464": port}, outside)
+    beside.replaced["127.0.0.1:9464"] = port
+    worker, watcher = composed("worker", infra), composed("watcher", infra)
+    with compose.running("worker", worker) as answering, beside.running("watcher", watcher):
+        answering.until_ready()
+        metrics = f"http://{compose.replaced['0.0.0.0:9464']}/metrics"
+
+        def answered() -> bool:
+            with urlopen(metrics, timeout=5) as response:
+                told = response.read().decode()
+            return bool(re.search(r"^radarstream_answers_total\{.*\} [1-9]", told, re.M))
+
+        until(answered, answering.said)
+
+
+@pytest.fixture(scope="module")
+def cluster(
+    infra: Path,
+    outside: dict[str, str],
+    shared_postgresql: PostgresqlServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Machine]:
+    """What the pods find: settings, a broker without passwords, and the database."""
+    directory = tmp_path_factory.mktemp("cluster")
+    with running_broker("noida", directory / "broker") as broker:
+        broker_here = {"kafka.data.svc:9093": broker.bootstrap}
+        machine = machine_with(directory, shared_postgresql, outside, broker_here)
+        machine.variables |= {
+            "RADARSTREAM_KAFKA__SECURITY": "PLAINTEXT",
+            "RADARSTREAM_KAFKA__REPLICATION": "1",
+            "RADARSTREAM_ATTRIBUTION__ENABLED": "true",
+        }
+        machine.replaced["/etc/radarstream"] = str(settings_here(machine))
+        yield machine
+
+
+def ours() -> Iterator[tuple[str, str]]:
+    """Every container of our image that stays up, after those that prepare its pod."""
+    for pod, template in templates().items():
+        spec: dict[str, Any] = template["spec"]
+        for container in spec["containers"]:
+            if container.get("image") == "radarstream" and container["name"] != "submission":
+                yield pod, container["name"]
+
+
+@pytest.mark.parametrize(("pod", "name"), list(ours()))
+def test_a_container_of_kubernetes_gets_ready_and_stops(
+    pod: str, name: str, cluster: Machine, infra: Path
+) -> None:
+    spec = templates()[pod]["spec"]
+    for before in spec.get("initContainers", []):
+        with cluster.running(before["name"], orchestrated(spec, before["name"], infra)) as first:
+            assert first.program.wait(60) == 0, first.said()
+    with cluster.running(name, orchestrated(spec, name, infra)) as deployed:
+        deployed.until_ready()
+        assert deployed.stop() == 0, deployed.said()
