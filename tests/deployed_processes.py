@@ -1,7 +1,7 @@
 """Containers of the deployment files as processes of this machine.
 
-Words, variables, probes and stop signals are those of the files and of the image. What names a place
-in a container or on its networks is replaced by a place here, and models are scripted.
+Words, variables, probes and times are those of the files and of the image. What names a place in a
+container or on its networks is replaced by a place here, and models are scripted.
 """
 
 import json
@@ -159,8 +159,9 @@ class Deployed:
     probes: list[dict[str, Any]]
     grace_s: float
 
-    def until_ready(self) -> None:
-        """Wait until every probe passes. Raises AssertionError with the log."""
+    def until_ready(self, says: str = "") -> None:
+        """Wait until the log `says` that, and every probe passes. Raises AssertionError."""
+        until(lambda: says in self.said(), self.said)
         for probe in self.probes:
             until(lambda probe=probe: self.passes(probe), self.said)
 
@@ -177,7 +178,7 @@ class Deployed:
 
     def said(self) -> str:
         """The end of its log."""
-        return self.log.read_text(errors="replace")[-3000:]
+        return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
 
 
 def until(true: Callable[[], bool], said: Callable[[], str]) -> None:

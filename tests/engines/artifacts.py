@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "infra" / "engines" / "pom.xml"
 CHECKSUMS = PROJECT.with_name("checksums.txt")
 DIRECTORY = ROOT / "build" / "engines"
-ENGINES = ("kafka", "flink", "job-server")
+ENGINES = ("kafka", "flink", "job-server", "operator")  # the last is but a schema
 JAVA = 17
 LOGGING = PROJECT.with_name("log4j2.properties")
 # Flink's own scripts open the same modules of Java.

@@ -35,7 +35,7 @@ DATABASES = {
     "postgresql://radarstream@postgres/radarstream",
     "postgresql://radarstream@postgres.data.svc/radarstream",
 }
-POOL = free_port()
+SAYS = {"alerts": "alerting"}  # where there is no probe
 PORTS = {  # of containers, and the ones that take their place
     **{f"{host}:9464": "127.0.0.1:{telemetry}" for host in ("0.0.0.0", "127.0.0.1")},  # noqa: S104
     **{f"{host}:8080": "127.0.0.1:{serving}" for host in ("0.0.0.0", "127.0.0.1")},  # noqa: S104
@@ -158,7 +158,7 @@ def test_a_service_of_compose_gets_ready_and_stops(
     name: str, compose: Machine, infra: Path
 ) -> None:
     with compose.running(name, composed(name, infra)) as deployed:
-        deployed.until_ready()
+        deployed.until_ready(SAYS.get(name, ""))
         assert deployed.stop() == 0, deployed.said()
 
 
@@ -221,5 +221,5 @@ def test_a_container_of_kubernetes_gets_ready_and_stops(
         with cluster.running(before["name"], orchestrated(spec, before["name"], infra)) as first:
             assert first.program.wait(60) == 0, first.said()
     with cluster.running(name, orchestrated(spec, name, infra)) as deployed:
-        deployed.until_ready()
+        deployed.until_ready(SAYS.get(name, ""))
         assert deployed.stop() == 0, deployed.said()

@@ -18,6 +18,7 @@ from radarstream.schemas.section import read_secret
 from tests.deployment_files import (
     COMPOSE,
     DOCKERFILE,
+    IMAGES,
     INFRA,
     MANIFESTS,
     ONE_SHOT,
@@ -27,9 +28,12 @@ from tests.deployment_files import (
     containers,
     deployments,
     documents,
+    flink,
     image,
+    own_containers,
     pods,
     policies,
+    templates,
 )
 from tests.documented_commands import check_command
 
@@ -104,7 +108,7 @@ def test_no_secret_is_in_a_file() -> None:
     for container in containers():
         for variable in container.get("env", []):
             assert variable["valueFrom"].keys() == {"fieldRef"}
-        assert all("secretRef" in source for source in container["envFrom"])
+        assert all("secretRef" in source for source in container.get("envFrom", []))
     assert (INFRA / "env" / ".gitignore").read_text().split() == ["*.env", "tls/"]
 
 
@@ -149,7 +153,8 @@ def test_health_is_asked_where_it_is_told() -> None:
     asked = re.findall(r"path: (/\w+)", "".join(m.read_text("utf-8") for m in MANIFESTS))
     asked += re.findall(r"127\.0\.0\.1:9464(/\w+)", DOCKERFILE.read_text("utf-8"))
     assert {"/healthz", "/readyz"} == set(asked)
-    assert all(f'"{path}"' in endpoint for path in asked)
+    service = (ROOT / "pipelines" / "serving" / "operations.py").read_text("utf-8")
+    assert all(f'"{path}"' in text for path in asked for text in (endpoint, service))
     assert load_settings().telemetry.listen.endswith(":9464")
 
 
@@ -158,11 +163,14 @@ def test_pods_run_commands_that_exist() -> None:
     for resource in kustomization["resources"]:
         assert (INFRA / "kubernetes" / resource).is_file()
     generated = kustomization["configMapGenerator"][0]["files"]
+    for container in own_containers():
+        if "command" not in container:
+            check_command(container["args"])
+        for path in re.findall(r"/etc/radarstream/(\S+)", " ".join(container.get("args", []))):
+            assert path in generated
     for container in containers():
-        check_command(container["args"])
-        for path in (word for word in container["args"] if word.startswith("/etc/radarstream/")):
-            assert Path(path).name in generated
-        assert container["resources"]["limits"]["memory"]
+        of_operator = container["name"] == "flink-main-container"  # it gives `resource` of the part
+        assert of_operator or container["resources"]["limits"]["memory"]
     for pod in pods():
         assert pod["enableServiceLinks"] is False  # RADARSTREAM_… variables would be refused
     kinds = [document.get("kind") for document in documents()]
@@ -178,6 +186,72 @@ def test_the_attributor_may_use_a_third_more_memory_than_it_was_measured_to_need
     for limit in limits:
         assert float(re.sub(r"(Gi|g)$", "", limit)) >= 4 / 3 * float(measured)
     assert float(resources["requests"]["memory"].removesuffix("Gi")) >= float(measured)
+
+
+def test_the_service_listens_where_it_is_asked() -> None:
+    settings = load_settings(INFRA / "kubernetes" / "settings.toml")
+    (serve,) = (c for c in containers() if c["name"] == "serve")
+    (port,) = serve["ports"]
+    assert settings.serving.listen == f"0.0.0.0:{port['containerPort']}"
+    assert settings.serving.hosts
+    allowed = {
+        p["port"] for rule in policies()["radarstream-serve"]["ingress"] for p in rule["ports"]
+    }
+    assert allowed == {port["containerPort"]}
+    (service,) = (d for d in documents() if d.get("kind") == "Service")
+    assert service["spec"]["selector"] == {"app.kubernetes.io/name": "radarstream-serve"}
+    assert service["spec"]["ports"][0]["targetPort"] == port["name"]
+    pod = templates()["radarstream-serve"]["spec"]
+    before = float(serve["lifecycle"]["preStop"]["exec"]["command"][1])
+    assert pod["terminationGracePeriodSeconds"] > before + settings.serving.stop_s
+    composed = SERVICES["serve"]["environment"]["RADARSTREAM_SERVING__LISTEN"]
+    assert SERVICES["serve"]["ports"] == [f"127.0.0.1:8080:{composed.rpartition(':')[2]}"]
+    assert float(SERVICES["serve"]["stop_grace_period"].removesuffix("s")) > settings.serving.stop_s
+
+
+def test_flink_is_the_same_in_compose_and_kubernetes() -> None:
+    spec = flink()
+    assert spec["image"] == IMAGES["FLINK_IMAGE"]
+    version = re.search(r":(\d+)\.(\d+)", spec["image"])
+    assert version
+    assert spec["flinkVersion"] == f"v{version[1]}_{version[2]}"
+    (server,) = (c for c in containers() if c["name"] == "job-server")
+    assert server["image"] == IMAGES["JOB_SERVER_IMAGE"]
+    assert f"beam_flink{version[1]}.{version[2]}_" in server["image"]
+    engines = (INFRA / "engines" / "pom.xml").read_text("utf-8")
+    assert f"<flink.version>{IMAGES['FLINK_IMAGE'].split(':')[1].split('-')[0]}<" in engines
+    assert f"<beam.version>{server['image'].rpartition(':')[2]}<" in engines
+    assert f"<kafka.version>{IMAGES['KAFKA_IMAGE'].rpartition(':')[2]}<" in engines
+    composed = yaml.safe_load((INFRA / "flink" / "config.yaml").read_text("utf-8"))
+    for name in (
+        "env.java.opts.all",
+        "state.backend.type",
+        "state.checkpoints.dir",
+        "state.savepoints.dir",
+    ):
+        assert composed[name] == spec["flinkConfiguration"][name]
+    mounts = {
+        m["mountPath"]
+        for m in spec["taskManager"]["podTemplate"]["spec"]["containers"][0]["volumeMounts"]
+    }
+    assert {"/flink", "/beam-staging", "/tmp"} <= mounts  # noqa: S108 a mount of the container
+
+
+def test_the_commands_that_submit_and_stop_on_kubernetes_exist() -> None:
+    text = (INFRA / "kubernetes" / "flink.yaml").read_text("utf-8")
+    (submission,) = re.findall(
+        r"deployment/(\S+) --container (\S+) -- radarstream (submit .*)", text
+    )
+    check_command(shlex.split(submission[2]))
+    template = templates()[submission[0]]["spec"]
+    assert submission[1] in {container["name"] for container in template["containers"]}
+    words = shlex.split(submission[2])
+    assert words[words.index("--job-endpoint") + 1] == "localhost:8099"
+    (users,) = re.findall(
+        r"deployment/radarstream-serve -- radarstream (.*)",
+        (INFRA / "kubernetes" / "serve.yaml").read_text("utf-8"),
+    )
+    check_command(shlex.split(users))
 
 
 def test_the_settings_of_the_cluster_load() -> None:
@@ -205,8 +279,6 @@ def test_what_may_be_added_builds_with_the_rest(tmp_path: Path) -> None:
     file.write_text(text)
     named = {*yaml.safe_load(file.read_text())["resources"], file.name, "watchlist.yaml"}
     assert named == {manifest.name for manifest in MANIFESTS}
-    (expression,) = policies()["radarstream"]["podSelector"]["matchExpressions"]
-    assert {d["metadata"]["name"] for d in deployments()} == set(expression["values"])
     if shutil.which("kubectl") is None:
         return
     command = ["kubectl", "kustomize", str(tmp_path / "k")]
@@ -221,16 +293,19 @@ def test_whoever_serves_metrics_is_scraped_and_probed() -> None:
     commands = set()
     for deployment in deployments():
         template = deployment["spec"]["template"]
-        (container,) = template["spec"]["containers"]
         labels = deployment["spec"]["selector"]["matchLabels"]
         assert template["metadata"]["labels"] == labels
-        commands.add(container["args"][0])
-        if container["args"][0] == "alert":
-            continue
-        (port,) = container["ports"]
-        assert template["metadata"]["annotations"]["prometheus.io/port"] == "9464"
-        assert port["containerPort"] == 9464
-        assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
+        for container in template["spec"]["containers"]:
+            if container.get("image") != "radarstream" or "command" in container:
+                continue
+            commands.add(container["args"][0])
+            if container["args"][0] == "alert":
+                continue
+            (port,) = container["ports"]
+            if container["args"][0] != "serve":  # which shows its metrics to operators only
+                assert template["metadata"]["annotations"]["prometheus.io/port"] == "9464"
+                assert port["containerPort"] == 9464
+            assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
     composed = {SERVICES[name]["command"][0] for name in OWN - ONE_SHOT - {"beam-workers"}}
     assert commands == composed
 

@@ -16,9 +16,19 @@ from tests.deployment_files import (
     OWN,
     SERVICES,
     containers,
+    documents,
+    flink,
     networks,
     pods,
     policies,
+    templates,
+)
+
+REST = 8081  # of Flink
+FLINK_PORTS = (
+    "taskmanager.rpc.port",
+    "taskmanager.data.port",
+    "metrics.internal.query-service.port",
 )
 
 SIZE = re.compile(r"(^|,)size=\d+[mg](,|$)")
@@ -61,14 +71,17 @@ def test_networks_lead_out_only_where_that_is_their_purpose() -> None:
     open_ones = {
         name for name, network in COMPOSE["networks"].items() if not network.get("internal")
     }
-    assert open_ones == {"outside", "host-ports"}
+    assert open_ones == {"outside", "host-ports", "users"}
     masquerade = "com.docker.network.bridge.enable_ip_masquerade"
-    assert COMPOSE["networks"]["host-ports"]["driver_opts"] == {masquerade: "false"}
+    for name in ("host-ports", "users"):
+        assert COMPOSE["networks"][name]["driver_opts"] == {masquerade: "false"}
     on = {
         network: {n for n in SERVICES if network in networks(SERVICES[n])} for network in open_ones
     }
     assert on["outside"] == {"watcher", "alerts"}
-    assert on["host-ports"] == {name for name, s in SERVICES.items() if "ports" in s}
+    published = {name for name, s in SERVICES.items() if "ports" in s}
+    assert on["users"] == {"serve"}
+    assert on["host-ports"] == published - {"serve"}
 
 
 def neighbours(name: str) -> set[str]:
@@ -88,9 +101,10 @@ def test_services_reach_only_those_they_need() -> None:
     }
     assert neighbours("beam-workers") == cluster - {"beam-workers"} | {"kafka", "postgres"}
     assert neighbours("grafana") == {"prometheus"}
-    for reads_the_web in ("worker", "watcher", "attributor", "alerts"):
+    assert neighbours("serve") & {"kafka", "prometheus", "grafana"} == set()
+    for reads_the_web in ("worker", "watcher", "attributor", "alerts", "serve"):
         assert not neighbours(reads_the_web) & {*cluster, "beam-job-server", "submission"}
-    assert neighbours("postgres") >= {"worker", "watcher", "attributor", "beam-workers"}
+    assert neighbours("postgres") >= {"worker", "watcher", "attributor", "beam-workers", "serve"}
     assert neighbours("alerts") & {"postgres", "prometheus"} == set()
     assert neighbours("flink-volumes") == set()
 
@@ -131,7 +145,7 @@ def test_kafka_asks_for_a_password() -> None:
         assert protocols[name] == "SASL_SSL" or address.startswith("127.0.0.1:")
     assert properties["listener.name.client.ssl.keystore.location"] in mounted("kafka")
     assert '="${env:KAFKA_PASSWORD}"' in text
-    for name in OWN - {"submission", "beam-workers"}:
+    for name in (n for n in OWN if networks(SERVICES[n]) & {"kafka", "cluster-data"}):
         service = SERVICES[name]
         assert service["env_file"]
         assert service["environment"]["RADARSTREAM_KAFKA__CA_FILE"] in mounted(name)
@@ -149,19 +163,24 @@ def test_no_container_of_a_pod_has_privileges() -> None:
         assert given["runAsUser"] > 0
         assert given["seccompProfile"] == {"type": "RuntimeDefault"}
         assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
-    for container in containers():
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
+    confined = {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    as_our_user = confined | {"runAsUser": 10001, "runAsGroup": 10001}
+    for pod in pods():
+        for container in pod["containers"] + pod.get("initContainers", []):
+            beside_flink = pod["securityContext"]["runAsUser"] != 10001
+            ours = beside_flink and container.get("image") == "radarstream"
+            assert container["securityContext"] == (as_our_user if ours else confined)
 
 
 def test_scratch_space_of_pods_has_a_size() -> None:
     for pod in pods():
         for volume in pod["volumes"]:
             kinds = volume.keys() - {"name"}
-            assert kinds in ({"configMap"}, {"emptyDir"})
+            assert kinds in ({"configMap"}, {"emptyDir"}, {"persistentVolumeClaim"})
             if kinds == {"emptyDir"}:
                 assert re.fullmatch(r"\d+[MG]i", volume["emptyDir"]["sizeLimit"])
 
@@ -169,7 +188,77 @@ def test_scratch_space_of_pods_has_a_size() -> None:
 def test_what_no_policy_allows_is_closed() -> None:
     closed = policies()["nothing-else"]
     assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    assert len(policies()) == 4
+    (rule,) = policies()["names"]["egress"]
+    assert {port["port"] for port in rule["ports"]} == {53}
+
+
+def chosen(selector: dict[str, Any]) -> set[str]:
+    """The pods that a selector names by their label."""
+    name = "app.kubernetes.io/name"
+    values = [selector["matchLabels"][name]] if name in selector.get("matchLabels", {}) else []
+    for expression in selector.get("matchExpressions", ()):
+        assert (expression["key"], expression["operator"]) == (name, "In")
+        values += expression["values"]
+    return set(values)
+
+
+def connections(direction: str, side: str) -> set[tuple[str, str, int]]:
+    """Pods and ports that rules between pods allow: whose policy it is, the other side, port."""
+    return {
+        (own, other, port["port"])
+        for policy in policies().values()
+        for own in chosen(policy["podSelector"])
+        for rule in policy.get(direction, ())
+        for target in rule[side]
+        if set(target) == {"podSelector"}
+        for other in chosen(target["podSelector"])
+        for port in rule["ports"]
+    }
+
+
+def test_what_one_pod_may_ask_the_other_may_answer() -> None:
+    """Rules that let a pod reach another, and those of the other that let it in, are the same."""
+    going = connections("egress", "to")
+    coming = {(other, own, port) for own, other, port in connections("ingress", "from")}
+    assert going == coming
+    assert {pod for own, other, _ in going for pod in (own, other)} <= templates().keys()
+    assert {(own, port) for own, _, port in going if port == REST} == {
+        ("radarstream-submission", REST)
+    }
+
+
+def test_every_pod_has_a_policy() -> None:
+    with_policy = [chosen(policy["podSelector"]) for policy in policies().values()]
+    assert set().union(*with_policy) == templates().keys()
+
+
+def test_policies_name_the_ports_of_flink() -> None:
+    given = flink()["flinkConfiguration"]
+    named = {
+        **{int(given[name]): "radarstream-flink-taskmanager" for name in FLINK_PORTS},
+        int(given["blob.server.port"]): "radarstream-flink-jobmanager",
+        6123: "radarstream-flink-jobmanager",  # jobmanager.rpc.port, which nobody sets
+        REST: "radarstream-flink-jobmanager",
+    }
+    assert {(port, other) for _, other, port in connections("egress", "to")} == set(named.items())
+
+
+def test_the_worker_pool_and_the_job_server_are_on_loopback() -> None:
+    """No policy protects them from other containers of a pod; none outside can reach them."""
+    (pool,) = (c for c in containers() if c["name"] == "beam-workers")
+    assert pool["command"][-1] == "radarstream.pipelines.beam.cluster.worker_pool"
+    (server,) = (c for c in containers() if c["name"] == "job-server")
+    assert "--job-host=localhost" in server["args"]
+    assert not [c for c in (pool, server) if "ports" in c]
+
+
+def test_flink_pods_have_no_rights_in_kubernetes() -> None:
+    assert flink()["mode"] == "standalone"
+    kinds = {document.get("kind") for document in documents()}
+    assert not kinds & {"Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"}
+    (account,) = (d for d in documents() if d.get("kind") == "ServiceAccount")
+    assert account["metadata"]["name"] == flink()["serviceAccount"]
+    assert account["automountServiceAccountToken"] is False
 
 
 def reached(policy: dict[str, Any]) -> list[tuple[Any, list[Any]]]:

@@ -64,8 +64,8 @@ def start_this_python() -> None:
 if __name__ == "__main__":
     stay_on_loopback()
     start_this_python()
-    # It ends its workers when it is interrupted, which the job of a background shell ignores. SIGTERM
-    # does nothing to the first process of a container, unless it is handled.
+    # It ends its workers when it is interrupted, which the job of a background shell ignores, and
+    # when it is terminated, which the first process of a container ignores.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     worker_pool_main.main()
