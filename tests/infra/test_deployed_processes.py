@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
+import psutil
 import pytest
 
 from tests.brokers import running_broker
+from tests.connectors.serpapi.serpapi_server import KEY
 from tests.connectors.serpapi.serpapi_server import serve as serving_searches
 from tests.deployed_processes import (
     Machine,
@@ -24,8 +26,9 @@ from tests.deployed_processes import (
     until,
     variables_of,
 )
-from tests.deployment_files import INFRA, OWN, SERVICES, templates
+from tests.deployment_files import INFRA, OWN, SERVICES, containers, flink, templates
 from tests.engines.artifacts import java, missing
+from tests.engines.flink import JobManager, JobServer, TaskManager
 from tests.postgresql import PostgresqlServer
 from tests.servers import Server, free_port, listens
 from tests.webhook_receiver import receiving
@@ -35,6 +38,7 @@ DATABASES = {
     "postgresql://radarstream@postgres/radarstream",
     "postgresql://radarstream@postgres.data.svc/radarstream",
 }
+NO_FLINK = missing("flink", "job-server")
 SAYS = {"alerts": "alerting"}  # where there is no probe
 PORTS = {  # of containers, and the ones that take their place
     **{f"{host}:9464": "127.0.0.1:{telemetry}" for host in ("0.0.0.0", "127.0.0.1")},  # noqa: S104
@@ -51,7 +55,7 @@ def infra(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(INFRA, folder, ignore=shutil.ignore_patterns("*.env", "tls"))
     subprocess.run([folder / "secrets.sh"], check=True, capture_output=True)
     for file in (folder / "env").glob("*.env"):
-        text = re.sub(r"^(\w+(?:KEY|SECRET))=$", r"\1=given", file.read_text("utf-8"), flags=re.M)
+        text = re.sub(r"^(\w+(?:KEY|SECRET))=$", rf"\1={KEY}", file.read_text("utf-8"), flags=re.M)
         file.write_text(text, encoding="utf-8")
     return folder
 
@@ -189,7 +193,7 @@ def cluster(
     shared_postgresql: PostgresqlServer,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Machine]:
-    """What the pods find: settings, a broker without passwords, and the database."""
+    """What the pods find: settings, a database, and a broker without passwords, with its topics."""
     directory = tmp_path_factory.mktemp("cluster")
     with running_broker("noida", directory / "broker") as broker:
         broker_here = {"kafka.data.svc:9093": broker.bootstrap}
@@ -200,11 +204,14 @@ def cluster(
             "RADARSTREAM_ATTRIBUTION__ENABLED": "true",
         }
         machine.replaced["/etc/radarstream"] = str(settings_here(machine))
+        topics = orchestrated(templates()["radarstream-worker"]["spec"], "topics", infra)
+        with machine.running("topics", topics) as first:
+            assert first.program.wait(60) == 0, first.said()
         yield machine
 
 
 def ours() -> Iterator[tuple[str, str]]:
-    """Every container of our image that stays up, after those that prepare its pod."""
+    """Every container of our image that stays up, by its pod."""
     for pod, template in templates().items():
         spec: dict[str, Any] = template["spec"]
         for container in spec["containers"]:
@@ -217,9 +224,64 @@ def test_a_container_of_kubernetes_gets_ready_and_stops(
     pod: str, name: str, cluster: Machine, infra: Path
 ) -> None:
     spec = templates()[pod]["spec"]
-    for before in spec.get("initContainers", []):
-        with cluster.running(before["name"], orchestrated(spec, before["name"], infra)) as first:
-            assert first.program.wait(60) == 0, first.said()
     with cluster.running(name, orchestrated(spec, name, infra)) as deployed:
         deployed.until_ready(SAYS.get(name, ""))
         assert deployed.stop() == 0, deployed.said()
+
+
+class DeployedJobServer(JobServer):
+    """Beam's job server with the arguments of its container."""
+
+    def command(self) -> list[str]:
+        (container,) = (c for c in containers() if c["name"] == "job-server")
+        machine = Machine(
+            self.directory,
+            {
+                "radarstream-flink-rest:8081": f"127.0.0.1:{self.job_manager.rest}",
+                "/beam-staging": str(self.directory / "beam-staging"),
+            },
+        )
+        own = {"job-port": self.port, "artifact-port": self.artifacts}
+        arguments = [machine.here(argument) for argument in container["args"]]
+        arguments += [f"--{name}={port}" for name, port in own.items()]
+        main = "org.apache.beam.runners.flink.FlinkJobServerDriver"
+        return java("job-server", main, *arguments, options=("-Xmx512m", "-XX:+UseSerialGC"))
+
+
+@pytest.mark.skipif(bool(NO_FLINK), reason=NO_FLINK)
+def test_flink_and_the_job_server_start_with_what_the_operator_is_given(tmp_path: Path) -> None:
+    """Without the operator: job manager, task manager and job server with its configuration."""
+    free = {port: str(free_port()) for port in ("6121", "6122", "6124")}
+    # Both managers take it, each at an address of its own; here they share one.
+    free["6125"] = "20000-30000"
+    machine = Machine(tmp_path, free | {"/flink/": f"{tmp_path}/"})
+    given = {name: machine.here(value) for name, value in flink()["flinkConfiguration"].items()}
+    job_manager = JobManager(tmp_path, given)
+    job_server = DeployedJobServer(job_manager)
+    servers = [job_manager, TaskManager(job_manager, 0), job_server]
+    try:
+        job_manager.start()
+        for server in servers[1:]:
+            server.launch()
+        for server in servers[1:]:
+            server.until_ready()
+        told = {pair["key"]: pair["value"] for pair in job_manager.ask("/jobmanager/config")}
+        assert {name: told.get(name) for name in given} == given
+        slots = int(given["taskmanager.numberOfTaskSlots"])
+        until(
+            lambda: job_manager.ask("/overview")["slots-total"] == slots, servers[1].log.read_text
+        )
+        assert job_server.process
+        listening = {
+            connection.laddr.port
+            for connection in psutil.Process(job_server.process.pid).net_connections("tcp")
+            if connection.status == psutil.CONN_LISTEN
+        }
+        assert listening == {job_server.port, job_server.artifacts}
+        for server in reversed(servers):
+            assert server.process
+            server.process.terminate()
+            assert server.process.wait(30) == 143, server.log.read_text(errors="replace")[-2000:]
+    finally:
+        for server in servers:
+            server.kill()

@@ -243,13 +243,17 @@ def test_policies_name_the_ports_of_flink() -> None:
     assert {(port, other) for _, other, port in connections("egress", "to")} == set(named.items())
 
 
-def test_the_worker_pool_and_the_job_server_are_on_loopback() -> None:
-    """No policy protects them from other containers of a pod; none outside can reach them."""
+def test_nobody_reaches_the_worker_pool_and_the_job_server() -> None:
+    """The pool is on loopback; the job server listens everywhere, so no policy lets anybody in."""
     (pool,) = (c for c in containers() if c["name"] == "beam-workers")
     assert pool["command"][-1] == "radarstream.pipelines.beam.cluster.worker_pool"
     (server,) = (c for c in containers() if c["name"] == "job-server")
-    assert "--job-host=localhost" in server["args"]
     assert not [c for c in (pool, server) if "ports" in c]
+    closed = policies()["radarstream-submission"]
+    assert "Ingress" in closed["policyTypes"]
+    assert "ingress" not in closed
+    for words in (server["args"], SERVICES["beam-job-server"]["command"]):
+        assert "--expansion-port=-1" in words  # which nobody needs
 
 
 def test_flink_pods_have_no_rights_in_kubernetes() -> None:
