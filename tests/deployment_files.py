@@ -1,7 +1,8 @@
 """What the deployment files say: services of compose, pods and policies of Kubernetes."""
 
 import re
-from collections.abc import Iterator
+from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -36,9 +37,15 @@ def networks(service: dict[str, Any]) -> set[str]:
     return set(service.get("networks", ()))
 
 
-def documents() -> Iterator[dict[str, Any]]:
-    for manifest in MANIFESTS:
-        yield from yaml.safe_load_all(manifest.read_text("utf-8"))
+@cache
+def parsed() -> list[dict[str, Any]]:
+    """What the manifests hold, to be copied before it is changed."""
+    texts = (manifest.read_text("utf-8") for manifest in MANIFESTS)
+    return [document for text in texts for document in yaml.safe_load_all(text)]
+
+
+def documents() -> list[dict[str, Any]]:
+    return deepcopy(parsed())
 
 
 def deployments() -> list[dict[str, Any]]:
