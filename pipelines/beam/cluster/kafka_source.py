@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from random import getrandbits
 from time import perf_counter, sleep
 from typing import Any
 
@@ -30,10 +31,11 @@ from radarstream.schemas.records import RawRecord
 log = logging.getLogger(__name__)
 FOLLOWING_S = 0.02  # between one batch of the broker and the next
 PAUSE_S = 0.1  # before the next turn of a partition that has nothing more
+MARK_BITS = 48
 OUTAGE_S = 1.0  # before the next turn when the broker did not answer
 NEXT = TimerSpec("next", TimeDomain.REAL_TIME)
 PLACE = ReadModifyWriteStateSpec("place", TupleCoder((VarIntCoder(), VarIntCoder())))
-PLACE_STATE = beam.DoFn.StateParam(PLACE)  # the offset to read on at, and the number of turns
+PLACE_STATE = beam.DoFn.StateParam(PLACE)  # the offset to read on at, and the turn's mark
 NEXT_TURN = beam.DoFn.TimerParam(NEXT)
 
 
@@ -66,7 +68,7 @@ def utc_now() -> datetime:
 
 @dataclass
 class Feed:
-    """One partition while a worker reads it; `turns` is how many turns led to what waits here.
+    """One partition while a worker reads it; `mark` is that of the turn which left it like this.
 
     Records are given in the order of offsets, but for those that are held back: they come after
     older ones that were read within the allowed lateness. `stop` is where reading ends, or None.
@@ -76,7 +78,7 @@ class Feed:
     holding: HoldBack
     limits: ReadLimits
     stop: int | None = None
-    turns: int = 0
+    mark: int = -1  # that of no turn
     full: bool = field(default=False, init=False)  # the last turn ended at a limit
 
     def turn(self) -> list[RawRecord]:
@@ -179,8 +181,9 @@ class ReadPartitions(_PartitionDoFn):
 class FollowPartitions(_PartitionDoFn):
     """(partition, PartitionRange) -> its RawRecords, for ever.
 
-    A runner that goes back to an older checkpoint hands out an older state: what this worker
-    holds back then led elsewhere, which the number of turns tells, and reading begins anew.
+    Every turn leaves a mark in state and worker. A runner that goes back to an older checkpoint, or
+    moves the partition, hands out another mark than the worker's: then reading begins anew at the
+    state's offset, for what the worker holds back may have led elsewhere.
     """
 
     def process(
@@ -199,24 +202,24 @@ class FollowPartitions(_PartitionDoFn):
         due: Any = NEXT_TURN,
     ) -> Iterator[RawRecord]:
         """Take one turn and ask for the next."""
-        offset, turns = place.read()
+        offset, mark = place.read()
         try:
-            feed = self.feed_at(partition, offset, turns)
+            feed = self.feed_at(partition, offset, mark)
             records = feed.turn()
         except BrokerError as error:  # it is tried again; the job goes on meanwhile
             log.warning("partition %d is not read: %s", partition, error)
             self.close_feed(partition)
             due.set(Timestamp.now() + OUTAGE_S)
             return
-        feed.turns = turns + 1
-        place.write((feed.next_offset, feed.turns))
+        feed.mark = 1 + getrandbits(MARK_BITS)
+        place.write((feed.next_offset, feed.mark))
         due.set(Timestamp.now() + (0.0 if feed.full else PAUSE_S))
         yield from records
 
-    def feed_at(self, partition: int, offset: int, turns: int) -> Feed:
-        """Return the partition as it was after so many turns."""
+    def feed_at(self, partition: int, offset: int, mark: int) -> Feed:
+        """Return the partition as the turn of this mark left it."""
         feed = self.feeds.get(partition)
-        if feed is None or feed.turns != turns:
+        if feed is None or feed.mark != mark:
             feed = self.open_feed(partition, offset)
         feed.reader.remember(offset)
         return feed
