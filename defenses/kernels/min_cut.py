@@ -8,6 +8,7 @@ is least (RADAR, Eq. 3-5, 9 and 18). S are the source capacities, F the sink cap
 symmetric pair capacities; each unordered pair counts once.
 """
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +20,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 RESOLUTION_BITS = 30  # the largest capacity becomes an integer just below 2**30
+SMALLEST_NORMAL = float(np.finfo(np.float64).smallest_normal)
 INT64_BITS = 62  # all capacities together stay below 2**62, so no flow can overflow
 
 
@@ -41,9 +43,10 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
     The minimal source side is what stays reachable from s in the residual graph. It is unique, so
     the answer does not depend on the solver, and a tied node goes to the sink: trust needs S > F.
 
-    Capacities are rounded to multiples of 1/K, K a power of two taken from the largest capacity.
-    A cut sums at most n(n+1)/2 of them, each off by 1/(2K) or less; two labellings whose
-    energies differ by less than `error_bound` may therefore be exchanged, ties included.
+    The solver rounds capacities to multiples of 1/K, K a power of two taken from the largest
+    capacity. A cut sums at most n(n+1)/2 of them, each off by 1/(2K) or less; two labellings whose
+    energies differ by less than `error_bound` may therefore be exchanged, ties included. It is
+    not asked where `clear_labels` proves that only one labelling is left for it to return.
 
     `source` and `sink` are (n,), `pair` is (n, n) and symmetric, its diagonal is ignored; all are
     finite and >= 0, and n = 0 is allowed. Raises ValueError on anything else, ArithmeticError if
@@ -55,36 +58,79 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
     array([ True,  True])
     """
     n = len(source)
-    _check(source, sink, pair)
+    if not source.shape == sink.shape == (n,) or pair.shape != (n, n):
+        _check(source, sink, pair)
     if n == 0:
         return MinCut(np.zeros(0, dtype=np.bool_), 0.0, 0.0)
-    tails, heads, rows, columns = _arcs(n)
-    between = pair[rows, columns]
-    capacities = np.concatenate((source, sink, between, between))
-    bits = scaling_bits(float(capacities.max()), n)
+    if np.count_nonzero(pair.diagonal()):
+        _check(source, sink, pair)
+        pair = np.where(np.eye(n, dtype=np.bool_), 0.0, pair)
+    capacities = np.concatenate((source, sink, pair.ravel()))
+    largest = float(capacities[capacities.argmax()])  # sooner than max(), for small arrays
+    sound = capacities[capacities.argmin()] >= 0.0 and largest * len(capacities) < np.inf
+    if not sound or pair.tobytes() != pair.T.tobytes():  # perhaps only -0.0 against 0.0
+        _check(source, sink, pair)
 
+    bits = scaling_bits(largest, n)
+    bound = error_bound(n, bits)
+    if bound >= SMALLEST_NORMAL:
+        clear = clear_labels(source, sink, pair, bound)
+        if clear is not None:
+            return MinCut(clear, energy(clear, source, sink, pair), bound)
+    kept, flow = _solved(capacities, n, bits)
+    value = energy(kept, source, sink, pair)
+    gap = abs(flow - math.ldexp(value, bits))
+    if gap > n * (n + 1) / 4:
+        raise ArithmeticError(f"flow and cut energy differ by {gap} integer units at n = {n}")
+    return MinCut(kept, value, bound)
+
+
+def clear_labels(
+    source: FloatArray, sink: FloatArray, pair: FloatArray, lead: float
+) -> BoolArray | None:
+    """(n,) labels whose energy is proved to be lower than any other's by more than `lead`.
+
+    None if the one guess cannot be proved; that says nothing about the guess. It follows the
+    evidence S - F of each node and the sides that its neighbours' evidence is on. The proof is a
+    flow: every pair between the two sides is filled; within a side, i gives M_ij (p_i - p_j) to j
+    with every |p_i| <= 1/2, so that no pair carries more than its capacity. Changing the side of
+    any nodes raises the energy at least by what these have left for their own side, summed.
+
+    n >= 1; `pair` has a zero diagonal. `lead` is a normal float above the rounding errors, which
+    are about n times the largest capacity times 1e-16.
+    """
+    ones, half, minus_half = _constants(len(source))
+    evidence = source - sink
+    evidence += evidence  # all sums below are doubled
+    side = np.copysign(ones, evidence + pair.dot(np.copysign(ones, evidence)))
+    inclination = side * pair.dot(side)  # bonds within a node's side less those to the other
+    bonds = pair.dot(ones)
+    within = bonds + inclination
+    own = side * evidence + inclination - bonds
+    potential = np.minimum(np.maximum(own / np.maximum(within, lead), minus_half), half)
+    received = pair.dot(potential) + side * pair.dot(side * potential)
+    left = own + received - within * potential
+    return side > minus_half if left[left.argmin()] > 2.0 * lead else None
+
+
+def _solved(capacities: FloatArray, n: int, bits: int) -> tuple[BoolArray, int]:
+    """The minimal source side of the rounded capacities (S, F, rows of M), and the flow."""
+    tails, heads, places = _arcs(n)
+    units = np.rint(np.ldexp(capacities, bits)).astype(np.int64)
     solver = max_flow.SimpleMaxFlow()
-    solver.add_arcs_with_capacity(
-        tails, heads, np.rint(np.ldexp(capacities, bits)).astype(np.int64)
-    )
+    solver.add_arcs_with_capacity(tails, heads, units[places])
     status = solver.solve(n, n + 1)
     if status != solver.OPTIMAL:
         raise ArithmeticError(f"max-flow solver returned {status}")
     reachable = np.zeros(n + 1, dtype=np.bool_)
     reachable[solver.get_source_side_min_cut()] = True
-    kept = reachable[:n]
-
-    value = energy(kept, source, sink, pair)
-    gap = abs(solver.optimal_flow() - float(np.ldexp(value, bits)))
-    if gap > n * (n + 1) / 4:
-        raise ArithmeticError(f"flow and cut energy differ by {gap} integer units at n = {n}")
-    return MinCut(kept, value, error_bound(n, bits))
+    return reachable[:n], solver.optimal_flow()
 
 
 def energy(labels: BoolArray, source: FloatArray, sink: FloatArray, pair: FloatArray) -> float:
     """E(labels) in float64 (RADAR, Eq. 3-5): what the labelling costs."""
-    separated = pair[labels][:, ~labels]
-    return float(sink[labels].sum() + source[~labels].sum() + separated.sum())
+    kept, rejected = labels.astype(np.float64), (~labels).astype(np.float64)
+    return float(kept.dot(sink) + rejected.dot(source) + kept.dot(pair.dot(rejected)))
 
 
 def flip_margins(
@@ -100,29 +146,43 @@ def scaling_bits(largest: float, n: int) -> int:
     """log2 K for n nodes whose largest capacity is `largest`; 0 when every capacity is 0."""
     if largest == 0.0:
         return 0
-    _, exponent = np.frexp(largest)
+    _, exponent = math.frexp(largest)
     resolution = min(RESOLUTION_BITS, INT64_BITS - (n * (n + 1)).bit_length())
-    return resolution - int(exponent)
+    return resolution - exponent
 
 
 def error_bound(n: int, bits: int) -> float:
     """n(n+1)/(2K), K = 2**bits: how far the rounded optimum may lie above the true one."""
-    return float(np.ldexp(n * (n + 1) / 2, -bits))
+    return math.ldexp(n * (n + 1) / 2, -bits)
 
 
 @lru_cache(maxsize=128)
-def _arcs(n: int) -> tuple[NDArray[np.int32], ...]:
-    """Tails and heads of s->i, i->t, i->j, j->i with s = n and t = n + 1; then the pairs i<j."""
-    nodes = np.arange(n, dtype=np.int32)
-    rows, columns = (index.astype(np.int32) for index in np.triu_indices(n, 1))
-    tails = np.concatenate((np.full(n, n, dtype=np.int32), nodes, rows, columns))
-    heads = np.concatenate((nodes, np.full(n, n + 1, dtype=np.int32), columns, rows))
-    for array in (tails, heads, rows, columns):
+def _arcs(n: int) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.intp]]:
+    """Tails and heads of s->i, i->t, i->j, j->i with s = n, t = n + 1 and i < j; and where
+    the capacity of each is among S, F and the rows of M.
+    """
+    nodes = np.arange(n)
+    rows, columns = np.triu_indices(n, 1)
+    tails = np.concatenate((np.full(n, n), nodes, rows, columns)).astype(np.int32)
+    heads = np.concatenate((nodes, np.full(n, n + 1), columns, rows)).astype(np.int32)
+    pairs = 2 * n + n * rows + columns
+    places = np.concatenate((np.arange(2 * n), pairs, pairs))
+    for array in (tails, heads, places):
         array.flags.writeable = False
-    return tails, heads, rows, columns
+    return tails, heads, places
+
+
+@lru_cache(maxsize=128)
+def _constants(n: int) -> tuple[FloatArray, ...]:
+    """(n,) arrays of 1, 1/2 and -1/2: cheaper to compute with than numbers are."""
+    arrays = tuple(np.full(n, value) for value in (1.0, 0.5, -0.5))
+    for array in arrays:
+        array.flags.writeable = False
+    return arrays
 
 
 def _check(source: FloatArray, sink: FloatArray, pair: FloatArray) -> None:
+    """Raise ValueError if anything is wrong, with the place."""
     n = len(source)
     for name, array, shape in (
         ("source", source, (n,)),

@@ -13,6 +13,7 @@ COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<=": operator.le,
     "=": operator.eq,
     ">": operator.gt,
+    ">=": operator.ge,
 }
 Target = tuple[str, float]
 

@@ -1,17 +1,19 @@
 """Min-cut against brute force over all labellings and against two other solvers."""
 
 import itertools
+import warnings
 from dataclasses import dataclass
 
 import maxflow
 import networkx as nx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from ortools.graph.python import max_flow
 
 from radarstream.defenses.kernels.min_cut import (
+    clear_labels,
     energy,
     error_bound,
     flip_margins,
@@ -226,6 +228,62 @@ def test_margins_are_never_negative_at_a_minimum(instance: Instance):
     assert (flip_margins(kept, instance.source, instance.sink, instance.pair) >= 0.0).all()
 
 
+@settings(max_examples=300)
+@given(st.one_of(instances(largest=8), instances(exact=False)), st.sampled_from([1e-6, 1 / 16]))
+def test_clear_labels_lead_all_others(instance: Instance, lead: float):
+    if instance.n == 0:
+        return
+    labels = clear_labels(instance.source, instance.sink, instance.pair, lead)
+    if labels is not None:
+        least, only, energies = brute_force(instance)
+        assert labels.tolist() == only.tolist()
+        assert (energies > least + lead).sum() == len(energies) - 1
+
+
+def camps(rng: np.random.Generator, n: int) -> Instance:
+    """Nodes of up to four camps: much bond within each, a little between them."""
+    camp = rng.integers(0, 4, n)
+    chance = np.where(camp[:, None] == camp, rng.random(), rng.choice([0.003, 0.1]))
+    pair = np.triu(rng.random((n, n)) * chance, 1)
+    believed = rng.random(4)[camp]
+    return Instance(
+        believed * rng.random(n), (1.0 - believed) * rng.random(n), np.asarray(pair + pair.T)
+    )
+
+
+def test_clear_labels_are_those_of_the_solver(monkeypatch: pytest.MonkeyPatch):
+    rng = np.random.default_rng(20260105)
+    cases = [camps(rng, int(rng.integers(1, 60))) for _ in range(400)]
+    found = [solve(case) for case in cases]
+    clear = [clear_labels(c.source, c.sink, c.pair, 1e-6) is not None for c in cases]
+    assert 100 < sum(clear) < 300
+    monkeypatch.setattr("radarstream.defenses.kernels.min_cut.clear_labels", lambda *_: None)
+    for case, ours in zip(cases, found, strict=True):
+        theirs = solve(case)
+        assert ours.kept.tolist() == theirs.kept.tolist()
+        assert (ours.energy, ours.error_bound) == (theirs.energy, theirs.error_bound)
+
+
+def test_two_camps_need_no_solver(monkeypatch: pytest.MonkeyPatch):
+    """Although no member of either could be judged alone."""
+    monkeypatch.delattr(max_flow, "SimpleMaxFlow")
+    rng = np.random.default_rng(7)
+    true = np.arange(50) < 30
+    pair = np.where(true[:, None] == true, 0.8, 0.002) * (1.0 - np.eye(50))
+    source, sink = rng.random(50), rng.random(50)
+    cut = min_cut(np.where(true, source, 0.2 * source), np.where(true, 0.2 * sink, sink), pair)
+    assert cut.kept.tolist() == true.tolist()
+
+
+def test_the_diagonal_is_ignored():
+    pair = np.array([[0.0, 0.125], [0.125, 0.0]])
+    source, sink = np.array([1.0, 0.25]), np.array([0.5, 1.0])
+    plain = min_cut(source, sink, pair)
+    cut = min_cut(source, sink, pair + np.diag([1e12, 3.0]))
+    assert (cut.kept.tolist(), cut.energy) == ([True, False], plain.energy)
+    assert cut.error_bound == plain.error_bound
+
+
 def test_margins_ignore_the_diagonal():
     pair = np.array([[5.0, 0.5], [0.5, 7.0]])
     labels = np.array([True, False])
@@ -272,6 +330,15 @@ class TestScaling:
         assert cut.kept.all()
         assert cut.energy == 0.6
 
+    @pytest.mark.parametrize("largest", [5e-324, 1e-310, 1e-300, 1e300, 2e307])
+    def test_the_smallest_and_largest_floats(self, largest: float):
+        pair = np.zeros((3, 3))
+        pair[0, 1] = pair[1, 0] = largest
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            cut = min_cut(np.array([largest, 0.0, largest]), np.zeros(3), pair)
+        assert (cut.kept.tolist(), cut.energy) == ([True, True, True], 0.0)
+
     def test_two_hundred_nodes_at_full_capacity(self):
         pair = np.ones((200, 200)) - np.eye(200)
         cut = min_cut(np.ones(200), np.zeros(200), pair)
@@ -296,6 +363,11 @@ class TestRefusals:
         with pytest.raises(ValueError, match="symmetric"):
             min_cut(np.ones(2), np.ones(2), np.array([[0.0, 1.0], [0.5, 0.0]]))
 
+    @pytest.mark.parametrize("bad", [np.nan, np.inf, -1.0])
+    def test_the_diagonal_must_be_finite_and_not_negative_too(self, bad: float):
+        with pytest.raises(ValueError, match="pair"):
+            min_cut(np.ones(2), np.ones(2), np.diag([bad, 0.0]))
+
     @pytest.mark.parametrize(
         ("source", "sink", "pair"), [((2,), (3,), (2, 2)), ((2,), (2,), (2, 3)), ((2,), (2,), (4,))]
     )
@@ -310,7 +382,7 @@ class TestRefusals:
 
         monkeypatch.setattr(max_flow, "SimpleMaxFlow", Lying)
         with pytest.raises(ArithmeticError, match="differ"):
-            min_cut(np.array([0.7]), np.array([0.6]), np.zeros((1, 1)))
+            min_cut(np.array([0.5]), np.array([0.5]), np.zeros((1, 1)))  # a tie is never clear
 
     def test_inputs_are_left_alone(self):
         arrays = [np.array([0.7, 0.2]), np.array([0.6, 0.3]), np.array([[0.0, 0.1], [0.1, 0.0]])]
