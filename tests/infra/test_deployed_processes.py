@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
@@ -19,8 +20,11 @@ from tests.brokers import running_broker
 from tests.connectors.serpapi.serpapi_server import KEY
 from tests.connectors.serpapi.serpapi_server import serve as serving_searches
 from tests.deployed_processes import (
+    CONFINES,
+    SCRIPTED,
     Machine,
     composed,
+    live_here,
     orchestrated,
     settings_here,
     until,
@@ -30,6 +34,7 @@ from tests.deployment_files import INFRA, OWN, SERVICES, containers, flink, temp
 from tests.engines.artifacts import java, missing
 from tests.engines.flink import JobManager, JobServer, TaskManager
 from tests.postgresql import PostgresqlServer
+from tests.programs import started
 from tests.servers import Server, free_port, listens
 from tests.webhook_receiver import receiving
 
@@ -123,7 +128,7 @@ def machine_with(
     numbers = {"telemetry": free_port(), "serving": free_port(), "pool": free_port()}
     places = {old: new.format(**numbers) for old, new in PORTS.items()}
     url = server.new_database()
-    return Machine(directory, places | broker | dict.fromkeys(DATABASES, url), dict(outside))
+    return Machine(directory, places | broker | dict.fromkeys(DATABASES, url), SCRIPTED | outside)
 
 
 @pytest.fixture(scope="module")
@@ -167,11 +172,13 @@ def test_a_service_of_compose_gets_ready_and_stops(
 
 
 def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(
-    compose: Machine, infra: Path, outside: dict[str, str]
+    compose: Machine, infra: Path
 ) -> None:
     """Two containers have a port 9464 each: the second machine has its own."""
     port = f"127.0.0.1:{free_port()}"
-    beside = Machine(compose.directory, compose.replaced | {"0.0.0.0:9464": port}, outside)
+    beside = Machine(
+        compose.directory, compose.replaced | {"0.0.0.0:9464": port}, compose.variables
+    )
     beside.replaced["127.0.0.1:9464"] = port
     worker, watcher = composed("worker", infra), composed("watcher", infra)
     with compose.running("worker", worker) as answering, beside.running("watcher", watcher):
@@ -227,6 +234,22 @@ def test_a_container_of_kubernetes_gets_ready_and_stops(
     with cluster.running(name, orchestrated(spec, name, infra)) as deployed:
         deployed.until_ready(SAYS.get(name, ""))
         assert deployed.stop() == 0, deployed.said()
+
+
+@pytest.mark.skipif(not CONFINES, reason="processes may not have mounts of their own here")
+def test_a_container_writes_to_its_home_only(tmp_path: Path) -> None:
+    home, beside = tmp_path / "home", tmp_path / "beside"
+    home.mkdir()
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"from pathlib import Path\nPath('{home}/inside').touch()\nPath('{beside}').touch()\n"
+    )
+    first = partial(live_here, str(home))
+    with started(module=str(program), out=tmp_path / "log", first=first) as running:
+        assert running.wait(60) == 1
+    assert "Read-only file system" in (tmp_path / "log").read_text()
+    assert (home / "inside").exists()
+    assert not beside.exists()
 
 
 class DeployedJobServer(JobServer):
