@@ -35,6 +35,11 @@ class KafkaPartition(Reader):
         self._drained = False
         self._remembered = -1
 
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        return int(self._place.partition)
+
     def seek(self, offset: int) -> None:
         """Go on at `offset`."""
         self._next = offset

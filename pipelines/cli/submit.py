@@ -68,9 +68,6 @@ def submit(
         str, Option(help="host:port of the pool, as the cluster's workers see it.")
     ] = "localhost:50000",
     checkpoint_seconds: Annotated[float, Option(min=1.0, help="Time between checkpoints.")] = 30.0,
-    idle_seconds: Annotated[
-        float, Option(min=0.0, help="How far event time lags the clock in quiet partitions.")
-    ] = 5.0,
     savepoint: Annotated[str, Option(help="Continue from this savepoint.")] = "",
     accelerator: Annotated[
         str, Option(help="Resource hint of model stages, e.g. 'type:nvidia-l4;count:1'.")
@@ -88,8 +85,8 @@ def submit(
 ) -> None:
     """Submit the job to a Flink cluster or another portable runner.
 
-    The stages and the state table are those of `radarstream run`. The runner puts the records into
-    event-time order. Secrets and model weights are not sent: they must be where the workers run.
+    The stages and the state table are those of `radarstream run`. Secrets and model weights are
+    not sent: they must be where the workers run.
     """
     settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
     settings = with_reranker(settings, reranker, keep)
@@ -119,7 +116,7 @@ def submit(
         note(f"warning: {error}")
     if submission.job_endpoint == "embed" and not once:
         raise ConfigurationError(
-            "the runner in this process has no working event time, so nothing would come out: "
+            "the runner in this process has no working timers, so nothing would come out: "
             "give --once, or use `radarstream run`"
         )
     from radarstream.pipelines.beam.cluster import job as cluster  # takes seconds
@@ -131,9 +128,7 @@ def submit(
         return
     outside = cluster.Outside(settings, until_end=once, start_over=start_over)
     options = cluster.pipeline_options(submission, streaming=not once)
-    pipeline = cluster.build_pipeline(
-        settings, outside, options, idle_s=idle_seconds, model_hints=hints
-    )
+    pipeline = cluster.build_pipeline(settings, outside, options, model_hints=hints)
     state = _handed_over(pipeline, detach=detach)
     if as_json:
         print_json({"job": job_name, "state": state})

@@ -16,10 +16,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
+from radarstream.pipelines.beam.holding import HoldBack
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.answering.driver import Driver
-from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.pipelines.job.answering.running import park
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode

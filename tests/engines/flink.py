@@ -45,7 +45,9 @@ class JobManager(Server):
             "taskmanager.host": "127.0.0.1",
             "taskmanager.bind-host": "127.0.0.1",
             "taskmanager.numberOfTaskSlots": str(SLOTS),
-            "taskmanager.memory.process.size": "1200m",
+            "taskmanager.memory.process.size": "1500m",
+            # Every submission brings the job server's classes again.
+            "taskmanager.memory.jvm-metaspace.size": "512m",
             "taskmanager.memory.managed.size": "64m",
             "rest.address": "127.0.0.1",
             "rest.bind-address": "127.0.0.1",

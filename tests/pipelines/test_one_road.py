@@ -22,13 +22,13 @@ from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines import build
+from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_guard, shared_engine
 from radarstream.pipelines.evaluation.attribution.events import answered
 from radarstream.pipelines.evaluation.defences.contenders import PRODUCTION, parse_contenders
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.evaluation.sources import playing
-from radarstream.pipelines.job.answering.running import hold_back
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given

@@ -13,8 +13,8 @@ from sqlalchemy.exc import OperationalError
 from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.queries import memory, outbox
 from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.holding import HoldBack
 from radarstream.pipelines.job.answering.driver import Driver
-from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.schemas.errors import BrokerError, StateConflictError
 from radarstream.schemas.records import RawRecord
 from tests.simulation import worker

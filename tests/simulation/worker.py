@@ -22,10 +22,10 @@ from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import lane_of
+from radarstream.pipelines.beam.holding import HoldBack
 from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.job.answering.driver import Driver
-from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.pipelines.withholding import Observed

@@ -3,12 +3,16 @@
 list partitions -> spread -> read -> DefendStream
 """
 
+import logging
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
+from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
 from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
 from apache_beam.runners.runner import PipelineResult
 
@@ -17,6 +21,7 @@ from radarstream.connectors.kafka.partition_reader import KafkaPartition
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.pipelines.beam.cluster.kafka_source import (
+    FollowPartitions,
     PartitionRange,
     ReadLimits,
     ReadPartitions,
@@ -24,10 +29,13 @@ from radarstream.pipelines.beam.cluster.kafka_source import (
 from radarstream.pipelines.beam.cluster.stream import DefendStream
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.beam.cluster.worker_pool import stay_on_loopback
+from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.build import enter_group
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import ConfigurationError, JobFailedError
+from radarstream.schemas.errors import BrokerError, ConfigurationError, JobFailedError
 
+log = logging.getLogger(__name__)
+LISTING_MS = 10_000  # how often an endless job lists the partitions: a topic may get more
 JOB_SERVER_S = 60  # how long to wait for a job server to answer
 RUNNERS = {"flink": "FlinkRunner", "portable": "PortableRunner"}
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
@@ -49,13 +57,20 @@ class Outside:
     start_over: bool = False
 
     def partitions(self) -> Iterator[PartitionRange]:
-        """List the partitions from their first kept record on.
+        """List the partitions from their first kept record on; none while the broker is away.
 
         A job that starts afresh reads everything again: what was folded is recognised by the state
-        table, and its model answers come from the response cache. A job that goes on from a
-        checkpoint or savepoint does not call this.
+        table, and its model answers come from the response cache. Where a checkpoint or savepoint
+        knows a partition, its place there counts.
         """
-        for partition, offsets in partition_offsets(self.settings.kafka).items():
+        try:
+            listed = partition_offsets(self.settings.kafka)
+        except BrokerError as error:
+            if self.until_end:
+                raise
+            log.warning("partitions are not listed: %s", error)
+            return
+        for partition, offsets in listed.items():
             yield PartitionRange(partition, offsets.first, offsets.end if self.until_end else None)
 
     def open_reader(self, partition: int) -> KafkaPartition:
@@ -127,23 +142,34 @@ def build_pipeline(
     outside: Outside,
     options: PipelineOptions,
     *,
-    idle_s: float = 5.0,
     model_hints: Mapping[str, str] | None = None,
 ) -> beam.Pipeline:
     """Put the graph together; nothing runs yet."""
     job = settings.job
-    limits = ReadLimits(job.batch_records, job.batch_bytes, job.batch_seconds, idle_s)
+    limits = ReadLimits(job.batch_records, job.batch_bytes, job.batch_seconds)
+    # An impulse that ends moves event time to its end, and then runners drop what has state.
+    start: beam.PTransform[Any, Any] = beam.Impulse()
+    read: type[ReadPartitions | FollowPartitions] = ReadPartitions
+    if not outside.until_end:
+        start = FlinkStreamingImpulseSource().set_interval_ms(LISTING_MS)
+        read = FollowPartitions
     pipeline = beam.Pipeline(options=options)
     (
         pipeline
-        | "Start" >> beam.Impulse()
+        | "Start" >> start
         | "ListPartitions" >> beam.FlatMap(lambda _: outside.partitions())
         # Without it all partitions would be read by the worker that listed them.
         | "Spread" >> beam.Reshuffle()
-        | "Read" >> beam.ParDo(ReadPartitions(outside.open_reader, limits))
+        | "KeyByPartition" >> beam.Map(by_partition).with_output_types(tuple[int, PartitionRange])
+        | "Read" >> beam.ParDo(read(outside.open_reader, partial(hold_back, settings), limits))
         | "Defend" >> DefendStream(settings, outside.open_sink, model_hints=model_hints)
     )
     return pipeline
+
+
+def by_partition(asked: PartitionRange) -> tuple[int, PartitionRange]:
+    """Key a range by its partition."""
+    return asked.partition, asked
 
 
 def submit(pipeline: beam.Pipeline) -> PipelineResult:

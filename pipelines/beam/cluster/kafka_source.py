@@ -1,32 +1,42 @@
-"""Reading Kafka partitions as a splittable DoFn, in pure Python.
+"""Reading Kafka partitions on a cluster, in pure Python and without a splittable DoFn.
 
-The restriction of a partition is its range of offsets. Portable runners do not ask a step to pause,
-so reading pauses by itself after some records, bytes or seconds; what is left comes back as a new
-restriction, which the runner keeps in its checkpoint. Nothing else decides where to read on: what
-is committed to the consumer group is for whoever watches the lag.
+A partition is a key. Its state is how far it was read, and a processing-time timer calls for the
+next turn: poll, hold back what may be preceded by older records, pass on the rest. The runner's
+checkpoints hold two numbers a partition. Nothing else decides where to read on: what is committed
+to the consumer group is for whoever watches the lag.
+
+Why no splittable DoFn: Flink's runner kept a state of its own for every pause of one, until
+apache/beam#39191, so that checkpoints grew without end (apache/beam#27648).
 """
 
-import sys
+import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-from time import perf_counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from random import getrandbits
+from time import perf_counter, sleep
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.io.iobase import WatermarkEstimator
-from apache_beam.io.restriction_trackers import OffsetRange, OffsetRestrictionTracker
-from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
-from apache_beam.transforms.core import RestrictionProvider, WatermarkEstimatorProvider
-from apache_beam.transforms.window import TimestampedValue
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.coders import TupleCoder, VarIntCoder
+from apache_beam.transforms.timeutil import TimeDomain
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
+from apache_beam.utils.timestamp import Timestamp
 
 from radarstream.connectors.kafka.partition_reader import KafkaPartition
-from radarstream.schemas.codec.event_time import event_time
+from radarstream.pipelines.beam.holding import HoldBack
+from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import RawRecord
 
+log = logging.getLogger(__name__)
 FOLLOWING_S = 0.02  # between one batch of the broker and the next
-NO_END = sys.maxsize  # larger than any offset
+PAUSE_S = 0.1  # before the next turn of a partition that has nothing more
+MARK_BITS = 48
+OUTAGE_S = 1.0  # before the next turn when the broker did not answer
+NEXT = TimerSpec("next", TimeDomain.REAL_TIME)
+PLACE = ReadModifyWriteStateSpec("place", TupleCoder((VarIntCoder(), VarIntCoder())))
+PLACE_STATE = beam.DoFn.StateParam(PLACE)  # the offset to read on at, and the turn's mark
+NEXT_TURN = beam.DoFn.TimerParam(NEXT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,74 +50,15 @@ class PartitionRange:
 
 @dataclass(frozen=True, slots=True)
 class ReadLimits:
-    """When reading pauses. `idle_s` is how far the watermark of a quiet partition lags the clock.
-
-    Event times of what is still on its way to a quiet partition are expected to be younger than
-    that; what is older is late.
-    """
+    """When a turn ends."""
 
     records: int = 256
     record_bytes: int = 32 * 2**20
     seconds: float = 1.0
-    idle_s: float = 5.0
 
 
-class OffsetTracker(OffsetRestrictionTracker):
-    """Claims offsets; a range without end can be paused, but not cut into shares."""
-
-    def __init__(self, offsets: OffsetRange) -> None:
-        super().__init__(offsets)
-        self.endless = offsets.stop == NO_END  # also of what remains once it has paused
-
-    def try_split(self, fraction_of_remainder: float) -> tuple[OffsetRange, OffsetRange] | None:
-        """Split what is left off."""
-        if self.endless and fraction_of_remainder != 0:
-            return None
-        split: tuple[OffsetRange, OffsetRange] | None = super().try_split(  # type: ignore[no-untyped-call]
-            fraction_of_remainder
-        )
-        return split
-
-    def is_bounded(self) -> bool:
-        """Whether the range has an end."""
-        return not self.endless
-
-
-class OffsetRanges(RestrictionProvider):
-    """A partition's range of offsets."""
-
-    def initial_restriction(self, element: PartitionRange) -> OffsetRange:
-        """All that is to be read."""
-        stop = NO_END if element.stop is None else max(element.start, element.stop)
-        return OffsetRange(element.start, stop)
-
-    def create_tracker(self, restriction: OffsetRange) -> OffsetTracker:
-        """Track claims within a range."""
-        return OffsetTracker(restriction)
-
-    def restriction_size(self, element: PartitionRange, restriction: OffsetRange) -> int:  # noqa: ARG002
-        """How much is left; nobody knows how much of a range without end is there yet."""
-        return 1 if restriction.stop == NO_END else int(restriction.size())
-
-
-class ReadingWatermarks(WatermarkEstimatorProvider):
-    """A partition's watermark: starts at the beginning of time, survives pauses."""
-
-    def initial_estimator_state(
-        self,
-        element: PartitionRange,  # noqa: ARG002 the base class passes it
-        restriction: OffsetRange,  # noqa: ARG002 the base class passes it
-    ) -> Timestamp:
-        """Nothing is known yet."""
-        return MIN_TIMESTAMP
-
-    def create_watermark_estimator(self, estimator_state: Timestamp) -> WatermarkEstimator:
-        """Go on where the partition paused."""
-        return ManualWatermarkEstimator(estimator_state)
-
-
-RANGE = beam.DoFn.RestrictionParam(OffsetRanges())
-WATERMARK = beam.DoFn.WatermarkEstimatorParam(ReadingWatermarks())
+OpenReader = Callable[[int], KafkaPartition]
+OpenHolding = Callable[[], HoldBack]
 
 
 def utc_now() -> datetime:
@@ -115,118 +66,160 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-class ReadPartitions(beam.DoFn):
-    """PartitionRange -> RawRecords, in the order of offsets, at their event times.
+@dataclass
+class Feed:
+    """One partition while a worker reads it; `mark` is that of the turn which left it like this.
 
-    The watermark of a partition is the newest event time read from it, never beyond the clock: a
-    snapshot from the future must not make all others late. In a partition without new records it
-    follows the clock, `idle_s` behind, so that one quiet partition does not hold back the job.
+    Records are given in the order of offsets, but for those that are held back: they come after
+    older ones that were read within the allowed lateness. `stop` is where reading ends, or None.
     """
 
+    reader: KafkaPartition
+    holding: HoldBack
+    limits: ReadLimits
+    stop: int | None = None
+    mark: int = -1  # that of no turn
+    full: bool = field(default=False, init=False)  # the last turn ended at a limit
+
+    def turn(self) -> list[RawRecord]:
+        """Read until a limit is reached or nothing comes; returns what may go on."""
+        self.full = False
+        taken = 0
+        started, ripe = perf_counter(), list[RawRecord]()
+        while True:
+            records = self.poll()
+            ripe += self.holding.take(
+                records, perf_counter(), {self.partition: self.unread}, utc_now().timestamp()
+            )
+            taken += sum(len(record.payload) for record in records)
+            spent = perf_counter() - started >= self.limits.seconds
+            if not records or len(ripe) >= self.limits.records:
+                break
+            if spent or taken >= self.limits.record_bytes:
+                break
+        self.full = bool(records)
+        return ripe
+
+    def poll(self) -> list[RawRecord]:
+        """The next records before `stop`, or none."""
+        if self.at_end:
+            return []
+        records = self.reader.poll(max_records=self.limits.records, timeout_s=FOLLOWING_S)
+        return [record for record in records if self.stop is None or record.position < self.stop]
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition."""
+        return self.reader.partition
+
+    @property
+    def at_end(self) -> bool:
+        """Whether everything before `stop` was read; there may be gaps between offsets."""
+        return self.stop is not None and self.reader.position() >= self.stop
+
+    @property
+    def unread(self) -> int:
+        """0 where the partition holds nothing more, as far as is known."""
+        return 0 if self.at_end or self.reader.drained() else 1
+
+    @property
+    def waiting(self) -> bool:
+        """Whether records are held back."""
+        return bool(self.holding.held or self.holding.ahead)
+
+    @property
+    def next_offset(self) -> int:
+        """Where a restart must read on: never past a record that is held back."""
+        waiting = self.holding.next_offsets().get(self.partition)
+        return waiting if self.waiting and waiting is not None else self.reader.position()
+
+
+class _PartitionDoFn(beam.DoFn):
+    """Opens the partitions that a worker reads and closes them at its end."""
+
     def __init__(
-        self,
-        open_reader: Callable[[int], KafkaPartition],
-        limits: ReadLimits = ReadLimits(),  # noqa: B008 frozen
-        now: Callable[[], datetime] = utc_now,
+        self, open_reader: OpenReader, open_holding: OpenHolding, limits: ReadLimits
     ) -> None:
         self.open_reader = open_reader
+        self.open_holding = open_holding
         self.limits = limits
-        self.now = now
-        self.readers: dict[int, KafkaPartition] = {}
+        self.feeds: dict[int, Feed] = {}
 
-    @beam.DoFn.unbounded_per_element()  # type: ignore[untyped-decorator]
-    def process(
-        self, element: PartitionRange, tracker: Any = RANGE, watermark: Any = WATERMARK
-    ) -> Iterator["TimestampedValue[RawRecord]"]:
-        """Read on until a limit is reached, then leave the rest for later."""
-        restriction = tracker.current_restriction()
-        if restriction.start >= restriction.stop:
-            return
-        reader = self.reader_at(element.partition, restriction.start)
-        meter = _Meter(self.limits)
-        while not meter.full():
-            records = reader.poll(max_records=meter.room(), timeout_s=meter.patience())
-            for record in records:
-                if not tracker.try_claim(record.position):
-                    return
-                yield TimestampedValue(record, self.observed(record, watermark))
-                meter.add(record)
-                if meter.full():
-                    break
-            else:
-                # Offsets may end in a gap: the claim fails, and tells that the range is done.
-                if reader.position() >= restriction.stop:
-                    tracker.try_claim(reader.position())
-                    return
-                if reader.drained():
-                    self.follow_clock(watermark)
-            if not records and meter.records:
-                break  # nothing more for now: let what was read go on
-        tracker.defer_remainder()
+    def open_feed(self, partition: int, offset: int, stop: int | None = None) -> Feed:
+        """Begin to read a partition at an offset, with nothing held back."""
+        self.close_feed(partition)
+        reader = self.open_reader(partition)
+        reader.seek(offset)
+        feed = self.feeds[partition] = Feed(reader, self.open_holding(), self.limits, stop)
+        return feed
 
-    def reader_at(self, partition: int, offset: int) -> KafkaPartition:
-        """Return the partition's reader, at an offset below which everything has been read."""
-        reader = self.readers.get(partition)
-        if reader is None:
-            reader = self.readers[partition] = self.open_reader(partition)
-            reader.seek(offset)
-        elif reader.position() != offset:
-            reader.seek(offset)
-        reader.remember(offset)
-        return reader
-
-    def observed(self, record: RawRecord, watermark: Any) -> Timestamp:
-        """Return the record's event time and move the watermark up to it."""
-        time = event_time(record.payload)
-        if time is None:  # it will become a dead letter, whose order does not matter
-            current: Timestamp = watermark.current_watermark()
-            return current
-        raise_to(watermark, min(time, self.now()))
-        moment: Timestamp = Timestamp.from_utc_datetime(time.astimezone(UTC))
-        return moment
-
-    def follow_clock(self, watermark: Any) -> None:
-        """Move the watermark of a partition in which nothing is left to read."""
-        raise_to(watermark, self.now() - timedelta(seconds=self.limits.idle_s))
+    def close_feed(self, partition: int) -> None:
+        """Forget a partition and what was held back of it."""
+        if feed := self.feeds.pop(partition, None):
+            feed.reader.close()
 
     def teardown(self) -> None:
         """Close the connections."""
-        while self.readers:
-            _, reader = self.readers.popitem()
-            reader.close()
+        for partition in list(self.feeds):
+            self.close_feed(partition)
 
 
-class _Meter:
-    """Counts what one turn has read."""
+class ReadPartitions(_PartitionDoFn):
+    """(partition, PartitionRange) -> its RawRecords up to `stop`, and no further."""
 
-    def __init__(self, limits: ReadLimits) -> None:
-        self.limits = limits
-        self.records = 0
-        self.bytes = 0
-        self.started = perf_counter()
-
-    def add(self, record: RawRecord) -> None:
-        self.records += 1
-        self.bytes += len(record.payload)
-
-    def room(self) -> int:
-        return self.limits.records - self.records
-
-    def full(self) -> bool:
-        return (
-            self.room() <= 0 or self.bytes >= self.limits.record_bytes or self.seconds_left() <= 0.0
-        )
-
-    def seconds_left(self) -> float:
-        return self.limits.seconds - (perf_counter() - self.started)
-
-    def patience(self) -> float:
-        """How long the next poll may wait: not for company once there is something to pass on."""
-        return min(self.seconds_left(), FOLLOWING_S) if self.records else self.seconds_left()
+    def process(self, keyed: tuple[int, PartitionRange]) -> Iterator[RawRecord]:
+        """Read one partition to its end. Raises BrokerError."""
+        partition, asked = keyed
+        feed = self.open_feed(partition, asked.start, asked.stop)
+        while not feed.at_end or feed.waiting:
+            yield from feed.turn()
+            if feed.at_end and feed.waiting:
+                sleep(PAUSE_S)  # for older ones, or for the clock
+        feed.reader.remember(feed.next_offset)
 
 
-def raise_to(watermark: Any, time: datetime) -> None:
-    """Move a watermark up; it never goes back."""
-    moved = Timestamp.from_utc_datetime(time.astimezone(UTC))
-    if moved > watermark.current_watermark():
-        watermark.set_watermark(moved)
+class FollowPartitions(_PartitionDoFn):
+    """(partition, PartitionRange) -> its RawRecords, for ever.
+
+    Every turn leaves a mark in state and worker. A runner that goes back to an older checkpoint, or
+    moves the partition, hands out another mark than the worker's: then reading begins anew at the
+    state's offset, for what the worker holds back may have led elsewhere.
+    """
+
+    def process(
+        self, keyed: tuple[int, PartitionRange], place: Any = PLACE_STATE, due: Any = NEXT_TURN
+    ) -> None:
+        """Begin a partition that no checkpoint knows."""
+        if place.read() is None:
+            place.write((keyed[1].start, 0))
+        due.set(Timestamp.now())
+
+    @on_timer(NEXT)
+    def turn(
+        self,
+        partition: Any = beam.DoFn.KeyParam,
+        place: Any = PLACE_STATE,
+        due: Any = NEXT_TURN,
+    ) -> Iterator[RawRecord]:
+        """Take one turn and ask for the next."""
+        offset, mark = place.read()
+        try:
+            feed = self.feed_at(partition, offset, mark)
+            records = feed.turn()
+        except BrokerError as error:  # it is tried again; the job goes on meanwhile
+            log.warning("partition %d is not read: %s", partition, error)
+            self.close_feed(partition)
+            due.set(Timestamp.now() + OUTAGE_S)
+            return
+        feed.mark = 1 + getrandbits(MARK_BITS)
+        place.write((feed.next_offset, feed.mark))
+        due.set(Timestamp.now() + (0.0 if feed.full else PAUSE_S))
+        yield from records
+
+    def feed_at(self, partition: int, offset: int, mark: int) -> Feed:
+        """Return the partition as the turn of this mark left it."""
+        feed = self.feeds.get(partition)
+        if feed is None or feed.mark != mark:
+            feed = self.open_feed(partition, offset)
+        feed.reader.remember(offset)
+        return feed

@@ -1,32 +1,25 @@
-"""The graph of an unbounded source, for runners with event time, keyed state and checkpoints.
+"""The graph of the job on a cluster, for runners with keyed state and checkpoints.
 
-    gather evidence -> fold in event-time order by query -> publish by lane
+    gather evidence -> fold by query -> publish by lane
 
 The stages that ask models and the core that folds are those of `pipelines.beam.graph`. What differs
-is how a query's snapshots are put into order, and that publishing is a step of the graph.
+is that records come one after the other, put in order at the source, and that publishing is a step
+of the graph.
 
-A snapshot waits in Beam state until the watermark says that nothing older of its query is to be
-expected. Beam state holds only snapshots that wait. What has been folded is known by the query's
-row in the database alone: a runner that goes back to an older checkpoint hands snapshots over
-again, and the row tells that they are known.
+Beam state holds nothing of a snapshot. What has been folded is known by the query's row in the
+database alone: a runner that goes back to an older checkpoint reads records again, and the row
+tells that they are known.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.coders import PickleCoder, VarIntCoder
+from apache_beam.coders import VarIntCoder
 from apache_beam.metrics.metric import Metrics
 from apache_beam.pvalue import PCollection
-from apache_beam.transforms.timeutil import TimeDomain
-from apache_beam.transforms.userstate import (
-    BagStateSpec,
-    ReadModifyWriteStateSpec,
-    TimerSpec,
-    on_timer,
-)
+from apache_beam.transforms.userstate import ReadModifyWriteStateSpec
 from apache_beam.transforms.window import GlobalWindow
-from apache_beam.utils.timestamp import Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
@@ -47,12 +40,8 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import RawRecord
 
 METRICS = "radarstream"
-DUE_TIMER = TimerSpec("due", TimeDomain.WATERMARK)
-WAITING = beam.DoFn.StateParam(BagStateSpec("waiting", PickleCoder()))
-EARLIEST = beam.DoFn.StateParam(ReadModifyWriteStateSpec("earliest", VarIntCoder()))
-DUE = beam.DoFn.TimerParam(DUE_TIMER)
-# Nothing is kept in it, but runners give a key with state to one worker at a time, so that a lane
-# is published by one, in order.
+# Nothing is kept in it, but runners give a key with state to one worker at a time: a query is
+# folded by one and a lane published by one, each in order.
 OWNER = beam.DoFn.StateParam(ReadModifyWriteStateSpec("owner", VarIntCoder()))
 OpenSink = Callable[[], Sink]
 
@@ -83,7 +72,7 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         folded = (
             gathered[READY]
             | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
-            | "FoldInOrder" >> beam.ParDo(FoldInOrder(settings)).with_output_types(str)
+            | "Fold" >> beam.ParDo(FoldByQuery(settings)).with_output_types(str)
         )
         published: PCollection[None] = (
             (folded, parked)
@@ -94,70 +83,49 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         return published
 
 
-class FoldInOrder(FoldQueries):
+class FoldByQuery(FoldQueries):
     """(query id, Ready) -> the outbox lanes that have something to publish, as text.
 
-    A snapshot of event time t is folded once the watermark passes t + `allowed_lateness_s`. One
-    that comes later still is folded if its query's row is older, else it becomes a `late` dead
-    letter. Queries whose time has come in the same bundle advance in lockstep. A lane is named
-    after its events were committed, again when the same records are read again.
+    Snapshots of a query come in the order in which the source let them go; those of a bundle are
+    folded by event time. One that is older than its query's row is a `late` dead letter. Queries
+    of a bundle advance in lockstep. A lane is named after its events were committed, again when
+    the same records are read again.
     """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings, NO_LOG)
-        self.lateness_ms = round(settings.job.allowed_lateness_s * 1_000)
+        self.waiting = 0
+        self.lanes: set[int] = set()
+
+    def start_bundle(self) -> None:
+        """Forget what a failed bundle left."""
+        super().start_bundle()
+        self.waiting, self.lanes = 0, set()
 
     def process(  # type: ignore[override]
         self,
         keyed: tuple[str, Ready],
-        waiting: Any = WAITING,
-        earliest: Any = EARLIEST,
-        due: Any = DUE,
+        owner: Any = OWNER,  # noqa: ARG002 see OWNER
     ) -> None:
-        """Let one snapshot wait for its time."""
-        _, ready = keyed
-        time_ms = ready.observed.snapshot.observed_at_ms
-        waiting.add(ready)
-        known = earliest.read()
-        if known is None or time_ms < known:
-            earliest.write(time_ms)
-            due.set(self.due_at(time_ms))
-
-    @on_timer(DUE_TIMER)
-    def release(
-        self,
-        query_id: Any = beam.DoFn.KeyParam,
-        fired_at: Any = beam.DoFn.TimestampParam,
-        waiting: Any = WAITING,
-        earliest: Any = EARLIEST,
-        due: Any = DUE,
-    ) -> None:
-        """Take every snapshot whose time has come; set the timer for the next one."""
-        readies = list(waiting.read())
-        waiting.clear()
-        earliest.clear()
-        held = []
-        for ready in readies:
-            if self.due_at(ready.observed.snapshot.observed_at_ms) <= fired_at:
-                self.queries.setdefault(query_id, []).append(ready)
-            else:
-                waiting.add(ready)
-                held.append(ready.observed.snapshot.observed_at_ms)
-        if held:
-            earliest.write(min(held))
-            due.set(self.due_at(min(held)))
+        """Collect one snapshot; fold when as many as a batch may have are there."""
+        query_id, ready = keyed
+        self.queries.setdefault(query_id, []).append(ready)
+        self.lanes.add(lane_of(ready.observed.record))
+        self.waiting += 1
+        if self.waiting >= self.settings.job.batch_records:
+            self.fold_collected()
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
-        """Fold what the bundle's timers released, then name the lanes it went to."""
-        released = [ready for readies in self.queries.values() for ready in readies]
+        """Fold the rest, then name the lanes."""
+        self.fold_collected()
+        yield from at_end_of_window(self.lanes)
+
+    def fold_collected(self) -> None:
+        """Fold what has been collected."""
+        self.waiting = 0
         for outcome in self.fold():
             kind = "answers" if isinstance(outcome, AnswerEvent) else "dead_letters"
             Metrics.counter(METRICS, kind).inc()
-        yield from at_end_of_window({lane_of(ready.observed.record) for ready in released})
-
-    def due_at(self, time_ms: int) -> Timestamp:
-        """When a snapshot may be folded. Whole milliseconds: runners cut timers down to them."""
-        return Timestamp(micros=(time_ms + self.lateness_ms) * 1_000)
 
 
 class ParkDeadInOrder(ParkDead):

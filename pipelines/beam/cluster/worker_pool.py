@@ -5,26 +5,60 @@ every machine that reaches it ask for one. A pool shares the network of the task
 serves, and loopback is all that one needs.
 
     python -m radarstream.pipelines.beam.cluster.worker_pool --service_port=50000
+
+Workers are forked from a process that has imported what they need, which takes seconds: a job that
+recovers waits for them. Task managers of one machine may share a pool.
 """
 
 import atexit
-import os
+import logging
 import signal
-import sys
-from pathlib import Path
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.process import BaseProcess
+from threading import Lock
 from typing import Any
 
 import grpc  # type: ignore[import-untyped]
-from apache_beam.portability.api import beam_fn_api_pb2_grpc
-from apache_beam.runners.worker import worker_pool_main
+from apache_beam.portability.api import beam_fn_api_pb2, beam_fn_api_pb2_grpc
+from apache_beam.runners.worker import sdk_worker, worker_pool_main
 from apache_beam.utils.thread_pool_executor import shared_unbounded_instance
 
 HOST = "127.0.0.1"
+PATIENCE_S = 10.0  # for a worker to end by itself
+FORKS = get_context("forkserver")
+IMPORTED = ["apache_beam.runners.worker.sdk_worker", "radarstream.pipelines.beam.cluster.job"]
 _PINGS = [("grpc.http2.max_pings_without_data", 0), ("grpc.http2.max_ping_strikes", 0)]
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Worker:
+    """A worker process, by the id that a task manager gave it and the connection it asked by.
+
+    Ids are unique within a task manager only.
+    """
+
+    id: str
+    peer: str
+    process: BaseProcess
+
+    def end(self) -> None:
+        """Terminate the process, and kill it if that does not help."""
+        for stop in (self.process.terminate, self.process.kill):
+            if self.process.is_alive():
+                stop()
+                self.process.join(PATIENCE_S)
 
 
 class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
-    """The worker pool, as far as where it listens is concerned."""
+    """The worker pool, as far as where it listens and how it starts processes are concerned."""
+
+    def __init__(self, *given: Any, **named: Any) -> None:
+        super().__init__(*given, **named)
+        self.workers: list[Worker] = []
+        self._lock = Lock()
 
     @classmethod
     def start(
@@ -41,13 +75,59 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
         pool = cls(use_process, container_executable, state_cache_size, data_buffer_time_limit_ms)
         beam_fn_api_pb2_grpc.add_BeamFnExternalWorkerPoolServicer_to_server(pool, server)
         server.start()
-        atexit.register(pool.end_processes)
+        atexit.register(pool.end_all)
         return f"{HOST}:{bound}", server
 
-    def end_processes(self) -> None:
+    def StartWorker(self, start_worker_request: Any, unused_context: Any) -> Any:  # noqa: N802
+        """Start a worker: a process, or a thread of this one for `--environment LOOPBACK`."""
+        if not self._use_process or self._container_executable:
+            return super().StartWorker(start_worker_request, unused_context)
+        asked = start_worker_request
+        limits = (self._state_cache_size, self._data_buffer_time_limit_ms)
+        arguments = (asked.control_endpoint.url, asked.worker_id, *limits)
+        process = FORKS.Process(target=work, args=arguments)
+        try:
+            process.start()
+        except OSError as error:
+            return beam_fn_api_pb2.StartWorkerResponse(error=f"no process: {error}")
+        log.info("worker %s is process %d", asked.worker_id, process.pid)
+        with self._lock:
+            self.workers = [worker for worker in self.workers if worker.process.is_alive()]
+            self.workers.append(Worker(asked.worker_id, unused_context.peer(), process))
+        return beam_fn_api_pb2.StartWorkerResponse()
+
+    def StopWorker(self, stop_worker_request: Any, unused_context: Any) -> Any:  # noqa: N802
+        """Stop the worker of an id that this connection started, or the only one of that id.
+
+        Who asks has closed the worker's control stream before, so that it ends by itself: where
+        several task managers have a worker of that id, the others go on.
+        """
+        with self._lock:
+            named = [w for w in self.workers if w.id == stop_worker_request.worker_id]
+            own = [w for w in named if w.peer == unused_context.peer()]
+            ended = own or (named if len(named) == 1 else [])
+            self.workers = [worker for worker in self.workers if worker not in ended]
+        for worker in ended:
+            worker.process.join(1.0)
+            worker.end()
+        return super().StopWorker(stop_worker_request, unused_context)
+
+    def end_all(self) -> None:
         """End the workers that are processes."""
-        for process in self._worker_processes.values():
-            worker_pool_main.kill_process_gracefully(process)
+        for worker in self.workers:
+            worker.end()
+
+
+def work(endpoint: str, worker_id: str, state_cache_size: int, buffer_ms: int) -> None:
+    """Be a worker, in a process of its own, until the runner closes its control stream."""
+    logging.getLogger().setLevel(logging.INFO)
+    with suppress(grpc.RpcError):  # the runner has gone
+        sdk_worker.SdkHarness(
+            endpoint,
+            worker_id=worker_id,
+            state_cache_size=state_cache_size,
+            data_buffer_time_limit_ms=buffer_ms,
+        ).run()
 
 
 def stay_on_loopback() -> None:
@@ -55,15 +135,15 @@ def stay_on_loopback() -> None:
     worker_pool_main.BeamFnExternalWorkerPoolServicer = LoopbackWorkerPool  # type: ignore[misc]
 
 
-def start_this_python() -> None:
-    """Have workers started with the Python that runs the pool: Beam asks the path for `python`."""
-    directory = str(Path(sys.executable).parent)
-    os.environ["PATH"] = os.pathsep.join([directory, os.environ.get("PATH", os.defpath)])
+def import_first() -> None:
+    """Start the process that workers are forked from, before this one has threads."""
+    FORKS.set_forkserver_preload(IMPORTED)
+    FORKS.Process(target=int).start()
 
 
 if __name__ == "__main__":
+    import_first()
     stay_on_loopback()
-    start_this_python()
     # It ends its workers when it is interrupted, which the job of a background shell ignores, and
     # when it is terminated, which the first process of a container ignores.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -14,7 +14,7 @@ from random import Random
 from time import perf_counter
 from typing import TypeVar
 
-from radarstream.pipelines.job.answering.holding import HoldBack, place
+from radarstream.pipelines.beam.holding import HoldBack, place
 from radarstream.pipelines.job.answering.ports import Batch, Clock, Outcome, Publish, SnapshotLog
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.telemetry.observing import Observer

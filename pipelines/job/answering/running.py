@@ -12,10 +12,10 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
+from radarstream.pipelines.beam.holding import hold_back, place
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import probe_service, shared_guard
 from radarstream.pipelines.job.answering.driver import Driver
-from radarstream.pipelines.job.answering.holding import HoldBack, place
 from radarstream.pipelines.job.answering.ports import Outcome
 from radarstream.pipelines.job.answering.state_watch import open_database, watched_state
 from radarstream.pipelines.job.failures import behind, named
@@ -30,8 +30,7 @@ from radarstream.pipelines.job.waiting import repeating, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.warming import warm_up
-from radarstream.schemas.codec import dead_letter, decoded, outbox_record
-from radarstream.schemas.codec.event_time import event_time
+from radarstream.schemas.codec import dead_letter, outbox_record
 from radarstream.schemas.errors import (
     BrokerError,
     ConfigurationError,
@@ -165,29 +164,3 @@ def park(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
     letter = dead_letter(record, refusal)
     append(engine, [outbox_record(letter, lane=place(record).partition)])
     return letter
-
-
-def hold_back(settings: Settings) -> HoldBack:
-    """Return what holds records back, as the settings want it."""
-    job, limits = settings.job, settings.limits
-
-    def read(record: RawRecord) -> RawRecord:
-        # With no lateness nothing is ordered by the event time: decoding can wait.
-        return decoded(record, limits=limits) if job.allowed_lateness_s else record
-
-    return HoldBack(
-        job.allowed_lateness_s,
-        event_time_of,
-        tolerance_s=job.clock_tolerance_s,
-        ahead_bytes=job.batch_bytes,
-        read=read,
-    )
-
-
-def event_time_of(record: RawRecord) -> float | None:
-    """Event time in seconds since 1970, as decoded or else as the bytes seem to say; or None."""
-    if record.reason is not None:
-        return None
-    snapshot = record.snapshot
-    time = snapshot.observed_at if snapshot else event_time(record.payload)
-    return time.timestamp() if time else None

@@ -1,4 +1,4 @@
-"""The event-time ordered step, on a runner whose watermark the test moves by hand."""
+"""Folding and publishing as steps of a graph, on Beam's runner in this process."""
 
 import itertools
 import json
@@ -11,11 +11,7 @@ from typing import Any
 import apache_beam as beam
 import pytest
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.direct.direct_runner import BundleBasedDirectRunner
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-from apache_beam.testing import test_stream as streams
-from apache_beam.transforms.window import TimestampedValue
-from apache_beam.utils.timestamp import Timestamp
 
 from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load
@@ -42,11 +38,11 @@ def own_process_state() -> Iterator[None]:
     build._engine.cache_clear()
 
 
-def settings_for(directory: Path, lateness_s: float = 0.0) -> Settings:
+def settings_for(directory: Path, records: int = 256) -> Settings:
     return load_settings(
         profile="scripted",
         database=f"sqlite:///{directory / 'state.db'}",
-        job={"allowed_lateness_s": lateness_s},
+        job={"batch_records": records},
         batch={"snapshots": 2},
         defense=GIVE_ALL,
     )
@@ -64,10 +60,6 @@ def record(minute: int, offset: int, query_id: str = "cup", partition: int = 0) 
     )
     place = LogPosition("epoch", partition, offset)
     return RawRecord(f"epoch/search.snapshots/{partition}", offset, encode(snapshot), log=place)
-
-
-def at(minute: float) -> Timestamp:
-    return Timestamp.from_utc_datetime(OBSERVED_AT + minute * MINUTE)
 
 
 class Directory:
@@ -91,23 +83,12 @@ class Unreachable:
         raise BrokerError("connection refused")
 
 
-def run(settings: Settings, stream: streams.TestStream, open_sink: Any) -> None:
-    """Defend the stream on the one local runner whose event-time timers obey the watermark."""
-    options = PipelineOptions(["--streaming"])
-    with beam.Pipeline(runner=BundleBasedDirectRunner(), options=options) as pipeline:
-        pipeline | stream | DefendStream(settings, partial(open_sink, settings), live=False)
-
-
-def arriving(*steps: RawRecord | Sequence[RawRecord] | float) -> streams.TestStream:
-    """Records in turn; a number moves the watermark to that minute; then everything ends."""
-    stream = streams.TestStream()
-    for step in steps:
-        if isinstance(step, int | float):
-            stream.advance_watermark_to(at(step))
-        else:
-            together = [step] if isinstance(step, RawRecord) else step
-            stream.add_elements([TimestampedValue(record, at(0)) for record in together])
-    return stream.advance_watermark_to_infinity()
+def run(settings: Settings, records: Sequence[RawRecord], open_sink: Any) -> None:
+    """Defend the records, which come in one bundle."""
+    options = PipelineOptions([])
+    with beam.Pipeline(runner=FnApiRunner(), options=options) as pipeline:
+        stream = DefendStream(settings, partial(open_sink, settings), live=False)
+        pipeline | beam.Create(records) | stream
 
 
 def published(out: Path, name: str = "answers") -> list[dict[str, Any]]:
@@ -134,8 +115,7 @@ def test_any_order_of_arrival_gives_what_a_bounded_run_gives(tmp_path: Path) -> 
     with Directory(tmp_path / "bounded")(bounded) as sink:
         publish_outbox(shared_engine(bounded), sink)
     settings = settings_for(tmp_path)
-    turns = [records[index::4] for index in range(4)]  # every query's next, over and over
-    run(settings, arriving(*turns, broken), Directory(tmp_path / "out"))
+    run(settings, [*records, broken], Directory(tmp_path / "out"))
     ids = sorted({f"q{number}" for number in range(24)})
     assert rows(settings, ids) == rows(bounded, ids)
     assert {row.step for row in rows(settings, ids).values()} == {4}
@@ -151,36 +131,32 @@ def test_any_order_of_arrival_gives_what_a_bounded_run_gives(tmp_path: Path) -> 
     assert pending(shared_engine(settings)) == []
 
 
-def test_snapshots_wait_for_the_watermark_and_the_allowed_lateness(tmp_path: Path) -> None:
-    """What is published first shows what was folded first; arrival order would be the reverse."""
-    settings = settings_for(tmp_path, lateness_s=120.0)
-    stream = arriving(record(5, 0, "new"), record(3, 1, "old"), 4.0, record(1, 2, "late"), 6.0)
-    run(settings, stream, Directory(tmp_path / "out"))
-    assert [e["data"]["query_id"] for e in published(tmp_path / "out")] == ["late", "old", "new"]
-
-
-def test_an_older_snapshot_is_not_held_up_by_a_newer_one_that_came_first(tmp_path: Path) -> None:
+def test_what_comes_in_a_later_bundle_is_late_if_its_query_went_on(tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
-    stream = arriving(record(5, 0, "a"), record(1, 1, "a"), record(2, 2, "b"), 1.5, 3.0)
-    run(settings, stream, Directory(tmp_path / "out"))
-    assert [e["id"] for e in published(tmp_path / "out")] == ["a/0", "b/0", "a/1"]
+    run(settings, [record(0, 0), record(9, 1)], Directory(tmp_path / "out"))
+    alone = record(2, 3, "alone")  # as late, but nothing newer of its query is known
+    run(settings, [record(4, 2), alone], Directory(tmp_path / "then"))
+    assert [e["id"] for e in published(tmp_path / "out")] == ["cup/0", "cup/1"]
+    assert [e["id"] for e in published(tmp_path / "then")] == ["alone/0"]
+    letters = [e["data"] for e in published(tmp_path / "then", "deadletter")]
+    assert [(x["reason"], x["position"]) for x in letters] == [("late", 2)]
+    assert {q: row.step for q, row in rows(settings, ["cup", "alone"]).items()} == {
+        "cup": 2,
+        "alone": 1,
+    }
 
 
-@pytest.mark.parametrize(("lateness_s", "answers", "dead"), [(0.0, 3, 1), (600.0, 4, 0)])
-def test_beyond_the_lateness_a_snapshot_is_late_within_it_is_in_order(
-    tmp_path: Path, lateness_s: float, answers: int, dead: int
-) -> None:
-    settings = settings_for(tmp_path, lateness_s)
-    first, third, second = record(0, 0), record(9, 1), record(4, 2)
-    alone = record(2, 3, "alone")  # as late as `second`, but nothing newer of its query is known
-    run(settings, arriving(first, third, 10.0, second, alone), Directory(tmp_path / "out"))
-    events = published(tmp_path / "out")
-    times = [e["data"]["observed_at"] for e in events if e["data"]["query_id"] == "cup"]
-    assert times == sorted(times)
-    assert len(events) == answers
-    letters = [e["data"] for e in published(tmp_path / "out", "deadletter")]
-    assert [(x["reason"], x["position"]) for x in letters] == [("late", 2)] * dead
-    assert rows(settings, ["alone"])["alone"].step == 1
+def test_a_bundle_with_more_than_a_batch_is_folded_in_parts(tmp_path: Path) -> None:
+    """Each part goes on where the one before left its queries."""
+    whole, parts = settings_for(tmp_path / "whole"), settings_for(tmp_path / "parts", records=3)
+    records = [record(step, 10 * q + step, f"q{q}") for step in range(4) for q in range(5)]
+    for settings in (whole, parts):
+        directory = Path(str(settings.database).removeprefix("sqlite:///")).parent
+        directory.mkdir()
+        run(settings, records, Directory(directory / "out"))
+    ids = [f"q{q}" for q in range(5)]
+    assert rows(parts, ids) == rows(whole, ids)
+    assert {row.step for row in rows(parts, ids).values()} == {4}
 
 
 def test_records_read_again_change_nothing_and_publish_what_was_not_published(
@@ -190,12 +166,12 @@ def test_records_read_again_change_nothing_and_publish_what_was_not_published(
     settings = settings_for(tmp_path)
     records = [record(minute, offset) for offset, minute in enumerate((0, 2, 1))]
     with pytest.raises(BrokerError):
-        run(settings, arriving(*records), Unreachable)
+        run(settings, records, Unreachable)
     before = rows(settings, ["cup"])
     assert before["cup"].step == 3
     assert [entry.record.event_id for entry in pending(shared_engine(settings))]
-    run(settings, arriving(*records), Directory(tmp_path / "out"))
+    run(settings, records, Directory(tmp_path / "out"))
     assert [e["id"] for e in published(tmp_path / "out")] == ["cup/0", "cup/1", "cup/2"]
-    run(settings, arriving(*records), Directory(tmp_path / "again"))
+    run(settings, records, Directory(tmp_path / "again"))
     assert published(tmp_path / "again") == []
     assert rows(settings, ["cup"]) == before

@@ -78,11 +78,7 @@ def worker_pool(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The worker pool, as it stands beside a cluster: Python steps run in its processes."""
     port = free_port()
     module = "radarstream.pipelines.beam.cluster.worker_pool"
-    python = Path(sys.executable).parent  # the pool starts "python"
-    environment = os.environ | {
-        "PATH": f"{python}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(Path(__file__).parents[3]),
-    }
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
     with (tmp_path_factory.mktemp("pool") / "log").open("wb") as log:
         pool = subprocess.Popen(
             [sys.executable, "-m", module, f"--service_port={port}"],
@@ -147,6 +143,7 @@ class Scripted:
     """Stands in for `Outside`: partitions in memory, files as topics."""
 
     directory: Path
+    until_end: bool = True
 
     def partitions(self) -> list[PartitionRange]:
         return [PartitionRange(p, 0, len(log_of(p))) for p in range(PARTITIONS)]
@@ -154,7 +151,7 @@ class Scripted:
     def open_reader(self, partition: int) -> ScriptedReader:
         LISTENING.update(listening(os.getpid()))
         records = log_of(partition)
-        return ScriptedReader(records, len(records), share=4)
+        return ScriptedReader(records, len(records), share=4, partition=partition)
 
     def open_sink(self) -> JsonlSink:
         return JsonlSink(self.directory)
@@ -165,8 +162,6 @@ def settings_for(directory: Path) -> Settings:
     return load_settings(
         profile="scripted",
         database=f"sqlite:///{directory / 'state.db'}",
-        # A partition in one turn: this runner's timers do not wait for what a pause has left over.
-        job={"batch_records": 1_000, "batch_seconds": 60.0},
         batch={"snapshots": 4, "queries": 4},
         defense=GIVE_ALL,
     )

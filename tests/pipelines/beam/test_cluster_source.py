@@ -1,39 +1,37 @@
-"""Reading partitions as a splittable DoFn: pauses, gaps, ends, watermarks; on a scripted log."""
+"""Reading partitions on a cluster: turns, gaps, ends, what is held back, older checkpoints."""
 
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
 import pytest
-from apache_beam.io.watermark_estimators import ManualWatermarkEstimator
 from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-from apache_beam.runners.sdf_utils import (
-    RestrictionTrackerView,
-    ThreadsafeRestrictionTracker,
-    ThreadsafeWatermarkEstimator,
-)
 from apache_beam.testing.util import assert_that, equal_to
-from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
+from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from radarstream.pipelines.beam.cluster.job import by_partition
 from radarstream.pipelines.beam.cluster.kafka_source import (
-    NO_END,
-    OffsetRanges,
+    Feed,
+    FollowPartitions,
     PartitionRange,
     ReadLimits,
     ReadPartitions,
 )
+from radarstream.pipelines.beam.holding import HoldBack, event_time_of
 from radarstream.schemas.codec import encode
 from radarstream.schemas.codec.event_time import event_time
+from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 
-NOW = OBSERVED_AT + timedelta(days=1)
+UNHELD = partial(HoldBack, 0.0, event_time_of)
 
 
 @dataclass
@@ -43,7 +41,9 @@ class ScriptedReader:
     records: Sequence[RawRecord]
     end: int
     share: int = 100
+    partition: int = 0
     at: int = 0
+    fails: bool = False
     more: bool = False  # there is more, but the broker is slow to hand it out
     remembered: list[int] = field(default_factory=list)
     closed: bool = False
@@ -53,6 +53,8 @@ class ScriptedReader:
 
     def poll(self, *, max_records: int, timeout_s: float) -> list[RawRecord]:
         assert max_records > 0
+        if self.fails:
+            raise BrokerError("connection refused")
         there = [r for r in self.records if r.position >= self.at]
         taken = there[: min(max_records, self.share)]
         if taken:
@@ -80,116 +82,178 @@ def record(offset: int, minute: float | None = None, size: int = 1) -> RawRecord
     return RawRecord("e/t/0", offset, payload, log=LogPosition("e", 0, offset))
 
 
+def offsets(records: Sequence[RawRecord]) -> list[int]:
+    return [record.position for record in records]
+
+
 @dataclass
-class Turns:
-    """Drives the DoFn as a runner does: one turn after the other, each from what was left."""
+class State:
+    """Beam's state of a key, in memory."""
 
-    reading: ReadPartitions
-    element: PartitionRange
-    watermark: Timestamp = MIN_TIMESTAMP
+    value: Any = None
 
-    def __post_init__(self) -> None:
-        self.rest: Any = OffsetRanges().initial_restriction(self.element)
+    def read(self) -> Any:
+        return self.value
 
-    def turn(self) -> list[Any]:
-        tracker = OffsetRanges().create_tracker(self.rest)
-        shared = ThreadsafeRestrictionTracker(tracker)
-        estimator = ThreadsafeWatermarkEstimator(ManualWatermarkEstimator(self.watermark))
-        out = list(self.reading.process(self.element, RestrictionTrackerView(shared), estimator))
-        shared.check_done()
-        status = shared.deferred_status()
-        self.rest = status[0] if status else None
-        self.watermark = estimator.current_watermark()
-        return out
-
-    def all(self) -> list[list[int]]:
-        turns = []
-        while self.rest is not None:
-            turns.append([value.value.position for value in self.turn()])
-            assert len(turns) < 1_000
-        return turns
+    def write(self, value: Any) -> None:
+        self.value = value
 
 
-def reading(
-    reader: ScriptedReader, now: Callable[[], datetime] = lambda: NOW, **limits: Any
-) -> ReadPartitions:
-    return ReadPartitions(lambda _: reader, ReadLimits(seconds=0.01, **limits), now)
+@dataclass
+class Timer:
+    """Beam's timer of a key, in memory."""
+
+    at: Timestamp | None = None
+
+    def set(self, at: Timestamp) -> None:
+        self.at = at
+
+
+@dataclass
+class Follower:
+    """Drives the endless source as a runner does, with a state that a test may set back."""
+
+    source: FollowPartitions
+    place: State = field(default_factory=State)
+    due: Timer = field(default_factory=Timer)
+
+    def begin(self, start: int = 0) -> None:
+        self.source.process((0, PartitionRange(0, start)), self.place, self.due)
+
+    def turn(self) -> list[int]:
+        assert self.due.at is not None
+        self.due.at = None
+        return offsets(list(self.source.turn(0, self.place, self.due)))
+
+
+def follower(reader: ScriptedReader, lateness_s: float = 0.0, **limits: Any) -> Follower:
+    holding = partial(HoldBack, lateness_s, event_time_of)
+    source = FollowPartitions(lambda _: reader, holding, ReadLimits(**limits))
+    started = Follower(source)
+    started.begin()
+    return started
 
 
 @given(
     gaps=st.lists(st.integers(0, 3), min_size=1, max_size=20),
     trailing=st.integers(0, 3),
+    beyond=st.integers(0, 3),
     share=st.integers(1, 7),
     limit=st.integers(1, 7),
     start=st.integers(0, 10),
 )
-def test_a_range_is_read_once_in_order_whatever_its_gaps_and_pauses(
-    gaps: list[int], trailing: int, share: int, limit: int, start: int
+def test_a_range_is_read_once_in_order_whatever_its_gaps(
+    gaps: list[int], trailing: int, beyond: int, share: int, limit: int, start: int
 ) -> None:
-    offsets, at = [], 0
+    there, at = [], 0
     for gap in gaps:
-        offsets.append(at + gap)
+        there.append(at + gap)
         at += gap + 1
-    end = at + trailing
-    reader = ScriptedReader([record(o) for o in offsets], end, share)
-    turns = Turns(reading(reader, records=limit), PartitionRange(0, start, end)).all()
-    assert [o for turn in turns for o in turn] == [o for o in offsets if o >= start]
-    assert max(map(len, turns)) <= limit
-    assert reader.remembered == sorted(reader.remembered)
+    stop = at + trailing
+    later = list(range(stop, stop + beyond))
+    reader = ScriptedReader([record(o) for o in [*there, *later]], stop + beyond, share)
+    source = ReadPartitions(lambda _: reader, UNHELD, ReadLimits(records=limit))
+    given_out = source.process((0, PartitionRange(0, start, stop)))
+    assert offsets(list(given_out)) == [o for o in there if o >= start]
 
 
-def test_an_endless_range_pauses_and_is_never_done() -> None:
+def test_an_endless_partition_is_read_turn_by_turn() -> None:
     reader = ScriptedReader([record(o) for o in range(5)], 5, share=2)
-    turns = Turns(reading(reader, records=3), PartitionRange(0, 0))
-    assert [[v.value.position for v in turns.turn()] for _ in range(4)] == [
-        [0, 1, 2],
-        [3, 4],
-        [],
-        [],
-    ]
-    assert (turns.rest.start, turns.rest.stop) == (5, NO_END)
-    assert reader.remembered == [0, 3, 5, 5]
+    reading = follower(reader, records=4)
+    assert [reading.turn() for _ in range(3)] == [[0, 1, 2, 3], [4], []]
+    assert reading.place.value[0] == 5
+    assert reader.remembered == [0, 4, 5]
+
+
+def test_a_turn_that_ended_at_a_limit_is_followed_at_once_and_a_quiet_one_after_a_pause() -> None:
+    reading = follower(ScriptedReader([record(o) for o in range(3)], 3, share=2), records=2)
+    waits = []
+    for _ in range(3):
+        before = Timestamp.now()
+        reading.turn()
+        assert reading.due.at is not None
+        waits.append(float(reading.due.at - before) >= 0.1)
+    assert waits == [False, True, True]
 
 
 def test_a_turn_ends_when_it_has_read_enough_bytes() -> None:
-    reader = ScriptedReader([record(o, size=200) for o in range(6)], 6)
+    reader = ScriptedReader([record(o, size=200) for o in range(6)], 6, share=1)
     size = len(reader.records[0].payload)
-    turns = Turns(reading(reader, record_bytes=2 * size), PartitionRange(0, 0, 6)).all()
-    assert turns == [[0, 1], [2, 3], [4, 5]]
+    reading = follower(reader, record_bytes=2 * size)
+    assert [reading.turn() for _ in range(3)] == [[0, 1], [2, 3], [4, 5]]
 
 
-def test_records_have_their_event_times_and_the_watermark_is_the_newest() -> None:
-    reader = ScriptedReader([record(0, 5), record(1, 3), record(2, 9)], 3, more=True)
-    turns = Turns(reading(reader), PartitionRange(0, 0))
-    times = [value.timestamp for value in turns.turn()]
-    assert times == [stamp(OBSERVED_AT + timedelta(minutes=m)) for m in (5, 3, 9)]
-    assert turns.watermark == stamp(OBSERVED_AT + timedelta(minutes=9))
+def test_within_the_lateness_records_come_by_event_time_and_none_is_passed_by() -> None:
+    minutes = {0: 0.0, 1: 4.0, 2: 2.0, 3: 9.0, 4: 20.0}
+    reader = ScriptedReader([record(o, m) for o, m in minutes.items()], 5, share=1, more=True)
+    reading = follower(reader, lateness_s=300.0, records=1)
+    assert reading.turn() == [0, 2, 1]  # minute 9 was seen: what is older than 4 may go
+    assert reading.place.value[0] == 3  # the next that a restart must read
+    assert reading.turn() == [3]
+    assert reading.place.value[0] == 4
 
 
-def test_a_quiet_partition_follows_the_clock_and_never_goes_back() -> None:
-    clock = [NOW]
-    reader = ScriptedReader([], end=0)
-    turns = Turns(reading(reader, lambda: clock[0], idle_s=5.0), PartitionRange(0, 0))
-    seen = []
-    for seconds in (0, 60, 30, 90):
-        clock[0] = NOW + timedelta(seconds=seconds)
-        turns.turn()
-        seen.append(turns.watermark)
-    assert seen == [stamp(NOW + timedelta(seconds=s - 5)) for s in (0, 60, 60, 90)]
+@given(
+    order=st.permutations(range(8)),
+    lateness=st.sampled_from([0.0, 90.0, 600.0]),
+    share=st.integers(1, 4),
+    limit=st.integers(1, 4),
+    back=st.lists(st.integers(0, 3), max_size=6),
+    reopened=st.booleans(),
+)
+def test_an_older_checkpoint_loses_nothing_and_passes_nothing_by(
+    order: list[int], lateness: float, share: int, limit: int, back: list[int], reopened: bool
+) -> None:
+    """What waits in a worker is not in a checkpoint: it must be read again."""
+    reader = ScriptedReader([record(o, m) for o, m in enumerate(order)], 8, share)
+    reading = follower(reader, lateness, records=limit)
+    out: list[int] = []
+    checkpoints = [(reading.place.value, 0)]
+    for turns_back in [*back, 0, 0, 0, 0, 0, 0, 0, 0, 0]:
+        out += reading.turn()
+        checkpoints.append((reading.place.value, len(out)))
+        if turns_back:
+            del checkpoints[max(1, len(checkpoints) - turns_back) :]
+            reading.place.value, out = checkpoints[-1][0], out[: checkpoints[-1][1]]
+            if reopened:
+                reading.source.teardown()
+    reader.more, reader.records = True, [*reader.records, record(8, 1_000), record(9, 2_000)]
+    for _ in range(30):
+        out += reading.turn()
+    waiting = {9} if lateness else set()
+    assert set(out) == set(range(10)) - waiting
+    assert reading.place.value[0] == (9 if lateness else 10)
 
 
-def test_a_partition_with_more_to_read_does_not_follow_the_clock() -> None:
-    turns = Turns(reading(ScriptedReader([], end=0, more=True)), PartitionRange(0, 0))
-    assert turns.turn() == []
-    assert turns.watermark == MIN_TIMESTAMP
+def test_a_broker_that_is_away_delays_a_turn_and_loses_nothing() -> None:
+    reader = ScriptedReader([record(o) for o in range(3)], 3)
+    reading = follower(reader)
+    reader.fails = True
+    assert [reading.turn() for _ in range(2)] == [[], []]
+    assert reading.place.value == (0, 0)
+    reader.fails = False
+    assert reading.turn() == [0, 1, 2]
 
 
-def test_a_snapshot_from_the_future_moves_the_watermark_to_now_only() -> None:
-    reader = ScriptedReader([record(0, minute=60 * 24 * 365 * 500)], 1, more=True)
-    turns = Turns(reading(reader), PartitionRange(0, 0))
-    (value,) = turns.turn()
-    assert value.timestamp > stamp(NOW)
-    assert turns.watermark == stamp(NOW)
+def test_a_worker_that_gets_a_partition_back_forgets_what_it_held(  # another read it meanwhile
+) -> None:
+    reader = ScriptedReader([record(o, m) for o, m in enumerate((5, 1, 2, 3))], 4, 1, more=True)
+    first = follower(reader, lateness_s=600.0)
+    assert first.turn() == []  # all four wait here
+    second = Follower(
+        FollowPartitions(lambda _: reader, UNHELD, ReadLimits()), first.place, first.due
+    )
+    second.place.value = (0, 0)
+    assert second.turn() == [0, 1, 2, 3]
+    assert first.turn() == []
+    assert first.place.value[0] == 4
+
+
+def test_a_partition_that_is_listed_again_goes_on_where_it_was() -> None:
+    reading = follower(ScriptedReader([record(o) for o in range(3)], 3, share=2), records=2)
+    assert reading.turn() == [0, 1]
+    reading.begin()
+    assert reading.turn() == [2]
 
 
 @pytest.mark.parametrize(
@@ -203,12 +267,10 @@ def test_a_snapshot_from_the_future_moves_the_watermark_to_now_only() -> None:
         b'{"documents":[{"text":"\\"observed_at\\":\\"2999-01-01T00:00:00.000Z\\""}]}',
     ],
 )
-def test_what_says_no_time_moves_nothing(payload: bytes) -> None:
+def test_what_says_no_time_is_passed_on_at_once(payload: bytes) -> None:
     assert event_time(payload) is None
     bad = RawRecord("e/t/0", 0, payload, log=LogPosition("e", 0, 0))
-    turns = Turns(reading(ScriptedReader([bad], 1, more=True)), PartitionRange(0, 0))
-    (value,) = turns.turn()
-    assert value.timestamp == turns.watermark == MIN_TIMESTAMP
+    assert follower(ScriptedReader([bad], 1, more=True), lateness_s=600.0).turn() == [0]
 
 
 @given(st.datetimes(timezones=st.just(UTC)).map(lambda t: t.replace(microsecond=0)))
@@ -216,48 +278,46 @@ def test_event_times_are_those_of_the_wire_format(time: datetime) -> None:
     assert event_time(encode(make_snapshot(["a page"], observed_at=time))) == time
 
 
-def test_only_pausing_splits_an_endless_range() -> None:
-    tracker = OffsetRanges().create_tracker(
-        OffsetRanges().initial_restriction(PartitionRange(0, 3))
-    )
-    assert tracker.try_claim(3)
-    assert tracker.try_split(0.5) is None
-    done, rest = tracker.try_split(0)
-    assert (done.start, done.stop, rest.start, rest.stop) == (3, 4, 4, NO_END)
-    assert not tracker.is_bounded()
-    assert OffsetRanges().truncate(PartitionRange(0, 3), rest) is None  # a drained job stops
-
-
 def test_readers_are_kept_between_turns_and_closed_at_the_end() -> None:
     reader = ScriptedReader([record(o) for o in range(4)], 4)
-    opened = []
-    source = ReadPartitions(lambda p: opened.append(p) or reader, ReadLimits(records=1))
-    Turns(source, PartitionRange(7, 0, 4)).all()
+    opened: list[int] = []
+    source = FollowPartitions(lambda p: opened.append(p) or reader, UNHELD, ReadLimits(records=1))
+    reading = Follower(source)
+    reading.begin()
+    for _ in range(5):
+        reading.turn()
     source.teardown()
-    assert opened == [7]
+    assert opened == [0]
     assert reader.closed
+
+
+def test_nothing_that_waits_keeps_a_feed_from_its_end() -> None:
+    reader = ScriptedReader([record(0)], 1)
+    feed = Feed(reader, HoldBack(0.0, event_time_of), ReadLimits(), stop=1)
+    assert offsets(feed.turn()) == [0]
+    assert feed.at_end
+    assert not feed.waiting
+    assert feed.next_offset == 1
 
 
 class FourPartitions:
     """Opens scripted readers on a worker."""
 
     def __call__(self, partition: int) -> ScriptedReader:
-        return ScriptedReader([record(o) for o in range(partition * 10)], partition * 10, share=3)
+        records = [record(o) for o in range(partition * 10)]
+        return ScriptedReader(records, partition * 10, share=3, partition=partition)
 
 
 def test_on_a_runner_every_partition_is_read_to_its_end() -> None:
     assert pickle.loads(pickle.dumps(PartitionRange(1, 2, 3))) == PartitionRange(1, 2, 3)
     ranges = [PartitionRange(p, 0, p * 10) for p in range(4)]
     with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline:
-        offsets = (
+        read = (
             pipeline
             | beam.Create(ranges)
-            | beam.ParDo(ReadPartitions(FourPartitions(), ReadLimits(records=4)))
-            | beam.Map(lambda r: r.position)
+            | beam.Map(by_partition)
+            | beam.ParDo(ReadPartitions(FourPartitions(), UNHELD, ReadLimits(records=4)))
+            | "Offset" >> beam.Map(lambda r: r.position)
         )
         expected = [o for p in range(4) for o in range(p * 10)]
-        assert_that(offsets, equal_to(expected))
-
-
-def stamp(time: datetime) -> Timestamp:
-    return Timestamp.from_utc_datetime(time)
+        assert_that(read, equal_to(expected))

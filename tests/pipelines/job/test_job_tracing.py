@@ -11,8 +11,8 @@ import pytest
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
 
+from radarstream.pipelines.beam.holding import HoldBack
 from radarstream.pipelines.job.answering.driver import Driver
-from radarstream.pipelines.job.answering.holding import HoldBack
 from radarstream.pipelines.job.stopping import Stop, SystemClock
 from radarstream.pipelines.job.telemetry.tracing import traced
 from radarstream.pipelines.settings import JobSettings, Settings, TelemetrySettings, load_settings

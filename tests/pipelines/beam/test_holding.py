@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.job.answering.holding import HoldBack, place
+from radarstream.pipelines.beam.holding import HoldBack, place
 from radarstream.schemas.records import LogPosition, RawRecord
 
 LATENESS_S = 20.0

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from radarstream.schemas.codec.decoding import CLOCK_SKEW
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.codec.decoding import CLOCK_SKEW, decoded
+from radarstream.schemas.codec.event_time import event_time
 from radarstream.schemas.records import LogPosition, RawRecord
 
 NEAR_S = CLOCK_SKEW.total_seconds()  # so far ahead of the clock nothing waits
@@ -134,6 +136,32 @@ class HoldBack:
         """How many seconds the furthest record that waits for the clock is ahead of it."""
         times = [time_s for lane in self.lanes.values() for time_s, _, _ in lane.ahead.values()]
         return max(times, default=wall_s) - wall_s
+
+
+def hold_back(settings: Settings) -> HoldBack:
+    """Return what holds records back, as the settings want it."""
+    job, limits = settings.job, settings.limits
+
+    def read(record: RawRecord) -> RawRecord:
+        # With no lateness nothing is ordered by the event time: decoding can wait.
+        return decoded(record, limits=limits) if job.allowed_lateness_s else record
+
+    return HoldBack(
+        job.allowed_lateness_s,
+        event_time_of,
+        tolerance_s=job.clock_tolerance_s,
+        ahead_bytes=job.batch_bytes,
+        read=read,
+    )
+
+
+def event_time_of(record: RawRecord) -> float | None:
+    """Event time in seconds since 1970, as decoded or else as the bytes seem to say; or None."""
+    if record.reason is not None:
+        return None
+    snapshot = record.snapshot
+    time = snapshot.observed_at if snapshot else event_time(record.payload)
+    return time.timestamp() if time else None
 
 
 def horizon(waiting: Waiting, time_s: float, taken_s: float) -> float:
