@@ -13,11 +13,13 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing.process import current_process
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -154,6 +156,9 @@ class Machine:
 def live_here(home: str) -> None:
     """Find the broker by its name; write to nothing but `home`, as in a container."""
     find_kafka_here()
+    # A forked process remembers where its parent keeps temporary files.
+    tempfile.tempdir = None
+    current_process()._config.pop("tempdir", None)  # type: ignore[attr-defined]
     if CONFINES:
         confine(home)
 
