@@ -1,19 +1,25 @@
 """Containers of the deployment files as processes of this machine.
 
 Words, variables, probes and times are those of the files and of the image. What names a place in a
-container or on its networks is replaced by a place here, and models are scripted.
+container or on its networks is replaced by a place here. A process writes to its home only, if this
+machine lets it have mounts of its own.
 """
 
+import ctypes
 import json
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
+from multiprocessing.process import current_process
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -24,9 +30,15 @@ import yaml
 from tests.deployment_files import DOCKERFILE, INFRA, SERVICES
 from tests.programs import Program, started
 
-READY_S = 60.0
+READY_S = 120.0
 SCRIPTED = {"RADARSTREAM_PROFILE": "scripted"}
 UNITS = {"s": 1, "m": 60}
+# Flags of unshare(2) and mount(2).
+NEW_MOUNTS, BIND, PRIVATE, READ_ONLY = 0x20000, 0x1000, 0x44000, 0x1021
+# Whether processes may get a namespace of mounts.
+CONFINES = bool(shutil.which("unshare")) and not subprocess.call(
+    ["unshare", "--mount", "true"], stderr=subprocess.DEVNULL
+)
 
 
 def of_image(instruction: str) -> list[str]:
@@ -121,7 +133,8 @@ class Machine:
         words = [self.here(word) for word in container.words]
         variables = {n: self.here(v) for n, v in container.variables.items()}
         home = self.directory / name
-        home.mkdir(exist_ok=True)
+        scratch = home / "tmp"
+        scratch.mkdir(parents=True, exist_ok=True)
         module, arguments = ("", words[1:])
         if words[0] == "python":
             assert words[1] == "-m"
@@ -133,11 +146,21 @@ class Machine:
             module=module,
             directory=home,
             out=home / "log",
-            first=find_kafka_here,
-            **(variables | SCRIPTED | {"HOME": str(home)} | self.variables),
+            first=partial(live_here, str(home)),
+            **(variables | {"HOME": str(home), "TMPDIR": str(scratch)} | self.variables),
         ) as program:
             probes = [json.loads(self.here(json.dumps(probe))) for probe in container.probes]
             yield Deployed(program, home / "log", probes, container.grace_s)
+
+
+def live_here(home: str) -> None:
+    """Find the broker by its name; write to nothing but `home`, as in a container."""
+    find_kafka_here()
+    # A forked process remembers where its parent keeps temporary files.
+    tempfile.tempdir = None
+    current_process()._config.pop("tempdir", None)  # type: ignore[attr-defined]
+    if CONFINES:
+        confine(home)
 
 
 def find_kafka_here() -> None:
@@ -148,6 +171,21 @@ def find_kafka_here() -> None:
         return resolve("127.0.0.1" if host == "kafka" else host, *given, **options)
 
     socket.getaddrinfo = resolved
+
+
+def confine(home: str) -> None:
+    """Make every file read-only to this process except those below `home`, as its volumes are."""
+    libc = ctypes.CDLL(None, use_errno=True)
+
+    def mount(source: str, target: str, flags: int) -> int:
+        return int(libc.mount(source.encode(), target.encode(), None, flags, None))
+
+    if libc.unshare(NEW_MOUNTS) or mount("none", "/", PRIVATE) or mount(home, home, BIND):
+        raise OSError(ctypes.get_errno(), "a namespace of mounts")
+    lines = Path("/proc/self/mountinfo").read_text("utf-8").splitlines()
+    places = {line.split()[4] for line in lines} - {home}
+    for place in places:
+        mount("none", place, READ_ONLY)  # those of the kernel itself may refuse
 
 
 @dataclass
@@ -182,7 +220,7 @@ class Deployed:
 
 
 def until(true: Callable[[], bool], said: Callable[[], str]) -> None:
-    """Ask again and again. Raises AssertionError after a minute, with what was `said`."""
+    """Ask again and again. Raises AssertionError after two minutes, with what was `said`."""
     deadline = time.monotonic() + READY_S
     while not true():
         assert time.monotonic() < deadline, said()

@@ -21,6 +21,12 @@ SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
 OWN = {name for name, service in SERVICES.items() if service["image"].startswith("radarstream:")}
 ONE_SHOT = {"topics", "submission", "flink-volumes"}
 MANIFESTS = sorted((INFRA / "kubernetes").glob("*.yaml"))
+# Addresses that pages may not lead to.
+NEVER = (  # private, link-local, metadata of clouds (the last five), and what carries IPv4 in IPv6
+    *("10.1.2.3", "172.16.9.9", "192.168.1.1", "127.0.0.1", "0.0.0.0", "224.0.0.1", "fe80::1"),
+    *("fc00::1", "fec0::1", "::1", "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:a00:1::"),
+    *("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
+)
 
 
 def image(service: dict[str, Any]) -> str:

@@ -8,28 +8,31 @@ import shlex
 import shutil
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.request import urlopen
 
-import psutil
 import pytest
 
 from tests.brokers import running_broker
 from tests.connectors.serpapi.serpapi_server import KEY
 from tests.connectors.serpapi.serpapi_server import serve as serving_searches
 from tests.deployed_processes import (
+    CONFINES,
+    SCRIPTED,
     Machine,
     composed,
+    live_here,
     orchestrated,
     settings_here,
     until,
     variables_of,
 )
-from tests.deployment_files import INFRA, OWN, SERVICES, containers, flink, templates
+from tests.deployment_files import INFRA, OWN, SERVICES, templates
 from tests.engines.artifacts import java, missing
-from tests.engines.flink import JobManager, JobServer, TaskManager
 from tests.postgresql import PostgresqlServer
+from tests.programs import started
 from tests.servers import Server, free_port, listens
 from tests.webhook_receiver import receiving
 
@@ -38,7 +41,6 @@ DATABASES = {
     "postgresql://radarstream@postgres/radarstream",
     "postgresql://radarstream@postgres.data.svc/radarstream",
 }
-NO_FLINK = missing("flink", "job-server")
 SAYS = {"alerts": "alerting"}  # where there is no probe
 PORTS = {  # of containers, and the ones that take their place
     **{f"{host}:9464": "127.0.0.1:{telemetry}" for host in ("0.0.0.0", "127.0.0.1")},  # noqa: S104
@@ -123,7 +125,7 @@ def machine_with(
     numbers = {"telemetry": free_port(), "serving": free_port(), "pool": free_port()}
     places = {old: new.format(**numbers) for old, new in PORTS.items()}
     url = server.new_database()
-    return Machine(directory, places | broker | dict.fromkeys(DATABASES, url), dict(outside))
+    return Machine(directory, places | broker | dict.fromkeys(DATABASES, url), SCRIPTED | outside)
 
 
 @pytest.fixture(scope="module")
@@ -167,11 +169,13 @@ def test_a_service_of_compose_gets_ready_and_stops(
 
 
 def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(
-    compose: Machine, infra: Path, outside: dict[str, str]
+    compose: Machine, infra: Path
 ) -> None:
     """Two containers have a port 9464 each: the second machine has its own."""
     port = f"127.0.0.1:{free_port()}"
-    beside = Machine(compose.directory, compose.replaced | {"0.0.0.0:9464": port}, outside)
+    beside = Machine(
+        compose.directory, compose.replaced | {"0.0.0.0:9464": port}, compose.variables
+    )
     beside.replaced["127.0.0.1:9464"] = port
     worker, watcher = composed("worker", infra), composed("watcher", infra)
     with compose.running("worker", worker) as answering, beside.running("watcher", watcher):
@@ -229,59 +233,17 @@ def test_a_container_of_kubernetes_gets_ready_and_stops(
         assert deployed.stop() == 0, deployed.said()
 
 
-class DeployedJobServer(JobServer):
-    """Beam's job server with the arguments of its container."""
-
-    def command(self) -> list[str]:
-        (container,) = (c for c in containers() if c["name"] == "job-server")
-        machine = Machine(
-            self.directory,
-            {
-                "radarstream-flink-rest:8081": f"127.0.0.1:{self.job_manager.rest}",
-                "/beam-staging": str(self.directory / "beam-staging"),
-            },
-        )
-        own = {"job-port": self.port, "artifact-port": self.artifacts}
-        arguments = [machine.here(argument) for argument in container["args"]]
-        arguments += [f"--{name}={port}" for name, port in own.items()]
-        main = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-        return java("job-server", main, *arguments, options=("-Xmx512m", "-XX:+UseSerialGC"))
-
-
-@pytest.mark.skipif(bool(NO_FLINK), reason=NO_FLINK)
-def test_flink_and_the_job_server_start_with_what_the_operator_is_given(tmp_path: Path) -> None:
-    """Without the operator: job manager, task manager and job server with its configuration."""
-    free = {port: str(free_port()) for port in ("6121", "6122", "6124")}
-    # Both managers take it, each at an address of its own; here they share one.
-    free["6125"] = "20000-30000"
-    machine = Machine(tmp_path, free | {"/flink/": f"{tmp_path}/"})
-    given = {name: machine.here(value) for name, value in flink()["flinkConfiguration"].items()}
-    job_manager = JobManager(tmp_path, given)
-    job_server = DeployedJobServer(job_manager)
-    servers = [job_manager, TaskManager(job_manager, 0), job_server]
-    try:
-        job_manager.start()
-        for server in servers[1:]:
-            server.launch()
-        for server in servers[1:]:
-            server.until_ready()
-        told = {pair["key"]: pair["value"] for pair in job_manager.ask("/jobmanager/config")}
-        assert {name: told.get(name) for name in given} == given
-        slots = int(given["taskmanager.numberOfTaskSlots"])
-        until(
-            lambda: job_manager.ask("/overview")["slots-total"] == slots, servers[1].log.read_text
-        )
-        assert job_server.process
-        listening = {
-            connection.laddr.port
-            for connection in psutil.Process(job_server.process.pid).net_connections("tcp")
-            if connection.status == psutil.CONN_LISTEN
-        }
-        assert listening == {job_server.port, job_server.artifacts}
-        for server in reversed(servers):
-            assert server.process
-            server.process.terminate()
-            assert server.process.wait(30) == 143, server.log.read_text(errors="replace")[-2000:]
-    finally:
-        for server in servers:
-            server.kill()
+@pytest.mark.skipif(not CONFINES, reason="processes may not have mounts of their own here")
+def test_a_container_writes_to_its_home_only(tmp_path: Path) -> None:
+    home, beside = tmp_path / "home", tmp_path / "beside"
+    home.mkdir()
+    program = tmp_path / "program.py"
+    program.write_text(
+        f"from pathlib import Path\nPath('{home}/inside').touch()\nPath('{beside}').touch()\n"
+    )
+    first = partial(live_here, str(home))
+    with started(module=str(program), out=tmp_path / "log", first=first) as running:
+        assert running.wait(60) == 1
+    assert "Read-only file system" in (tmp_path / "log").read_text()
+    assert (home / "inside").exists()
+    assert not beside.exists()

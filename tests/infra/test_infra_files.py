@@ -18,7 +18,6 @@ from radarstream.schemas.section import read_secret
 from tests.deployment_files import (
     COMPOSE,
     DOCKERFILE,
-    IMAGES,
     INFRA,
     MANIFESTS,
     ONE_SHOT,
@@ -28,12 +27,10 @@ from tests.deployment_files import (
     containers,
     deployments,
     documents,
-    flink,
     image,
     own_containers,
     pods,
     policies,
-    templates,
 )
 from tests.documented_commands import check_command
 
@@ -186,72 +183,6 @@ def test_the_attributor_may_use_a_third_more_memory_than_it_was_measured_to_need
     for limit in limits:
         assert float(re.sub(r"(Gi|g)$", "", limit)) >= 4 / 3 * float(measured)
     assert float(resources["requests"]["memory"].removesuffix("Gi")) >= float(measured)
-
-
-def test_the_service_listens_where_it_is_asked() -> None:
-    settings = load_settings(INFRA / "kubernetes" / "settings.toml")
-    (serve,) = (c for c in containers() if c["name"] == "serve")
-    (port,) = serve["ports"]
-    assert settings.serving.listen == f"0.0.0.0:{port['containerPort']}"
-    assert settings.serving.hosts
-    allowed = {
-        p["port"] for rule in policies()["radarstream-serve"]["ingress"] for p in rule["ports"]
-    }
-    assert allowed == {port["containerPort"]}
-    (service,) = (d for d in documents() if d.get("kind") == "Service")
-    assert service["spec"]["selector"] == {"app.kubernetes.io/name": "radarstream-serve"}
-    assert service["spec"]["ports"][0]["targetPort"] == port["name"]
-    pod = templates()["radarstream-serve"]["spec"]
-    before = float(serve["lifecycle"]["preStop"]["exec"]["command"][1])
-    assert pod["terminationGracePeriodSeconds"] > before + settings.serving.stop_s
-    composed = SERVICES["serve"]["environment"]["RADARSTREAM_SERVING__LISTEN"]
-    assert SERVICES["serve"]["ports"] == [f"127.0.0.1:8080:{composed.rpartition(':')[2]}"]
-    assert float(SERVICES["serve"]["stop_grace_period"].removesuffix("s")) > settings.serving.stop_s
-
-
-def test_flink_is_the_same_in_compose_and_kubernetes() -> None:
-    spec = flink()
-    assert spec["image"] == IMAGES["FLINK_IMAGE"]
-    version = re.search(r":(\d+)\.(\d+)", spec["image"])
-    assert version
-    assert spec["flinkVersion"] == f"v{version[1]}_{version[2]}"
-    (server,) = (c for c in containers() if c["name"] == "job-server")
-    assert server["image"] == IMAGES["JOB_SERVER_IMAGE"]
-    assert f"beam_flink{version[1]}.{version[2]}_" in server["image"]
-    engines = (INFRA / "engines" / "pom.xml").read_text("utf-8")
-    assert f"<flink.version>{IMAGES['FLINK_IMAGE'].split(':')[1].split('-')[0]}<" in engines
-    assert f"<beam.version>{server['image'].rpartition(':')[2]}<" in engines
-    assert f"<kafka.version>{IMAGES['KAFKA_IMAGE'].rpartition(':')[2]}<" in engines
-    composed = yaml.safe_load((INFRA / "flink" / "config.yaml").read_text("utf-8"))
-    for name in (
-        "env.java.opts.all",
-        "state.backend.type",
-        "state.checkpoints.dir",
-        "state.savepoints.dir",
-    ):
-        assert composed[name] == spec["flinkConfiguration"][name]
-    mounts = {
-        m["mountPath"]
-        for m in spec["taskManager"]["podTemplate"]["spec"]["containers"][0]["volumeMounts"]
-    }
-    assert {"/flink", "/beam-staging", "/tmp"} <= mounts  # noqa: S108 a mount of the container
-
-
-def test_the_commands_that_submit_and_stop_on_kubernetes_exist() -> None:
-    text = (INFRA / "kubernetes" / "flink.yaml").read_text("utf-8")
-    (submission,) = re.findall(
-        r"deployment/(\S+) --container (\S+) -- radarstream (submit .*)", text
-    )
-    check_command(shlex.split(submission[2]))
-    template = templates()[submission[0]]["spec"]
-    assert submission[1] in {container["name"] for container in template["containers"]}
-    words = shlex.split(submission[2])
-    assert words[words.index("--job-endpoint") + 1] == "localhost:8099"
-    (users,) = re.findall(
-        r"deployment/radarstream-serve -- radarstream (.*)",
-        (INFRA / "kubernetes" / "serve.yaml").read_text("utf-8"),
-    )
-    check_command(shlex.split(users))
 
 
 def test_the_settings_of_the_cluster_load() -> None:

@@ -4,8 +4,7 @@ Every rule is asked of every service, pod and policy: a new one has to keep them
 """
 
 import re
-from ipaddress import ip_address, ip_network
-from typing import Any
+from ipaddress import ip_address
 
 import pytest
 
@@ -13,30 +12,16 @@ from radarstream.connectors.webpages.fetching import is_public
 from tests.deployment_files import (
     COMPOSE,
     INFRA,
+    NEVER,
     OWN,
     SERVICES,
-    containers,
     documents,
     flink,
     networks,
     pods,
-    policies,
-    templates,
-)
-
-REST = 8081  # of Flink
-FLINK_PORTS = (
-    "taskmanager.rpc.port",
-    "taskmanager.data.port",
-    "metrics.internal.query-service.port",
 )
 
 SIZE = re.compile(r"(^|,)size=\d+[mg](,|$)")
-NEVER = (  # private, link-local, metadata of clouds (the last five), and what carries IPv4 in IPv6
-    *("10.1.2.3", "172.16.9.9", "192.168.1.1", "127.0.0.1", "0.0.0.0", "224.0.0.1", "fe80::1"),
-    *("fc00::1", "fec0::1", "::1", "::ffff:10.0.0.1", "64:ff9b::a9fe:a9fe", "2002:a00:1::"),
-    *("169.254.169.254", "fd00:ec2::254", "100.100.100.200", "168.63.129.16", "192.0.0.192"),
-)
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -185,77 +170,6 @@ def test_scratch_space_of_pods_has_a_size() -> None:
                 assert re.fullmatch(r"\d+[MG]i", volume["emptyDir"]["sizeLimit"])
 
 
-def test_what_no_policy_allows_is_closed() -> None:
-    closed = policies()["nothing-else"]
-    assert closed == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
-    (rule,) = policies()["names"]["egress"]
-    assert {port["port"] for port in rule["ports"]} == {53}
-
-
-def chosen(selector: dict[str, Any]) -> set[str]:
-    """The pods that a selector names by their label."""
-    name = "app.kubernetes.io/name"
-    values = [selector["matchLabels"][name]] if name in selector.get("matchLabels", {}) else []
-    for expression in selector.get("matchExpressions", ()):
-        assert (expression["key"], expression["operator"]) == (name, "In")
-        values += expression["values"]
-    return set(values)
-
-
-def connections(direction: str, side: str) -> set[tuple[str, str, int]]:
-    """Pods and ports that rules between pods allow: whose policy it is, the other side, port."""
-    return {
-        (own, other, port["port"])
-        for policy in policies().values()
-        for own in chosen(policy["podSelector"])
-        for rule in policy.get(direction, ())
-        for target in rule[side]
-        if set(target) == {"podSelector"}
-        for other in chosen(target["podSelector"])
-        for port in rule["ports"]
-    }
-
-
-def test_what_one_pod_may_ask_the_other_may_answer() -> None:
-    """Rules that let a pod reach another, and those of the other that let it in, are the same."""
-    going = connections("egress", "to")
-    coming = {(other, own, port) for own, other, port in connections("ingress", "from")}
-    assert going == coming
-    assert {pod for own, other, _ in going for pod in (own, other)} <= templates().keys()
-    assert {(own, port) for own, _, port in going if port == REST} == {
-        ("radarstream-submission", REST)
-    }
-
-
-def test_every_pod_has_a_policy() -> None:
-    with_policy = [chosen(policy["podSelector"]) for policy in policies().values()]
-    assert set().union(*with_policy) == templates().keys()
-
-
-def test_policies_name_the_ports_of_flink() -> None:
-    given = flink()["flinkConfiguration"]
-    named = {
-        **{int(given[name]): "radarstream-flink-taskmanager" for name in FLINK_PORTS},
-        int(given["blob.server.port"]): "radarstream-flink-jobmanager",
-        6123: "radarstream-flink-jobmanager",  # jobmanager.rpc.port, which nobody sets
-        REST: "radarstream-flink-jobmanager",
-    }
-    assert {(port, other) for _, other, port in connections("egress", "to")} == set(named.items())
-
-
-def test_nobody_reaches_the_worker_pool_and_the_job_server() -> None:
-    """The pool is on loopback; the job server listens everywhere, so no policy lets anybody in."""
-    (pool,) = (c for c in containers() if c["name"] == "beam-workers")
-    assert pool["command"][-1] == "radarstream.pipelines.beam.cluster.worker_pool"
-    (server,) = (c for c in containers() if c["name"] == "job-server")
-    assert not [c for c in (pool, server) if "ports" in c]
-    closed = policies()["radarstream-submission"]
-    assert "Ingress" in closed["policyTypes"]
-    assert "ingress" not in closed
-    for words in (server["args"], SERVICES["beam-job-server"]["command"]):
-        assert "--expansion-port=-1" in words  # which nobody needs
-
-
 def test_flink_pods_have_no_rights_in_kubernetes() -> None:
     assert flink()["mode"] == "standalone"
     kinds = {document.get("kind") for document in documents()}
@@ -263,33 +177,6 @@ def test_flink_pods_have_no_rights_in_kubernetes() -> None:
     (account,) = (d for d in documents() if d.get("kind") == "ServiceAccount")
     assert account["metadata"]["name"] == flink()["serviceAccount"]
     assert account["automountServiceAccountToken"] is False
-
-
-def reached(policy: dict[str, Any]) -> list[tuple[Any, list[Any]]]:
-    (rule,) = policy["egress"]
-    blocks = [target["ipBlock"] for target in rule["to"]]
-    return [(ip_network(b["cidr"]), [ip_network(n) for n in b["except"]]) for b in blocks]
-
-
-def allows(policy: dict[str, Any], address: str) -> bool:
-    given = ip_address(address)
-    return any(
-        given in network and not any(given in excluded for excluded in excepted)
-        for network, excepted in reached(policy)
-    )
-
-
-@pytest.mark.parametrize(("name", "ports"), [("watcher", {80, 443}), ("alerts", {443})])
-def test_who_may_reach_the_web_reaches_nothing_private(name: str, ports: set[int]) -> None:
-    policy = policies()[f"radarstream-{name}"]
-    assert policy["podSelector"]["matchLabels"] == {"app.kubernetes.io/name": f"radarstream-{name}"}
-    assert {port["port"] for rule in policy["egress"] for port in rule["ports"]} == ports
-    assert allows(policy, "93.184.215.14")
-    assert allows(policy, "2606:4700::6810:84e5")
-    for address in NEVER:
-        assert not allows(policy, address), address
-    for network, excepted in reached(policy):
-        assert all(excluded.subnet_of(network) for excluded in excepted)
 
 
 def test_the_collector_itself_refuses_the_same() -> None:

@@ -148,4 +148,5 @@ if __name__ == "__main__":
     # when it is terminated, which the first process of a container ignores.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
-    worker_pool_main.main()
+    with suppress(KeyboardInterrupt):  # while it starts; Beam's loop takes it afterwards
+        worker_pool_main.main()
