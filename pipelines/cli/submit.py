@@ -51,7 +51,7 @@ def submit(
     flink_master: Annotated[
         str, Option(help="host:port of the job manager, or [local] for one in the server.")
     ] = "[local]",
-    flink_version: Annotated[str, Option(help="Version of the Flink cluster.")] = "1.20",
+    flink_version: Annotated[str, Option(help="Version of the Flink cluster.")] = "1.19",
     job_server_jar: Annotated[
         Path | None, Option(help="Jar of Beam's Flink job server, if it cannot be downloaded.")
     ] = None,
@@ -168,11 +168,12 @@ def _handed_over(pipeline: Any, *, detach: bool) -> str:
     result = submit(pipeline)
     if detach:
         return "submitted"
-    note("submitted; waiting until the job ends (Ctrl-C cancels it)")
+    note("submitted; waiting until the job ends (Ctrl-C asks the job server to cancel it)")
     try:
         return wait(result)
     except KeyboardInterrupt:
         result.cancel()
+        note("asked to cancel it; Flink's page tells whether it has ended")
         raise typer.Exit(INTERRUPTED) from None
 
 

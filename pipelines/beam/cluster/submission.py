@@ -22,7 +22,7 @@ class Submission(Section):
 
     runner: Literal["flink", "portable"] = "flink"
     flink_master: str = "[local]"
-    flink_version: str = "1.20"
+    flink_version: str = "1.19"
     job_server_jar: Path | None = None
     job_endpoint: Address | Literal["embed", ""] = ""
     job_name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")] = "radarstream"

@@ -83,7 +83,7 @@ def test_beam_understands_the_options() -> None:
     assert options.view_as(StandardOptions).streaming
     assert options.view_as(StandardOptions).runner == "FlinkRunner"
     assert options.view_as(FlinkRunnerOptions).flink_master == "flink:8081"
-    assert options.view_as(FlinkRunnerOptions).flink_version == "1.20"
+    assert options.view_as(FlinkRunnerOptions).flink_version == "1.19"
     assert options.view_as(FlinkRunnerOptions).parallelism == 3
     assert options.view_as(PortableOptions).environment_type == "EXTERNAL"
     assert options.view_as(PortableOptions).environment_config == "pool:1"
