@@ -36,6 +36,7 @@ from radarstream.schemas.errors import BrokerError, ConfigurationError, JobFaile
 
 log = logging.getLogger(__name__)
 LISTING_MS = 10_000  # how often an endless job lists the partitions: a topic may get more
+BUNDLE_MS = 100  # how long a step may wait for company; each of three adds it to the latency
 JOB_SERVER_S = 60  # how long to wait for a job server to answer
 RUNNERS = {"flink": "FlinkRunner", "portable": "PortableRunner"}
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
@@ -118,6 +119,9 @@ def arguments(submission: Submission, *, streaming: bool) -> list[str]:
         "flink_job_server_jar": flink and submission.job_server_jar,
         "checkpointing_interval": streaming and round(submission.checkpoint_s * 1_000),
         "checkpointing_mode": streaming and "EXACTLY_ONCE",
+        # Else what a bundle has put out is kept in a state that no other worker asks for.
+        "finish_bundle_before_checkpointing": streaming,
+        "max_bundle_time_mills": streaming and BUNDLE_MS,
         "externalized_checkpoints_enabled": streaming,
         "retain_externalized_checkpoints_on_cancellation": streaming,
         "savepoint_path": submission.savepoint,

@@ -65,6 +65,7 @@ def test_a_job_on_a_flink_cluster() -> None:
     assert options["checkpointing_interval"] == "10000"
     assert options["savepoint_path"] == "file:///s/1"
     assert options["streaming"] == "true"
+    assert options["finish_bundle_before_checkpointing"] == "true"
 
 
 def test_a_bounded_job_for_a_job_server() -> None:
