@@ -76,7 +76,7 @@ def send_batch(
 
 
 def zstd_records(count: int, size: int = BOMB_BYTES) -> bytes:
-    """1.1 GB of zeros in 35 KB, as the values of well-formed records: Apache Kafka looks closely."""
+    """1.1 GB of zeros in 35 KB, as values of well-formed records: Apache Kafka looks closely."""
     value = size // count // len(PIECE) * len(PIECE)
     packed = io.BytesIO()
     with zstandard.ZstdCompressor().stream_writer(packed, closefd=False) as writer:

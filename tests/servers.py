@@ -19,6 +19,17 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def port_near(wanted: int) -> int:
+    """The port that is wanted, or a free one where somebody listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            return free_port()
+    return wanted
+
+
 def listens(port: int) -> bool:
     """Whether somebody listens on a port of 127.0.0.1."""
     try:
@@ -34,6 +45,7 @@ class Server(ABC):
     name = "server"
     ready_s = READY_S
     environment: Mapping[str, str] | None = None
+    outlives = False  # the process that starts it, and Ctrl-C there
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -67,6 +79,7 @@ class Server(ABC):
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self.environment,
+                start_new_session=self.outlives,
             )
 
     def until_ready(self) -> None:

@@ -1,4 +1,4 @@
-"""Workers of one group that come, go and are killed, on a broker that keeps dead members and one that does not."""
+"""Workers of one group that come, go and are killed."""
 
 import subprocess
 import sys
