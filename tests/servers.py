@@ -9,7 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 READY_S = 20.0
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 def free_port() -> int:
@@ -28,6 +31,12 @@ def port_near(wanted: int) -> int:
         except OSError:
             return free_port()
     return wanted
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses on which a process listens."""
+    found = psutil.Process(pid).net_connections("tcp")
+    return {connection.laddr.ip for connection in found if connection.status == "LISTEN"}
 
 
 def listens(port: int) -> bool:
