@@ -16,6 +16,7 @@ from kafka.errors import (
     KafkaConfigurationError,
     KafkaError,
     KafkaTimeoutError,
+    TopicAuthorizationFailedError,
 )
 
 from radarstream.connectors.closing import Closing
@@ -90,8 +91,13 @@ class Reader(Closing):
         return self._consumer
 
     def _partitions_of(self, consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
-        """All partitions of a topic (its full name); BrokerError when there is no such topic."""
+        """All partitions of a topic (its full name).
+
+        Raises BrokerError when there is no such topic, ConfigurationError where we may not see it.
+        """
         numbers = sorted(consumer.partitions_for_topic(topic))
+        if topic in consumer._cluster.unauthorized_topics:  # the client says "no partitions"
+            raise TopicAuthorizationFailedError(topic)
         if not numbers:
             raise BrokerError(f"there is no topic {topic}: radarstream topics create")
         return [TopicPartition(topic, number) for number in numbers]
