@@ -64,5 +64,4 @@ class ReportingClient(KafkaNetClient):  # type: ignore[misc]
 def distrusts_broker(error: BaseException) -> bool:
     """Whether a connection failed at the broker's certificate, although it is not out of date."""
     cause = error.__context__
-    known = isinstance(cause, ssl.SSLCertVerificationError)
-    return known and cause.verify_code not in OUT_OF_DATE
+    return isinstance(cause, ssl.SSLCertVerificationError) and cause.verify_code not in OUT_OF_DATE

@@ -120,7 +120,7 @@ def test_a_named_worker_whose_last_call_failed_hands_them_over_too(
         read(first, 60)
         monkeypatch.setattr(first, "_commit", MagicMock(side_effect=KafkaTimeoutError("late")))
         with pytest.raises(BrokerError):
-            first.commit({p: 1 for p in range(3)})
+            first.commit(dict.fromkeys(range(3), 1))
     started = time.monotonic()
     with KafkaLog(published.model_copy(update={"worker": "w-2"}), membership="group") as second:
         read(second, 60)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from contextlib import nullcontext
 
 import pytest
 
@@ -14,7 +15,7 @@ from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, by_key, event, read
 
 EVENTS = 600
-RESTARTS = 3
+RESTARTS = {"noida": 3, "kafka": 1}  # Apache Kafka takes seconds to start
 BOTH = pytest.mark.parametrize("own_broker", ["noida", "kafka"], indirect=True)
 
 
@@ -50,6 +51,7 @@ def test_nothing_is_lost_or_disordered_when_the_broker_restarts(
     writer = threading.Thread(target=publish_all, args=(options, progress, gate))
     writer.start()
     records: list[RawRecord] = []
+    wanted = RESTARTS[own_broker.name]
     restarts, deadline = 0, time.monotonic() + 60.0
     with KafkaLog(options) as log:
         while len({record.payload for record in records}) < EVENTS:
@@ -60,14 +62,15 @@ def test_nothing_is_lost_or_disordered_when_the_broker_restarts(
                 log.commit({r.log.partition: r.log.offset + 1 for r in polled if r.log})
             except BrokerError:
                 continue
-            if restarts < RESTARTS and len(progress) > (restarts + 1) * EVENTS / 5 / (RESTARTS + 1):
-                with gate:  # this broker acknowledges before it saves
+            if restarts < wanted and len(progress) > (restarts + 1) * EVENTS / 5 / (wanted + 1):
+                saves_late = own_broker.name == "noida"  # after it has acknowledged
+                with gate if saves_late else nullcontext():
                     own_broker.save()
                     own_broker.kill()
                 own_broker.start()
                 restarts += 1
     writer.join(30)
-    assert not writer.is_alive() and restarts == RESTARTS
+    assert not writer.is_alive() and restarts == wanted
     places = [(record.source, record.position) for record in records]
     assert len(places) == len(set(places))  # polled once each
     for found in by_key([record.payload for record in records]).values():
