@@ -9,7 +9,7 @@ DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 DEMO_BASELINES := majority,majority:memory=true,vanilla_claims
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sizes stream-demo test lint bench chaos docs-check clean install lock deployment-files pin-images
+.PHONY: help demo sizes stream-demo engines engines-stop test lint bench chaos docs-check clean install lock deployment-files pin-images
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -47,10 +47,18 @@ sizes: ## measure the embedded profile: megabytes to download and on disk
 stream-demo: $(STAMP) ## run the continuous job on a throw-away broker, command by command
 	$(BIN)/python -m tests.end_to_end.stream_demo
 
+engines: $(STAMP) ## fetch Apache Kafka and Flink and start them on loopback; ENGINES="kafka kafka3 flink" chooses
+	$(BIN)/python -m tests.engines fetch
+	$(BIN)/python -m tests.engines start $(ENGINES)
+
+engines-stop: ## stop what `make engines` started
+	$(BIN)/python -m tests.engines stop
+
 test: $(STAMP) ## run every test
 	@bash tests/browser_setup.sh
+	@$(BIN)/python -m tests.engines fetch --optional
 	$(BIN)/lint-imports
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --benchmark-disable
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --benchmark-disable -rs
 
 lint: $(STAMP) ## check style, types and layers
 	$(BIN)/ruff check .
@@ -71,4 +79,5 @@ docs-check: $(STAMP) ## run the README's Python and check generated files
 	$(BIN)/python -m radarstream.pipelines.settings.reference --check
 
 clean: ## remove what the targets made, except .venv
+	@test ! -e build/engines/run/state.json || $(BIN)/python -m tests.engines stop
 	rm -rf build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .benchmarks

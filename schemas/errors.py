@@ -141,3 +141,7 @@ class ConfigurationError(RadarstreamError):
     """Settings or installation are wrong; the message says what to change."""
 
     exit_code = 2
+
+
+class RecordTooLargeError(ConfigurationError):
+    """A topic does not take a record of this size; the message says which limit to raise."""

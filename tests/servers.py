@@ -9,7 +9,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 
+import psutil
+
 READY_S = 20.0
+LOOPBACK = {"127.0.0.1", "::1", "::ffff:127.0.0.1"}
 
 
 def free_port() -> int:
@@ -17,6 +20,23 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def port_near(wanted: int) -> int:
+    """The port that is wanted, or a free one where somebody listens there."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", wanted))
+        except OSError:
+            return free_port()
+    return wanted
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses on which a process listens."""
+    found = psutil.Process(pid).net_connections("tcp")
+    return {connection.laddr.ip for connection in found if connection.status == "LISTEN"}
 
 
 def listens(port: int) -> bool:
@@ -34,6 +54,7 @@ class Server(ABC):
     name = "server"
     ready_s = READY_S
     environment: Mapping[str, str] | None = None
+    outlives = False  # the process that starts it, and Ctrl-C there
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -67,6 +88,7 @@ class Server(ABC):
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 env=self.environment,
+                start_new_session=self.outlives,
             )
 
     def until_ready(self) -> None:

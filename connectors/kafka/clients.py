@@ -15,13 +15,13 @@ from kafka.errors import (
     InvalidTopicError,
     KafkaConfigurationError,
     KafkaError,
-    SaslAuthenticationFailedError,
-    UnsupportedSaslMechanismError,
+    KafkaTimeoutError,
+    TopicAuthorizationFailedError,
 )
-from kafka.net.compat import KafkaNetClient
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.kafka.batches import guard
+from radarstream.connectors.kafka.network import REFUSED, ReportingClient
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.section import read_secret
@@ -36,8 +36,7 @@ WRONG_SETTINGS = (
     AuthorizationError,
     InvalidTopicError,
     KafkaConfigurationError,
-    SaslAuthenticationFailedError,
-    UnsupportedSaslMechanismError,
+    *REFUSED,
 )
 
 # Below CRITICAL, kafka-python reports normal closing as an error, and on DEBUG it prints record
@@ -92,8 +91,13 @@ class Reader(Closing):
         return self._consumer
 
     def _partitions_of(self, consumer: KafkaConsumer, topic: str) -> list[TopicPartition]:
-        """All partitions of a topic (its full name); BrokerError when there is no such topic."""
+        """All partitions of a topic (its full name).
+
+        Raises BrokerError when there is no such topic, ConfigurationError where we may not see it.
+        """
         numbers = sorted(consumer.partitions_for_topic(topic))
+        if topic in consumer._cluster.unauthorized_topics:  # the client says "no partitions"
+            raise TopicAuthorizationFailedError(topic)
         if not numbers:
             raise BrokerError(f"there is no topic {topic}: radarstream topics create")
         return [TopicPartition(topic, number) for number in numbers]
@@ -244,15 +248,18 @@ def producer_arguments(options: KafkaOptions) -> dict[str, Any]:
 
 def _opened(kind: Callable[..., ClientT], arguments: dict[str, Any]) -> ClientT:
     """Construct a client; one that cannot connect leaves no thread and no socket behind."""
-    networks: list[KafkaNetClient] = []
+    networks: list[ReportingClient] = []
 
-    def network(**given: Any) -> KafkaNetClient:
-        networks.append(KafkaNetClient(**given))
+    def network(**given: Any) -> ReportingClient:
+        networks.append(ReportingClient(**given))
         return networks[-1]
 
     try:
         with broker_errors(f"reach Kafka at {', '.join(arguments['bootstrap_servers'])}"):
-            return kind(**arguments, kafka_client=network)
+            try:
+                return kind(**arguments, kafka_client=network)
+            except KafkaTimeoutError as error:
+                raise networks[-1].manager.failure or error from None
     except BaseException:
         for opened in networks:
             with suppress(KafkaError, OSError):

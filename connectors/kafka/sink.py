@@ -5,13 +5,18 @@ from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError, MessageSizeTooLargeError, RecordListTooLargeError
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    MessageSizeTooLargeError,
+    RecordListTooLargeError,
+)
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.kafka.clients import broker_errors, open_producer
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.schemas.codec import binary_headers, clean
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.errors import BrokerError, ConfigurationError, RecordTooLargeError
 from radarstream.schemas.records import OutboxRecord
 
 MARGIN_S = 1.0  # the client fails what is overdue itself, a little late
@@ -42,8 +47,8 @@ class KafkaSink(Closing):
     def publish(self, records: Sequence[OutboxRecord]) -> None:
         """Return only when every record is durable. Raises BrokerError when any is not.
 
-        Raises ConfigurationError for a record that its topic does not take: trying again is no
-        use before the topic's limit is raised.
+        Raises RecordTooLargeError for a record that its topic does not take, before its limit is
+        raised, and ConfigurationError for a topic that we may not write to.
         """
         self.send(
             [Message(r.topic, r.key, r.data, tuple(binary_headers(r.envelope))) for r in records]
@@ -62,6 +67,13 @@ class KafkaSink(Closing):
         try:
             with broker_errors("publish events"):
                 self._send_all(self._producer, messages)
+        except BrokerError as error:
+            self.close()
+            # Who may write to no topic at all is refused before the client names one.
+            if ClusterAuthorizationFailedError.__name__ in str(error):
+                topics = ", ".join(sorted({self._options.topic(m.topic) for m in messages}))
+                raise ConfigurationError(f"may not write to {topics}") from error
+            raise
         except BaseException:
             self.close()
             raise
@@ -97,7 +109,7 @@ def _explained(topic: str, size: int) -> Iterator[None]:
     try:
         yield
     except (MessageSizeTooLargeError, RecordListTooLargeError) as error:
-        raise ConfigurationError(
+        raise RecordTooLargeError(
             f"an event of {size} bytes is too large for topic {topic}: raise its "
             "max.message.bytes or kafka.message_bytes (radarstream topics describe shows both)"
         ) from error

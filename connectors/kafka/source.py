@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, Literal
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
-from kafka.errors import CommitFailedError, RebalanceInProgressError
+from kafka.errors import CommitFailedError, FencedInstanceIdError, RebalanceInProgressError
 
 from radarstream.connectors.kafka.batches import first_offset
 from radarstream.connectors.kafka.clients import (
@@ -90,6 +90,7 @@ class KafkaLog(Reader):
         self._topic = options.topic(SNAPSHOTS)
         self._wanted = frozenset(partitions)
         self._in_group = membership == "group"
+        self._member = False  # also after an error, until another worker has our name
         self._epoch = ""
         self._partitions: frozenset[int] = frozenset()
         self._next: dict[int, int] = {}  # by partition, the first offset not yet returned
@@ -146,10 +147,10 @@ class KafkaLog(Reader):
 
     def close(self) -> None:
         """Disconnect; in a group, the others get the partitions at once."""
-        member = self._in_group and self._consumer is not None
         self._disconnect()
-        if member and self._options.worker:
+        if self._member and self._options.worker:
             leave_group(self._options)
+        self._member = False
 
     def _disconnect(self) -> None:
         self._fetched.clear()
@@ -167,6 +168,8 @@ class KafkaLog(Reader):
             # Out of the group only for now: the same consumer joins again in its next poll.
             if not isinstance(error.__cause__, (CommitFailedError, RebalanceInProgressError)):
                 self._disconnect()
+            if isinstance(error.__cause__, FencedInstanceIdError):
+                self._member = False
             raise
 
     def _connect(self) -> None:
@@ -179,6 +182,7 @@ class KafkaLog(Reader):
             self._partitions, self._next, self._unread = frozenset(), {}, {}
             self._membership = Membership()
             consumer.subscribe([self._topic], listener=self._membership)
+            self._member = True
             return
         if missing := self._wanted - existing:
             raise ConfigurationError(f"{self._topic} has no partition {min(missing)}")

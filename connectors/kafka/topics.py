@@ -18,6 +18,7 @@ TOPICS = tuple(dict.fromkeys(schema.topic for schema in WIRE_SCHEMAS.values()))
 COMPACTED = "answers.defended"
 BATCH_HEADER_BYTES = 2**10  # a limit of the broker's counts the batch around a record
 HOUR_MS = 3_600_000
+UNTOLD = "the broker does not tell its settings: DescribeConfigs is not allowed"
 READY_MS = 10_000
 
 
@@ -135,4 +136,6 @@ def _topic(
         for what, present, expected in compared
         if present not in (None, expected)
     )
+    if not found:
+        differences += (UNTOLD,)
     return Topic(name, len(partitions), replication, configs, differences)

@@ -13,7 +13,12 @@ from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
 from radarstream.pipelines.cli.queries import Named, named_query
 from radarstream.pipelines.cli.terminal import agree, note, print_json, print_table, printable, say
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.schemas.errors import BrokerError, ConfigurationError, NotFoundError
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    NotFoundError,
+    RadarstreamError,
+)
 
 QUESTION_UNKNOWN = "the question is not on record; give it with --question"
 NOT_REWRITTEN = (
@@ -116,7 +121,7 @@ def _unrecorded(text: str, *, retract: bool) -> Named:
     return Named(text, text)
 
 
-def _publish_tombstones(settings: Settings, query: str) -> BrokerError | None:
+def _publish_tombstones(settings: Settings, query: str) -> RadarstreamError | None:
     """Publish to the topics of answers and attributions that the query was forgotten.
 
     After the database: an event that was unsent cannot come behind its tombstone. Returns what
@@ -126,6 +131,6 @@ def _publish_tombstones(settings: Settings, query: str) -> BrokerError | None:
         with KafkaSink(settings.kafka) as sink:
             for topic in KEYED_TOPICS:
                 sink.retract(topic, query)
-    except BrokerError as error:
+    except (BrokerError, ConfigurationError) as error:
         return error
     return None

@@ -3,9 +3,12 @@
 import re
 import shutil
 import subprocess
+from contextlib import suppress
 from functools import cache
 from hashlib import sha256
+from os import pathsep
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 ROOT = Path(__file__).parents[2]
 PROJECT = ROOT / "infra" / "engines" / "pom.xml"
@@ -13,6 +16,7 @@ CHECKSUMS = PROJECT.with_name("checksums.txt")
 DIRECTORY = ROOT / "build" / "engines"
 ENGINES = ("kafka", "flink", "job-server", "operator")  # the last is but a schema
 JAVA = 17
+LOOPBACK = PROJECT.with_name("Loopback.java")
 LOGGING = PROJECT.with_name("log4j2.properties")
 # Flink's own scripts open the same modules of Java.
 OPENED = ("lang", "lang.reflect", "net", "io", "nio", "text", "time", "util", "util.concurrent")
@@ -26,10 +30,17 @@ def missing(*engines: str) -> str:
     """
     if not engines:
         return ""
-    if (found := java_version()) < JAVA:
-        return f"needs Java {JAVA}" + (f", found {found}" if found else "")
+    if reason := without_java():
+        return reason
     absent = [engine for engine in engines if not any((DIRECTORY / engine).glob("*.jar"))]
     return f"no jars of {' and '.join(absent)}: run `make engines`" if absent else ""
+
+
+def without_java() -> str:
+    """Why the engines cannot run with this machine's Java; empty where they can."""
+    if (found := java_version()) < JAVA:
+        return f"needs Java {JAVA}, found {found or 'none'}"
+    return "" if shutil.which("javac") else "needs Java's compiler (javac), found none"
 
 
 @cache
@@ -44,38 +55,61 @@ def java_version() -> int:
 
 
 def java(engine: str, main: str, *arguments: str, options: tuple[str, ...] = ()) -> list[str]:
-    """The command that runs a class of an engine; `options` are those of Java itself."""
+    """The command that runs a class of an engine, its servers on loopback only.
+
+    `options` are those of Java itself.
+    """
     opened = [f"--add-opens=java.base/java.{name}=ALL-UNNAMED" for name in OPENED]
     opened += ["--add-opens=java.base/sun.nio.ch=ALL-UNNAMED"]
     quiet = f"-Dlog4j2.configurationFile={LOGGING}"
-    path = str(DIRECTORY / engine / "*")
-    return ["java", *opened, quiet, *options, "-cp", path, main, *arguments]
+    path = pathsep.join([str(compiled()), str(DIRECTORY / engine / "*")])
+    return ["java", *opened, quiet, *options, "-cp", path, LOOPBACK.stem, main, *arguments]
+
+
+def compiled() -> Path:
+    """The directory of the compiled `Loopback.java`; one for each text of it."""
+    directory = DIRECTORY / f"loopback-{sha256(LOOPBACK.read_bytes()).hexdigest()[:16]}"
+    if not directory.exists():
+        with TemporaryDirectory(dir=DIRECTORY) as made:
+            subprocess.run(["javac", "-d", f"{made}/classes", str(LOOPBACK)], check=True)
+            with suppress(OSError):  # another process has done the same meanwhile
+                Path(made, "classes").rename(directory)
+    return directory
 
 
 def fetch() -> None:
-    """Bring the jars of every engine and compare them with `checksums.txt`.
+    """Bring the jars of every engine that are not there as `checksums.txt` lists them.
 
-    Raises FileNotFoundError without Maven, CalledProcessError where it fails, ValueError for a jar
-    that is not the expected one.
+    Raises FileNotFoundError without Java or Maven, CalledProcessError where Maven fails, ValueError
+    for a jar that is not the expected one: then none of the engine's is kept.
     """
+    if reason := without_java():
+        raise FileNotFoundError(reason)
+    if shutil.which("mvn") is None:
+        raise FileNotFoundError("needs Maven (mvn), found none")
+    DIRECTORY.mkdir(parents=True, exist_ok=True)
     for engine in ENGINES:
-        arguments = ["-f", str(PROJECT), "-P", engine, f"-Doutput={DIRECTORY}"]
-        if digests(engine) != expected(engine):
+        if digests(DIRECTORY, engine) != expected(engine):
             shutil.rmtree(DIRECTORY / engine, ignore_errors=True)
-            subprocess.run(
-                ["mvn", "-q", "-B", "--strict-checksums", *arguments, "package"], check=True
-            )
-        differing = sorted(set(digests(engine).items()) ^ set(expected(engine).items()))
-        if differing:
-            shutil.rmtree(DIRECTORY / engine)
-            raise ValueError(f"not as in {CHECKSUMS.name}: {', '.join(n for n, _ in differing)}")
+            with TemporaryDirectory(prefix="fetching-", dir=DIRECTORY) as fetched:
+                _fetch_into(Path(fetched), engine)
+                (Path(fetched) / engine).rename(DIRECTORY / engine)
 
 
-def digests(engine: str) -> dict[str, str]:
-    """SHA-256 of each jar of an engine that is there."""
+def _fetch_into(directory: Path, engine: str) -> None:
+    where = ["-f", str(PROJECT), "-P", engine, f"-Doutput={directory}"]
+    subprocess.run(["mvn", "-q", "-B", "--strict-checksums", *where, "package"], check=True)
+    pairs = digests(directory, engine).items() ^ expected(engine).items()
+    if pairs:
+        names = sorted({name for name, _ in pairs})
+        raise ValueError(f"not as in {CHECKSUMS.name}: {', '.join(names)}")
+
+
+def digests(directory: Path, engine: str) -> dict[str, str]:
+    """SHA-256 of each jar of an engine in a directory."""
     return {
         f"{engine}/{jar.name}": sha256(jar.read_bytes()).hexdigest()
-        for jar in (DIRECTORY / engine).glob("*.jar")
+        for jar in (directory / engine).glob("*.jar")
     }
 
 

@@ -24,7 +24,7 @@ class KafkaNode(Broker):
     """
 
     name = "kafka"
-    ready_s = 60.0
+    ready_s = 120.0
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class KafkaNode(Broker):
             "log.dirs": str(self.directory / "data"),
             "offsets.topic.num.partitions": "3",
             "group.initial.rebalance.delay.ms": "0",
+            "group.min.session.timeout.ms": "1000",
             # A killed node that comes back waits until the controller has missed the old one.
             "broker.session.timeout.ms": "2000",
             "broker.heartbeat.interval.ms": "500",

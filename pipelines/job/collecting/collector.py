@@ -32,7 +32,12 @@ from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
 from radarstream.schemas.codec import outbox_record
-from radarstream.schemas.errors import BrokerError, ConfigurationError, SearchError
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    RecordTooLargeError,
+    SearchError,
+)
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
@@ -169,7 +174,7 @@ class Collector:
         except BrokerError:
             self.unpublished[watched.query_id, watched.entry] = snapshot
             return False
-        except ConfigurationError:  # larger than the topic takes: it never will be published
+        except RecordTooLargeError:  # it never will be published
             return False
         return True
 

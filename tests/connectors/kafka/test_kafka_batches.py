@@ -22,9 +22,11 @@ from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker, event, read
-from tests.hostile_batches import BOMB_BYTES, send_batch, send_bomb, zeros, zstd_zeros
+from tests.hostile_batches import BOMB_BYTES, send_batch, send_bomb, zeros, zstd_records
 
 MIB = 2**20
+# Apache Kafka takes no batch that it cannot read, and no record of the far future.
+CARELESS = pytest.mark.parametrize("broker", ["noida", "tansu"], indirect=True)
 CODEC_NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 
@@ -80,7 +82,7 @@ def test_the_snappy_stream_of_other_clients_is_read_and_bounded() -> None:
 
 
 def test_a_bomb_is_one_dead_letter_and_the_partition_goes_on(options: KafkaOptions) -> None:
-    assert len(zstd_zeros()) < 36_000
+    assert len(zstd_records(3)) < 36_000
     around_bombs(options)
     # The batch, its decompressed pieces and the copy they are joined to.
     with peak_below(3 * options.decompressed_bytes), KafkaLog(options) as log:
@@ -143,6 +145,7 @@ def test_bystanders_are_told_of_a_bomb_and_read_on(options: KafkaOptions) -> Non
         assert reader.at_end()
 
 
+@CARELESS
 def test_damaged_batches_are_one_dead_letter_each(broker: Broker, options: KafkaOptions) -> None:
     good = [b"a" * 100, b"b" * 100]
     expected = ["", ""]
@@ -150,7 +153,7 @@ def test_damaged_batches_are_one_dead_letter_each(broker: Broker, options: Kafka
     for stored in (b"no zstd at all", zstandard.compress(b"\x02\x03" * 50)):
         send_batch(options, SNAPSHOTS, stored, records=good)
         expected.append("damaged")
-    if broker.kind == "tansu":  # the other one looks at the checksum itself
+    if broker.name == "tansu":  # the other one looks at the checksum itself
         send_batch(options, SNAPSHOTS, None, records=good, checksum=1)
         expected.append("a wrong checksum, twice")
     many = [("name", b"")] * (HEADERS + 1)
@@ -183,6 +186,7 @@ def test_what_can_be_read_of_a_damaged_batch_is_read(options: KafkaOptions) -> N
     assert rest.detail.startswith("offset 2: damaged records")
 
 
+@CARELESS
 def test_rubbish_behind_the_last_record_changes_nothing(options: KafkaOptions) -> None:
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, MIB)
     builder.append(0, 0, b"k", b"good", [])
@@ -214,6 +218,7 @@ def test_a_limit_below_our_own_dead_letters_is_refused() -> None:
     assert KafkaOptions().decompressed_bytes < BOMB_BYTES / 20
 
 
+@CARELESS
 def test_a_record_of_any_time_is_read(options: KafkaOptions) -> None:
     producer = open_producer(options)
     producer.send(options.topic(SNAPSHOTS), b"x", b"k", partition=0, timestamp_ms=2**62).get(5)

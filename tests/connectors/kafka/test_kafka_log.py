@@ -1,4 +1,4 @@
-"""The log of snapshots and the sink of events, against both brokers."""
+"""The log of snapshots and the sink of events, against every broker."""
 
 import gc
 import logging
@@ -141,7 +141,7 @@ def test_a_record_too_large_to_write_is_a_matter_of_settings(options: KafkaOptio
         assert read(log, 1)[0].payload == b"small"
 
 
-@pytest.mark.parametrize("compression", ["none", "gzip", "lz4"])
+@pytest.mark.parametrize("compression", ["none", "gzip", "zstd", "lz4"])
 def test_every_compression_is_read_back(options: KafkaOptions, compression: str) -> None:
     given = options.model_copy(update={"compression": compression})
     with KafkaSink(given) as sink, KafkaLog(given) as log:

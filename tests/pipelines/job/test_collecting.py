@@ -27,7 +27,12 @@ from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched
 from radarstream.schemas.codec import decode_record
-from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    RadarstreamError,
+    RecordTooLargeError,
+)
 from radarstream.schemas.records import Limits, OutboxRecord
 from radarstream.schemas.snapshot import Query, SearchSnapshot
 from tests.builders import make_documents
@@ -225,7 +230,7 @@ def test_a_snapshot_that_could_not_be_published_is_not_paid_for_twice(
 def test_a_snapshot_that_no_topic_takes_fails_its_query_only(
     engine: Engine, clock: FakeClock, world: World
 ) -> None:
-    world.publish_faults = [ConfigurationError("too large")]
+    world.publish_faults = [RecordTooLargeError("too large")]
     collector = collector_of(engine, world)
     collector.replace(entries("a", "b"))
     run_for(collector, clock, 30.0)
@@ -268,6 +273,17 @@ def test_a_refused_key_stops_everything(engine: Engine, clock: FakeClock, world:
     collector.replace(entries("a", "b"))
     with pytest.raises(ConfigurationError):
         run_for(collector, clock, 60.0)
+
+
+def test_a_topic_that_may_not_be_written_stops_it_before_more_is_spent(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    world.publish_faults = [ConfigurationError("may not write")]
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    with pytest.raises(ConfigurationError):
+        run_for(collector, clock, 60.0)
+    assert len(world.names()) == 1
 
 
 def test_a_damaged_entry_of_the_table_fails_alone(

@@ -18,7 +18,7 @@ from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating, unless_stopped
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
-from tests.brokers import Broker
+from tests.brokers import Noida
 from tests.postgresql import PostgresqlServer
 from tests.servers import free_port
 
@@ -145,7 +145,7 @@ def test_a_host_without_a_name_is_waited_for_as_names_may_come_late(stop: Stop) 
 def test_a_broker_that_starts_later_is_waited_for(
     tmp_path: Path, stop: Stop, waiting: Waiting
 ) -> None:
-    broker = Broker("noida", tmp_path)
+    broker = Noida(tmp_path)
     options = broker.options(request_timeout_s=1.0)
 
     def connecting() -> object:

@@ -1,0 +1,210 @@
+"""Workers of one group that come, go and are killed."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from unittest.mock import MagicMock
+
+import pytest
+from kafka.errors import KafkaTimeoutError
+
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.schemas.errors import BrokerError, ConfigurationError
+from tests.brokers import Broker, event, read
+
+LASTING = pytest.mark.parametrize("broker", ["noida", "kafka"], indirect=True)
+MEMBER = """
+import sys
+from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.source import KafkaLog
+log = KafkaLog(KafkaOptions.model_validate_json(sys.argv[1]), membership="group")
+while True:
+    log.poll(max_records=9, max_bytes=2**20, timeout_s=0.2)
+    if log.partitions():
+        print("joined", flush=True)
+"""
+
+
+@pytest.fixture
+def published(broker: Broker, prefix: str) -> Iterator[KafkaOptions]:
+    options = broker.options(topic_prefix=prefix)
+    ensure_topics(options)
+    with KafkaSink(options) as sink:
+        sink.publish([event(f"k{n}", b"k:%d" % n) for n in range(60)])
+    yield options
+
+
+@contextmanager
+def polling(log: KafkaLog) -> Iterator[None]:
+    """Poll as a worker does, at short intervals and again after an error, on another thread."""
+    stop = threading.Event()
+
+    def poll() -> None:
+        while not stop.is_set():
+            with suppress(BrokerError):
+                log.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
+
+    worker = threading.Thread(target=poll)
+    worker.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        worker.join()
+
+
+@LASTING
+def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaOptions) -> None:
+    """The first worker has all three partitions, then loses some to the second."""
+    with (
+        KafkaLog(published, membership="group") as first,
+        KafkaLog(published, membership="group") as second,
+    ):
+        held = read(first, 60)
+        assert first.partitions() == {0, 1, 2}
+        counts = {p: sum(r.log.partition == p for r in held if r.log) for p in range(3)}
+        deadline = time.monotonic() + published.session_timeout_s
+        with polling(second):
+            while not second.partitions() or first.partitions() & second.partitions():
+                assert time.monotonic() < deadline, "the group was not split"
+                with suppress(BrokerError):
+                    first.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
+        assert first.partitions() | second.partitions() == {0, 1, 2}
+        lost = min(second.partitions())
+        first.commit({lost: counts[lost]})  # no longer its to commit
+    with KafkaLog(published, partitions=(lost,)) as log:
+        assert len(read(log, counts[lost])) == counts[lost]
+
+
+@LASTING
+def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(
+    published: KafkaOptions,
+) -> None:
+    named = published.model_copy(update={"worker": "w-1"})
+    arguments = [sys.executable, "-c", MEMBER, named.model_dump_json()]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as killed:
+        try:
+            assert killed.stdout and killed.stdout.readline() == "joined\n"
+        finally:
+            killed.kill()
+    started = time.monotonic()
+    with KafkaLog(named, membership="group") as log:
+        read(log, 60)
+    assert time.monotonic() - started < published.session_timeout_s / 3
+
+
+@LASTING
+def test_a_named_worker_that_stops_hands_its_partitions_over(published: KafkaOptions) -> None:
+    first = KafkaLog(published.model_copy(update={"worker": "w-1"}), membership="group")
+    read(first, 60)
+    first.close()
+    started = time.monotonic()
+    with KafkaLog(published.model_copy(update={"worker": "w-2"}), membership="group") as second:
+        read(second, 60)
+    assert time.monotonic() - started < published.session_timeout_s / 3
+
+
+@LASTING
+def test_a_named_worker_whose_last_call_failed_hands_them_over_too(
+    published: KafkaOptions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with KafkaLog(published.model_copy(update={"worker": "w-1"}), membership="group") as first:
+        read(first, 60)
+        monkeypatch.setattr(first, "_commit", MagicMock(side_effect=KafkaTimeoutError("late")))
+        with pytest.raises(BrokerError):
+            first.commit(dict.fromkeys(range(3), 1))
+    started = time.monotonic()
+    with KafkaLog(published.model_copy(update={"worker": "w-2"}), membership="group") as second:
+        read(second, 60)
+    assert time.monotonic() - started < published.session_timeout_s / 3
+
+
+@LASTING
+def test_of_two_workers_with_one_name_the_older_one_ends(published: KafkaOptions) -> None:
+    named = published.model_copy(update={"worker": "w-1"})
+    with KafkaLog(named, membership="group") as older, KafkaLog(named, membership="group") as newer:
+        held = read(older, 60)
+        read(newer, 60)
+        with pytest.raises(ConfigurationError, match="another worker has our kafka.worker"):
+            older.commit({r.log.partition: r.log.offset + 1 for r in held if r.log})
+        assert newer.partitions() == {0, 1, 2}
+        older.close()  # takes nobody out of the group
+        newer.commit({r.log.partition: r.log.offset + 1 for r in held if r.log})
+
+
+@pytest.mark.parametrize("broker", ["kafka"], indirect=True)
+def test_the_partitions_of_a_nameless_worker_that_was_killed_go_to_the_next(
+    published: KafkaOptions,
+) -> None:
+    """Noida never takes a dead member out of its group."""
+    brief = published.model_copy(update={"session_timeout_s": 2.0})
+    arguments = [sys.executable, "-c", MEMBER, brief.model_dump_json()]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as killed:
+        try:
+            assert killed.stdout and killed.stdout.readline() == "joined\n"
+        finally:
+            killed.kill()
+    with KafkaLog(brief, membership="group") as log:
+        read(log, 60)
+        assert log.partitions() == {0, 1, 2}
+
+
+class Worker(threading.Thread):
+    """Polls a batch, holds it for a while, and commits it, as the driver does."""
+
+    def __init__(self, options: KafkaOptions) -> None:
+        super().__init__()
+        self.options = options
+        self.done: list[bytes] = []
+        self.held, self.go_on, self.stop = threading.Event(), threading.Event(), threading.Event()
+
+    def run(self) -> None:
+        with KafkaLog(self.options, membership="group") as log:
+            while not self.stop.is_set():
+                with suppress(BrokerError):
+                    batch = log.poll(max_records=10, max_bytes=2**20, timeout_s=0.2)
+                    if batch:
+                        self.held.set()
+                        assert self.go_on.wait(60)
+                        self.done += [record.payload for record in batch]
+                        log.commit({r.log.partition: r.log.offset + 1 for r in batch if r.log})
+
+
+@LASTING
+@pytest.mark.parametrize("names", [("", ""), ("w-1", "w-2")])
+def test_a_rebalance_while_batches_are_in_hand_loses_nothing(
+    published: KafkaOptions, names: tuple[str, str]
+) -> None:
+    """The group is split anew under the first worker's batch, and again when the second leaves."""
+    first, second = (Worker(published.model_copy(update={"worker": name})) for name in names)
+    first.start()
+    assert first.held.wait(30)
+    second.start()  # its join waits for the first one's next poll
+    first.go_on.set()
+    everything = {b"k:%d" % n for n in range(60)}
+    deadline = time.monotonic() + 60.0
+    with KafkaSink(published) as sink:
+        while not second.held.wait(0.1):
+            assert time.monotonic() < deadline
+            later = [b"later:%d" % n for n in range(len(everything), len(everything) + 9)]
+            sink.publish([event(f"k{n}", payload) for n, payload in enumerate(later)])
+            everything.update(later)
+    second.stop.set()
+    second.go_on.set()  # what it holds is done and committed, then it leaves
+    second.join(30)
+    while {*first.done, *second.done} != everything:
+        assert time.monotonic() < deadline, everything - {*first.done, *second.done}
+        time.sleep(0.02)
+    first.stop.set()
+    first.join(30)
+    assert not (first.is_alive() or second.is_alive())
+    committed = partition_offsets(published, group=published.group).values()
+    assert [offsets.lag for offsets in committed] == [0, 0, 0]

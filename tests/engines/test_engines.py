@@ -1,0 +1,126 @@
+"""`make engines`: what is fetched, what is refused, what runs and where it listens."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.engines import __main__ as command
+from tests.engines import artifacts, running
+from tests.servers import LOOPBACK, listening
+
+MAVEN = """#!/bin/sh
+# As Maven: the profile after -P, the directory after -Doutput=.
+for word; do
+    case $word in -Doutput=*) output=${word#*=};; esac
+    case $last in -P) engine=$word;; esac
+    last=$word
+done
+mkdir -p "$output/$engine"
+printf %s "$SAID" >"$output/$engine/some.jar"
+exit "$ENDS"
+"""
+
+
+@pytest.fixture
+def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with Java and a Maven of our own, which brings one jar; its directory of jars."""
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    (programs / "mvn").write_text(MAVEN)
+    (programs / "javac").write_text("#!/bin/sh\n")
+    for program in programs.iterdir():
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setenv("SAID", "expected")
+    monkeypatch.setenv("ENDS", "0")
+    checksums = tmp_path / "checksums.txt"
+    digest = artifacts.sha256(b"expected").hexdigest()
+    checksums.write_text(f"{digest}  kafka/some.jar\n{digest}  flink/some.jar\n")
+    monkeypatch.setattr(artifacts, "java_version", lambda: artifacts.JAVA)
+    monkeypatch.setattr(artifacts, "CHECKSUMS", checksums)
+    monkeypatch.setattr(artifacts, "ENGINES", ("kafka", "flink"))
+    monkeypatch.setattr(artifacts, "DIRECTORY", tmp_path / "jars")
+    return tmp_path / "jars"
+
+
+def kept(directory: Path) -> set[str]:
+    return {str(file.relative_to(directory)) for file in directory.rglob("*") if file.is_file()}
+
+
+def test_the_expected_jars_are_fetched_once(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert artifacts.missing("kafka") == "no jars of kafka: run `make engines`"
+    assert command.main(["fetch"]) == 0
+    assert kept(empty) == {"kafka/some.jar", "flink/some.jar"}
+    assert artifacts.missing("kafka", "flink") == ""
+    monkeypatch.setenv("ENDS", "1")  # it would fail now
+    assert command.main(["fetch"]) == 0
+
+
+def test_a_jar_with_another_checksum_is_refused_and_removed(
+    empty: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    artifacts.fetch()
+    (empty / "kafka" / "some.jar").write_text("damaged")
+    monkeypatch.setenv("SAID", "something else")
+    assert command.main(["fetch"]) == 1
+    assert "not as in checksums.txt: kafka/some.jar" in capsys.readouterr().err
+    assert kept(empty) == {"flink/some.jar"}
+    assert artifacts.missing("kafka")
+    assert command.main(["fetch", "--optional"]) == 0
+    assert "note: no Apache Kafka" in capsys.readouterr().err
+
+
+def test_a_jar_that_is_not_on_the_list_is_refused(empty: Path) -> None:
+    artifacts.fetch()
+    (empty / "kafka" / "another.jar").write_text("")
+    artifacts.fetch()
+    assert kept(empty) == {"kafka/some.jar", "flink/some.jar"}
+
+
+def test_what_is_missing_is_said(
+    empty: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("ENDS", "1")
+    assert command.main(["fetch"]) == 1
+    assert "Maven ended with 1" in capsys.readouterr().err
+    assert not kept(empty)
+    programs = empty.with_name("bin")
+    monkeypatch.setenv("PATH", str(programs))
+    (programs / "mvn").unlink()
+    assert command.main(["fetch"]) == 1
+    assert "needs Maven (mvn), found none" in capsys.readouterr().err
+    assert command.main(["start", "kafka"]) == 1
+    assert "no jars of kafka: run `make engines`" in capsys.readouterr().err
+    (programs / "javac").unlink()
+    assert command.main(["fetch"]) == 1
+    assert "needs Java's compiler (javac), found none" in capsys.readouterr().err
+    monkeypatch.setattr(artifacts, "java_version", lambda: 11)
+    assert command.main(["fetch"]) == 1
+    assert "needs Java 17, found 11" in capsys.readouterr().err
+    assert artifacts.missing("kafka") == "needs Java 17, found 11"
+
+
+def test_engines_outlive_the_command_listen_on_loopback_and_are_stopped(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if reason := artifacts.missing(*artifacts.ENGINES):
+        pytest.skip(reason)
+    where = ["--directory", str(tmp_path)]
+    try:
+        assert command.main(["start", *where]) == 0
+        said = capsys.readouterr().out
+        found = running.alive(tmp_path)
+        assert [process.engine for process in found] == ["kafka"] + ["flink"] * 5
+        for process in found:
+            addresses = listening(process.pid)
+            assert addresses and addresses <= LOOPBACK, (process.name, addresses)
+            assert process.address in said
+        assert re.search(r"radarstream submit --config \S+engines.toml --runner portable", said)
+        assert command.main(["start", *where]) == 1
+        assert "some run already" in capsys.readouterr().err
+    finally:
+        assert command.main(["stop", *where]) == 0
+    assert not any(process.runs() for process in found)
+    assert command.main(["status", *where]) == 0
+    assert capsys.readouterr().out.endswith("nothing runs\n")
