@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, NamedTuple
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from radarstream.schemas.memory import Probability
 from radarstream.schemas.snapshot import Strict
+from radarstream.schemas.times import Moment
 
 MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
 
@@ -106,7 +107,7 @@ class MemoryVerdict(Strict):
     margin: float | None = None
     documents: float | None = None
     voices: float | None = None
-    confirmed_at: AwareDatetime | None = None
+    confirmed_at: Moment | None = None
 
 
 class Edge(NamedTuple):
