@@ -1,9 +1,9 @@
 """How many independent voices some documents have."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import combinations, islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -48,17 +48,17 @@ def voices_of(sites: Sequence[str], texts: Sequence[str]) -> Voices:
     """
     order = _by_content(sites, texts)
     alike = _alike([sites[d] for d in order], [spans_of(texts[d]) for d in order])
-    cliques: list[list[int]] = []
-    for place in range(len(order)):
-        fitting = (clique for clique in cliques if alike[place, clique].all())
-        clique = next(fitting, None)
-        if clique is None:
-            cliques.append([place])
+    cliques: list[int] = []  # each a set of places, as a bit mask
+    for place, near in enumerate(_masks(alike)):
+        fitting = (number for number, held in enumerate(cliques) if held & near == held)
+        number = next(fitting, None)
+        if number is None:
+            cliques.append(1 << place)
         else:
-            clique.append(place)
+            cliques[number] |= 1 << place
     groups = np.empty(len(order), dtype=np.intp)
     for clique in cliques:
-        members = [order[place] for place in clique]
+        members = [order[place] for place in _places(clique)]
         groups[members] = min(members)
     return Voices(groups, most_independent(alike))
 
@@ -77,12 +77,20 @@ def _by_content(sites: Sequence[str], texts: Sequence[str]) -> list[int]:
 
 
 def _alike(sites: Sequence[str], spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
-    """(n, n), true on the diagonal."""
-    alike = np.eye(len(sites), dtype=np.bool_)
-    for one, other in combinations(range(len(sites)), 2):
-        same_site = bool(sites[one]) and sites[one] == sites[other]
-        alike[one, other] = same_site or nearly_the_same(spans[one], spans[other])
-    return alike | alike.T
+    """(n, n), true on the diagonal: of one site, or with texts that are nearly the same."""
+    numbers: dict[str | int, int] = {}
+    owners = [site or document for document, site in enumerate(sites)]
+    owner = np.array([numbers.setdefault(each, len(numbers)) for each in owners])
+    counts = Counter(chain.from_iterable(spans))
+    columns = {span: c for c, span in enumerate(s for s, held in counts.items() if held > 1)}
+    has = np.zeros((len(spans), len(columns)))
+    for row, held in zip(has, spans, strict=True):
+        row[[columns[span] for span in held if span in columns]] = 1.0
+    common = has @ has.T
+    sizes = np.array([len(held) for held in spans])
+    together = sizes[:, np.newaxis] + sizes - common
+    copied = (common > 0.0) & (common >= NEARLY_THE_SAME * together)
+    return np.asarray(copied | (owner[:, np.newaxis] == owner))
 
 
 def most_independent(alike: BoolArray) -> int:
@@ -95,6 +103,9 @@ def most_independent(alike: BoolArray) -> int:
     needed = _undominated(alike | np.eye(len(alike), dtype=np.bool_))
     count = 0
     for part in _parts(alike, needed):
+        if len(part) < 3:  # one vertex, or two that are alike
+            count += 1
+            continue
         edges = alike[np.ix_(part, part)]
         by_degree = np.argsort(edges.sum(axis=1), kind="stable")  # few rivals first
         steps = MOST_STEPS * len(part) // len(needed)
@@ -115,20 +126,32 @@ def _undominated(closed: BoolArray) -> IntArray:
         left = left[~superfluous]
 
 
-def _parts(alike: BoolArray, vertices: IntArray) -> list[IntArray]:
+def _parts(alike: BoolArray, vertices: IntArray) -> list[list[int]]:
     """The connected components among some vertices, each ascending."""
-    parts: list[IntArray] = []
-    left = np.zeros(len(alike), dtype=np.bool_)
-    left[vertices] = True
-    for start in vertices:
-        if not left[start]:
-            continue
-        part = np.arange(len(alike)) == start
-        while (grown := part | (left & alike[part].any(axis=0))).sum() > part.sum():
-            part = grown
+    parts: list[list[int]] = []
+    near, left = _masks(alike), sum(1 << vertex for vertex in vertices.tolist())
+    while left:
+        part = fresh = left & -left
+        while fresh:
+            reached = 0
+            for vertex in _places(fresh):
+                reached |= near[vertex]
+            fresh = reached & left & ~part
+            part |= fresh
         left &= ~part
-        parts.append(np.flatnonzero(part))
+        parts.append(_places(part))
     return parts
+
+
+def _masks(matrix: BoolArray) -> list[int]:
+    """Each row as a set of columns: a bit mask."""
+    packed = np.packbits(matrix, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def _places(mask: int) -> list[int]:
+    """What a bit mask holds, ascending."""
+    return [place for place in range(mask.bit_length()) if mask >> place & 1]
 
 
 def spans_of(text: str) -> frozenset[tuple[str, ...]]:
@@ -137,15 +160,6 @@ def spans_of(text: str) -> frozenset[tuple[str, ...]]:
     if len(words) < SPAN:
         return frozenset({tuple(words)} if words else ())
     return frozenset(zip(*(words[start:] for start in range(SPAN)), strict=False))
-
-
-def nearly_the_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    """Whether two sets of spans overlap so much that one text is a copy of the other."""
-    shorter, longer = sorted((len(one), len(other)))
-    if not shorter or shorter < NEARLY_THE_SAME * longer:
-        return False
-    common = len(one & other)
-    return common >= NEARLY_THE_SAME * (shorter + longer - common)
 
 
 def voices(values: FloatArray, groups: NDArray[np.int_]) -> float:

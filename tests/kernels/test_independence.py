@@ -12,7 +12,6 @@ from radarstream.defenses.kernels import independence
 from radarstream.defenses.kernels.independence import (
     NEARLY_THE_SAME,
     most_independent,
-    nearly_the_same,
     spans_of,
     voices,
     voices_of,
@@ -36,6 +35,10 @@ def groups_of(*pages: Page) -> list[int]:
 
 def independent(*pages: Page) -> int:
     return voices_of([s for s, _ in pages], [t for _, t in pages]).independent
+
+
+def nearly_the_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    return bool(one & other) and len(one & other) >= NEARLY_THE_SAME * len(one | other)
 
 
 def alike(one: Page, other: Page) -> bool:
