@@ -15,6 +15,8 @@ Granularity = Literal["site", "host", "section"]
 KEY_CHARACTERS: Final = 300
 UNREADABLE: Final = "?"  # the one owner of all addresses in which no host can be read
 
+# What nearly all addresses look like: nothing in them has to be made plain.
+_PLAIN: Final = re.compile(r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?=[/\\?#]|\Z)")
 _DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # what IDNA takes for a dot
 _LAST_OF_IPV4: Final = re.compile(r"\d+|0x[\da-f]*", re.ASCII)
 _HOST_CHARACTERS: Final = 253  # of a name in the Domain Name System
@@ -27,6 +29,8 @@ def host_of(url: str) -> str:
     >>> host_of("https://Bücher.Example./a") == host_of("http://xn--bcher-kva.example:8080")
     True
     """
+    if plain := _PLAIN.match(url):
+        return plain[1]
     try:
         host = ".".join(filter(None, _DOT.split(urlsplit(url.replace("\\", "/")).hostname or "")))
     except ValueError:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import Field
 
@@ -110,15 +110,9 @@ class MemoryVerdict(Strict):
     confirmed_at: Moment | None = None
 
 
-class Edge(NamedTuple):
-    """An undirected edge of the cut graph: two nodes and the cost of separating them.
-
-    On the wire `[a, b, capacity]`: a snapshot of 50 documents has over a thousand of them.
-    """
-
-    a: int
-    b: int
-    capacity: float
+# An undirected edge of the cut graph: two nodes and the cost of separating them. A snapshot of 50
+# documents has over a thousand of them, so they are plain tuples.
+Edge = tuple[int, int, float]
 
 
 @dataclass(frozen=True, slots=True)
