@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 
-from radarstream.pipelines.beam.elements import Answered, Parked, Ready, failed
+from radarstream.pipelines.beam.elements import Answered, Element, Parked, Ready, failed
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
@@ -37,7 +37,9 @@ class InBatches(beam.PTransform[Any, Any]):
         size = self.settings.batch.snapshots
         batching = beam.BatchElements(min_batch_size=size, max_batch_size=size)
         return (
-            elements | "Batch" >> batching | "Ask" >> beam.FlatMap(ask, self.stage, self.settings)
+            elements
+            | "Batch" >> batching
+            | "Ask" >> beam.FlatMap(ask, self.stage, self.settings).with_output_types(Element)
         )
 
 

@@ -252,7 +252,6 @@ CONSUMER_GROUPS = sa.Table(
 )
 
 
-def dialect_insert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    """Return an INSERT that knows ON CONFLICT, in the connection's dialect."""
-    on_sqlite = connection.dialect.name == "sqlite"
-    return sqlite.insert(table) if on_sqlite else postgresql.insert(table)
+def dialect_insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an INSERT that knows ON CONFLICT, in a connection's dialect."""
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
