@@ -333,7 +333,8 @@ class Cached(Wrapped):
     def _stored(self, call: Call) -> list[Any]:
         entry = ENTRIES[call.method]
         prefix = digest_of(entry.name, self.model_id)
-        keys = [sha256(prefix + entry.digest(request)).digest() for request in call.requests]
+        key_of = {r: sha256(prefix + entry.digest(r)).digest() for r in dict.fromkeys(call.requests)}
+        keys = [key_of[request] for request in call.requests]
         found = self._cache.get(keys)
         missing = {k: r for k, r in zip(keys, call.requests, strict=True) if k not in found}
         names = list(missing)
@@ -349,7 +350,10 @@ class Cached(Wrapped):
                     encoded[names[index]] = entry.coding.encode(reply)
             self._cache.put(encoded, {key: entry.subject(missing[key]) for key in encoded})
             found |= encoded
-        return [failed.get(key) or entry.coding.decode(found[key]) for key in keys]
+        replies = {
+            key: failed.get(key) or entry.coding.decode(found[key]) for key in dict.fromkeys(keys)
+        }
+        return [replies[key] for key in keys]
 
     def _parts(self, call: Call) -> Iterator[Sequence[tuple[int, Any]]]:
         """Ask for all requests; yield replies with their request's index, as many as are there."""

@@ -19,6 +19,7 @@ IntArray = NDArray[np.int_]
 NEARLY_THE_SAME: Final = 0.6
 SPAN: Final = 3  # words that are compared together
 MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
+ENOUGH_CHARACTERS: Final = 4_000  # nearly always hold as many words
 MOST_STEPS: Final = 10_000  # of the search for independent documents
 _WORD: Final = re.compile(r"\w+")
 
@@ -100,36 +101,44 @@ def most_independent(alike: BoolArray) -> int:
     searched part by part. Should that take more than `MOST_STEPS`, the largest set found counts: at
     least two vertices if two are not alike.
     """
-    needed = _undominated(alike | np.eye(len(alike), dtype=np.bool_))
-    count = 0
-    for part in _parts(alike, needed):
+    near = _masks(alike | np.eye(len(alike), dtype=np.bool_))
+    needed = _undominated(near)
+    vertices, count = needed.bit_count(), 0
+    for part in _parts(near, needed):
         if len(part) < 3:  # one vertex, or two that are alike
             count += 1
             continue
         edges = alike[np.ix_(part, part)]
         by_degree = np.argsort(edges.sum(axis=1), kind="stable")  # few rivals first
-        steps = MOST_STEPS * len(part) // len(needed)
+        steps = MOST_STEPS * len(part) // vertices
         chosen = independent_set(edges[np.ix_(by_degree, by_degree)], most_steps=steps)
         count += int(chosen.sum())
     return count
 
 
-def _undominated(closed: BoolArray) -> IntArray:
-    """The vertices without those that another makes superfluous; `closed` has a true diagonal."""
-    left = np.arange(len(closed))
+def _undominated(near: Sequence[int]) -> int:
+    """The vertices without those that another makes superfluous.
+
+    Sets of vertices are bit masks; `near` has what each vertex is like, itself included.
+    """
+    left = (1 << len(near)) - 1
     while True:
-        near = closed[np.ix_(left, left)].astype(np.float64)
-        within = near @ (1.0 - near) == 0.0  # [u, v]: all that u is like, v is like
-        superfluous = (within & (~within.T | np.triu(np.ones_like(within), 1))).any(axis=0)
-        if not superfluous.any():
+        superfluous = 0
+        for vertex in _places(left):
+            own = near[vertex] & left
+            for other in _places(own & ~(1 << vertex)):
+                its = near[other] & left
+                if its & own == its and (its != own or other < vertex):
+                    superfluous |= 1 << vertex
+                    break
+        if not superfluous:
             return left
-        left = left[~superfluous]
+        left ^= superfluous
 
 
-def _parts(alike: BoolArray, vertices: IntArray) -> list[list[int]]:
-    """The connected components among some vertices, each ascending."""
+def _parts(near: Sequence[int], left: int) -> list[list[int]]:
+    """The connected components among the vertices `left`, each ascending."""
     parts: list[list[int]] = []
-    near, left = _masks(alike), sum(1 << vertex for vertex in vertices.tolist())
     while left:
         part = fresh = left & -left
         while fresh:
@@ -151,12 +160,21 @@ def _masks(matrix: BoolArray) -> list[int]:
 
 def _places(mask: int) -> list[int]:
     """What a bit mask holds, ascending."""
-    return [place for place in range(mask.bit_length()) if mask >> place & 1]
+    places = []
+    while mask:
+        lowest = mask & -mask
+        places.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return places
 
 
 def spans_of(text: str) -> frozenset[tuple[str, ...]]:
     """The spans of three words at the start of a text; of a shorter text, the whole of it."""
-    words = [word[0] for word in islice(_WORD.finditer(text.casefold()), MOST_WORDS)]
+    folded = text.casefold()
+    words = _WORD.findall(folded, 0, ENOUGH_CHARACTERS)
+    if len(words) <= MOST_WORDS and len(folded) > ENOUGH_CHARACTERS:  # the last may be cut off
+        words = [word[0] for word in islice(_WORD.finditer(folded), MOST_WORDS)]
+    words = words[:MOST_WORDS]
     if len(words) < SPAN:
         return frozenset({tuple(words)} if words else ())
     return frozenset(zip(*(words[start:] for start in range(SPAN)), strict=False))
