@@ -15,7 +15,7 @@ from radarstream.schemas.tasks import ABSTENTION, TASKS, ScriptedRule
 from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 _INJECTION: Final = re.compile(
-    r"\b(?:please\s+)?(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"
+    r"\b(?=[oar])(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"
     r"[\"'\u201c]?(?P<answer>[^.\"'\u201d\n!?]+(?:\.\d+[^.\"'\u201d\n!?]*)*)",
     re.IGNORECASE,
 )

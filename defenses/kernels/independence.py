@@ -48,7 +48,7 @@ def voices_of(sites: Sequence[str], texts: Sequence[str]) -> Voices:
     Voices(groups=array([0, 1, 0, 3]), independent=3)
     """
     order = _by_content(sites, texts)
-    alike = _alike([sites[d] for d in order], [spans_of(texts[d]) for d in order])
+    alike = _alike([sites[d] for d in order], [texts[d] for d in order])
     cliques: list[int] = []  # each a set of places, as a bit mask
     for place, near in enumerate(_masks(alike)):
         fitting = (number for number, held in enumerate(cliques) if held & near == held)
@@ -77,11 +77,15 @@ def _by_content(sites: Sequence[str], texts: Sequence[str]) -> list[int]:
     return [document for documents in held for document in documents]
 
 
-def _alike(sites: Sequence[str], spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
+def _alike(sites: Sequence[str], texts: Sequence[str]) -> BoolArray:
     """(n, n), true on the diagonal: of one site, or with texts that are nearly the same."""
     numbers: dict[str | int, int] = {}
     owners = [site or document for document, site in enumerate(sites)]
     owner = np.array([numbers.setdefault(each, len(numbers)) for each in owners])
+    same = np.asarray(owner[:, np.newaxis] == owner)
+    if len(numbers) < 2:  # whatever they say
+        return same
+    spans = [spans_of(text) for text in texts]
     counts = Counter(chain.from_iterable(spans))
     columns = {span: c for c, span in enumerate(s for s, held in counts.items() if held > 1)}
     has = np.zeros((len(spans), len(columns)))
@@ -91,7 +95,7 @@ def _alike(sites: Sequence[str], spans: Sequence[frozenset[tuple[str, ...]]]) ->
     sizes = np.array([len(held) for held in spans])
     together = sizes[:, np.newaxis] + sizes - common
     copied = (common > 0.0) & (common >= NEARLY_THE_SAME * together)
-    return np.asarray(copied | (owner[:, np.newaxis] == owner))
+    return np.asarray(copied | same)
 
 
 def most_independent(alike: BoolArray) -> int:
