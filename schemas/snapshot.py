@@ -52,9 +52,7 @@ class Query(Strict):
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
-    min_support: Annotated[
-        Annotated[int, Field(ge=0, le=MOST_SUPPORT)] | None, ABSENT_UNSET
-    ] = None
+    min_support: Annotated[Annotated[int, Field(ge=0, le=MOST_SUPPORT)] | None, ABSENT_UNSET] = None
     on_empty: Annotated[OnEmpty | None, ABSENT_UNSET] = None
 
     @property

@@ -333,7 +333,9 @@ class Cached(Wrapped):
     def _stored(self, call: Call) -> list[Any]:
         entry = ENTRIES[call.method]
         prefix = digest_of(entry.name, self.model_id)
-        key_of = {r: sha256(prefix + entry.digest(r)).digest() for r in dict.fromkeys(call.requests)}
+        key_of = {
+            r: sha256(prefix + entry.digest(r)).digest() for r in dict.fromkeys(call.requests)
+        }
         keys = [key_of[request] for request in call.requests]
         found = self._cache.get(keys)
         missing = {k: r for k, r in zip(keys, call.requests, strict=True) if k not in found}

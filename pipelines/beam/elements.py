@@ -2,9 +2,11 @@
 
 import pickle
 from dataclasses import dataclass
+from functools import partial
 
-from apache_beam.coders import coder_impl, registry
+from apache_beam.coders import coder_impl
 from apache_beam.coders.coders import FastCoder
+from apache_beam.coders.typecoders import registry
 
 from radarstream.pipelines.stages import Failure, Gathered
 from radarstream.pipelines.withholding import Observed
@@ -25,17 +27,14 @@ class ElementCoder(FastCoder):
     Beam's own coder pickles many elements of each step only to estimate how large they are.
     """
 
+    encoder = staticmethod(partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL))
+
     def _create_impl(self) -> coder_impl.CoderImpl:
-        return coder_impl.CallbackCoderImpl(pickled, pickle.loads, size_estimator=lambda _: 0)
+        return coder_impl.CallbackCoderImpl(self.encoder, pickle.loads, size_estimator=lambda _: 0)
 
     def is_deterministic(self) -> bool:
         """Elements are no keys."""
         return False
-
-
-def pickled(element: object) -> bytes:
-    """The element as bytes."""
-    return pickle.dumps(element, pickle.HIGHEST_PROTOCOL)
 
 
 registry.register_coder(Element, ElementCoder)

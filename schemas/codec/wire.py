@@ -6,10 +6,11 @@ fields are added; anything else is a new version.
 
 import json
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from pydantic import TypeAdapter
-from pydantic_core import PydanticSerializationError
+from pydantic_core import PydanticSerializationError, to_json
 
 from radarstream.schemas.codec.text import clean, may_be_forbidden
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
@@ -70,7 +71,7 @@ def encode(value: Payload) -> bytes:
     except PydanticSerializationError:  # a lone surrogate
         data = b""
     if not data or may_be_forbidden(data) or any(word in data for word in _NOT_FINITE):
-        data = compact_json(_cleaned(adapter.dump_python(value, mode="json"))).encode()
+        data = to_json(_cleaned(adapter.dump_python(value, mode="json")))
     return b'{"schema":"' + WIRE_SCHEMAS[type(value)].tag.encode() + b'",' + data[1:]
 
 
@@ -80,9 +81,11 @@ def compact_json(value: object) -> str:
 
 
 def _cleaned(value: Any) -> Any:
-    """JSON whose strings hold no forbidden characters."""
+    """JSON whose strings hold no forbidden characters. Raises ValueError for NaN and infinity."""
     if isinstance(value, str):
         return clean(value)
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{value!r} is not JSON compliant")
     if isinstance(value, list):
         return [_cleaned(item) for item in value]
     if isinstance(value, dict):

@@ -227,3 +227,10 @@ def test_more_pages_of_one_site_add_ever_less() -> None:
 
 def test_the_threshold_keeps_unlike_pages_apart() -> None:
     assert NEARLY_THE_SAME > 0.5
+
+
+@pytest.mark.parametrize("padding", [0, 10, 13, 14, 15, 100])
+def test_spans_are_of_the_first_words_however_long_they_are(padding: int) -> None:
+    words = [f"w{n}" + "x" * padding for n in range(400)]
+    expected = {tuple(words[start : start + 3]) for start in range(298)}
+    assert spans_of(" ".join(words)) == expected

@@ -18,7 +18,6 @@ class Bytes(sa.LargeBinary):
         """Nothing to do."""
 
 
-
 MEMORY = sa.Table(
     "memory",
     METADATA,
