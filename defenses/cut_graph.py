@@ -235,22 +235,23 @@ def _document_verdicts(
     evidence: Evidence, selection: Selection, margins: FloatArray
 ) -> tuple[DocumentVerdict, ...]:
     graph = selection.graph
-    node_of = {rank: node for node, rank in enumerate(graph.nodes)}
+    values = zip(graph.source.tolist(), graph.sink.tolist(), margins.tolist(), strict=True)
+    judged = dict(zip(graph.nodes, enumerate(values), strict=True))
     verdicts = []
     for document in evidence.documents:
-        node = node_of.get(document.rank)
-        if node is None:
+        if document.rank not in judged:
             verdicts.append(DocumentVerdict(document.rank, False, Reason.UNINFORMATIVE))
             continue
+        node, (keep_evidence, reject_evidence, margin) = judged[document.rank]
         verdicts.append(
             DocumentVerdict(
                 rank=document.rank,
                 kept=bool(selection.trusted[node]),
                 reason=_reason_for(selection, node),
                 atomic_answer=graph.texts[node],
-                keep_evidence=float(graph.source[node]),
-                reject_evidence=float(graph.sink[node]),
-                margin=float(margins[node]),
+                keep_evidence=keep_evidence,
+                reject_evidence=reject_evidence,
+                margin=margin,
             )
         )
     return tuple(verdicts)
@@ -291,8 +292,7 @@ def _memory_verdict(
 def _edges_of(graph: Graph) -> tuple[Edge, ...]:
     """Every pair with a positive capacity, once."""
     rows, columns = np.nonzero(np.triu(graph.pair, 1))
-    capacities = graph.pair[rows, columns]
+    nodes, capacities = np.array(graph.nodes), graph.pair[rows, columns]
     return tuple(
-        Edge(graph.nodes[i], graph.nodes[j], capacity)
-        for i, j, capacity in zip(rows.tolist(), columns.tolist(), capacities.tolist(), strict=True)
+        zip(nodes[rows].tolist(), nodes[columns].tolist(), capacities.tolist(), strict=True)
     )

@@ -1,9 +1,9 @@
 """What the pipeline emits: defended answers, rejected documents and dead letters."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.errors import ReasonClass
@@ -11,6 +11,7 @@ from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import ABSENT_UNSET, Document, Provenance, Strict
 from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.times import Moment
 from radarstream.schemas.verdict import (
     UNSEEN,
     Abstention,
@@ -54,7 +55,7 @@ class AnswerEvent(Strict):
     question: str
     step: Annotated[int, Field(ge=0)]
     snapshot_id: str
-    observed_at: AwareDatetime
+    observed_at: Moment
     provenance: Provenance
     defense: str
     answer: str
@@ -70,10 +71,8 @@ class AnswerEvent(Strict):
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
     certificate: Certificate | None = None
-    reranking: Reranking | None = field(default=None, metadata={ABSENT_UNSET: True})
-    documents_read: Annotated[int, Field(ge=0)] | None = field(
-        default=None, metadata={ABSENT_UNSET: True}
-    )
+    reranking: Annotated[Reranking | None, ABSENT_UNSET] = None
+    documents_read: Annotated[Annotated[int, Field(ge=0)] | None, ABSENT_UNSET] = None
 
     @property
     def calm(self) -> bool:
@@ -104,7 +103,7 @@ class RejectedEvent(Strict):
     query_id: str
     step: Annotated[int, Field(ge=0)]
     snapshot_id: str
-    observed_at: AwareDatetime
+    observed_at: Moment
     rank: Annotated[int, Field(ge=1)]
     url: str
     title: str

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radarstream.schemas.errors import EvidenceError
-from radarstream.schemas.snapshot import Document, Query
+from radarstream.schemas.snapshot import Document, Query, Strict
 
 FloatArray = NDArray[np.float64]
 
@@ -17,7 +17,7 @@ AGREEMENT: Final = 0.5  # with at least this probability one answer entails, or 
 
 
 @dataclass(frozen=True, slots=True)
-class AtomicAnswer:
+class AtomicAnswer(Strict):
     """The answer a model gave from one document alone; an abstention says nothing."""
 
     text: str

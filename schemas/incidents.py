@@ -6,11 +6,11 @@ from hashlib import sha256
 from typing import Annotated, Final
 from unicodedata import normalize
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.snapshot import Document, Query, Strict
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import Moment, milliseconds
 
 PIPELINE: Final = "pipeline"  # sender of what the job found itself; nobody else may use the name
 
@@ -69,7 +69,7 @@ class Complaint(Strict):
             description="letters of one script that show as they are; single spaces between words",
         ),
     ]
-    sent_at: AwareDatetime
+    sent_at: Moment
     query_id: Annotated[str | None, Field(min_length=1, max_length=200)] = None
     question: Annotated[str | None, Field(min_length=1, max_length=2_000)] = None
     answer: Annotated[str | None, Field(min_length=1, max_length=4_000)] = None
@@ -131,7 +131,7 @@ class TaughtEvent(Strict):
     question: str
     step: Annotated[int, Field(ge=0)]
     snapshot_id: str
-    observed_at: AwareDatetime
+    observed_at: Moment
     incident: str
     revision: Annotated[int, Field(ge=0)]
     answer: str

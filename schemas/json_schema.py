@@ -9,8 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from radarstream.schemas.codec.decoding import ADAPTERS
-from radarstream.schemas.codec.wire import WIRE_SCHEMAS, WireSchema
+from radarstream.schemas.codec.wire import ADAPTERS, WIRE_SCHEMAS, WireSchema
 
 DIRECTORY = Path(__file__).parent / "json"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

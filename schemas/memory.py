@@ -3,10 +3,11 @@
 from dataclasses import dataclass
 from typing import Annotated, Generic, TypeVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.snapshot import Strict
+from radarstream.schemas.times import Moment
 
 StateT = TypeVar("StateT")
 Probability = Annotated[float, Field(ge=0.0, le=1.0)]
@@ -28,7 +29,7 @@ class Belief(Strict):
     conflict: Probability
     voices: Annotated[float, Field(ge=0.0)] = 0.0
     documents: Annotated[float, Field(ge=0.0)] = 0.0
-    confirmed_at: AwareDatetime | None = None
+    confirmed_at: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class StandingAnswer(Strict):
     """
 
     answer: str
-    confirmed_at: AwareDatetime | None
+    confirmed_at: Moment | None
 
 
 @dataclass(frozen=True, slots=True)

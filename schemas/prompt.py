@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import sha256
 from typing import Final
 
@@ -75,7 +76,18 @@ class Prompt:
 
     def digest(self) -> bytes:
         """32 bytes that identify the prompt: part of the response-cache key."""
-        return sha256(repr(self).encode("utf-8", "surrogatepass")).digest()
+        head = _head(self.task, self.instruction, self.shots)
+        text = (
+            f"{head}, question={self.question!r}, passages={self.passages!r}, "
+            f"max_tokens={self.max_tokens!r}, previous_answer={self.previous_answer!r})"
+        )
+        return sha256(text.encode("utf-8", "surrogatepass")).digest()
+
+
+@lru_cache(maxsize=64)
+def _head(task: Task, instruction: str, shots: tuple[Shot, ...]) -> str:
+    """How the representation of a prompt begins, which is the same for all prompts of a task."""
+    return f"Prompt(task={task!r}, instruction={instruction!r}, shots={shots!r}"
 
 
 def conclusion(rationale: str) -> str | None:

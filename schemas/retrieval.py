@@ -1,6 +1,6 @@
 """Search results before a defence sees them: candidates, and what became of each."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from pydantic import Field
@@ -49,7 +49,7 @@ class Reranking(Strict):
 
     method: str
     candidates: tuple[JudgedCandidate, ...]
-    models: tuple[str, ...] | None = field(default=None, metadata={ABSENT_UNSET: True})
+    models: Annotated[tuple[str, ...] | None, ABSENT_UNSET] = None
 
     @property
     def kept(self) -> tuple[JudgedCandidate, ...]:

@@ -1,7 +1,7 @@
 """Whose page an address is: the site that owns it, its host, or a section of it."""
 
 import re
-from functools import cache
+from functools import cache, lru_cache
 from ipaddress import IPv6Address, ip_address
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, urlsplit
@@ -15,8 +15,11 @@ Granularity = Literal["site", "host", "section"]
 KEY_CHARACTERS: Final = 300
 UNREADABLE: Final = "?"  # the one owner of all addresses in which no host can be read
 
+# What nearly all addresses look like: nothing in them has to be made plain.
+_PLAIN: Final = re.compile(r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?=[/\\?#]|\Z)")
 _DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # what IDNA takes for a dot
 _LAST_OF_IPV4: Final = re.compile(r"\d+|0x[\da-f]*", re.ASCII)
+_HOST_CHARACTERS: Final = 253  # of a name in the Domain Name System
 _MOST_LABELS: Final = 8  # of a site's name: the longest public suffix has seven
 
 
@@ -26,10 +29,14 @@ def host_of(url: str) -> str:
     >>> host_of("https://Bücher.Example./a") == host_of("http://xn--bcher-kva.example:8080")
     True
     """
+    if plain := _PLAIN.match(url):
+        return plain[1]
     try:
         host = ".".join(filter(None, _DOT.split(urlsplit(url.replace("\\", "/")).hostname or "")))
     except ValueError:
         return ""
+    if host.isascii():  # IDNA would change nothing
+        return host
     try:
         return host.encode("idna").decode("ascii").lower()
     except UnicodeError:  # no name that a resolver would take: it stands for itself
@@ -136,6 +143,13 @@ def _suffixes(*, registries_only: bool) -> "PublicSuffixList":
 
 def _registered(host: str, *, registries_only: bool) -> str:
     """The name that a registry, or a platform, gave out; the host itself where there is none."""
+    if len(host) > _HOST_CHARACTERS:  # no name that a resolver would take, and none to remember
+        return _looked_up.__wrapped__(host, registries_only)
+    return _looked_up(host, registries_only)
+
+
+@lru_cache(maxsize=8192)
+def _looked_up(host: str, registries_only: bool) -> str:
     if _is_ip(host):
         return host
     return _suffixes(registries_only=registries_only).privatesuffix(host) or host
@@ -148,4 +162,6 @@ def _is_ip(host: str) -> bool:
 
 def _storable(key: str) -> str:
     """What databases and terminals take of a key: addresses are as untrusted as texts."""
-    return "".join(c for c in key if c.isprintable() and c != " ")[:KEY_CHARACTERS]
+    if not key.isprintable() or " " in key:
+        key = "".join(c for c in key if c.isprintable() and c != " ")
+    return key[:KEY_CHARACTERS]

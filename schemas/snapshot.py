@@ -1,21 +1,22 @@
 """What a search returned for one query at one moment: the pipeline's input."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 from unicodedata import normalize
 
-from pydantic import AwareDatetime, ConfigDict, Field
+from pydantic import ConfigDict, Field
 
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import Moment, milliseconds
 
-STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+# On the wire no number is NaN or infinite; `codec.encode` refuses those that it finds written so.
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
 # What a defence by minimum cut does when it keeps no document.
 OnEmpty = Literal["best_document", "all_informative", "abstain"]
 MOST_SUPPORT: Final = 100  # sites that a setting or a query can ask for
-# Marks a field that is not on the wire while it is None, so that older readers accept the rest.
-ABSENT_UNSET: Final = "absent_unset"
+# Of a field that is not on the wire while it is None, so that older readers accept the rest.
+ABSENT_UNSET: Final = Field(exclude_if=lambda value: value is None)
 LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
 
 
@@ -24,6 +25,11 @@ class Strict:
 
     __slots__ = ()
     __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    __match_args__: ClassVar[tuple[str, ...]]
+
+    def __reduce__(self) -> tuple[type[Any], tuple[Any, ...]]:
+        """Pickle by position, in half the time that a frozen dataclass takes by itself."""
+        return type(self), tuple([getattr(self, name) for name in self.__match_args__])
 
 
 class Provenance(StrEnum):
@@ -46,10 +52,8 @@ class Query(Strict):
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
-    min_support: Annotated[int, Field(ge=0, le=MOST_SUPPORT)] | None = field(
-        default=None, metadata={ABSENT_UNSET: True}
-    )
-    on_empty: OnEmpty | None = field(default=None, metadata={ABSENT_UNSET: True})
+    min_support: Annotated[Annotated[int, Field(ge=0, le=MOST_SUPPORT)] | None, ABSENT_UNSET] = None
+    on_empty: Annotated[OnEmpty | None, ABSENT_UNSET] = None
 
     @property
     def long_form(self) -> bool:
@@ -75,7 +79,7 @@ class Document(Strict):
     text: str
     title: str = ""
     url: str = ""
-    published_at: AwareDatetime | None = None
+    published_at: Moment | None = None
 
     @property
     def passage(self) -> str:
@@ -136,7 +140,7 @@ class SearchSnapshot(Strict):
     """The ranked results of one query as observed at one event time; documents sort by rank."""
 
     query: Query
-    observed_at: AwareDatetime
+    observed_at: Moment
     documents: tuple[Document, ...]
     provenance: Provenance = Provenance.LIVE
     labels: Labels | None = None

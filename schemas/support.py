@@ -1,6 +1,6 @@
 """How far an answer can be trusted: what is behind it, what is against it, and its status."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated, Final, NamedTuple
 
@@ -54,7 +54,7 @@ class Support(Strict):
     memory: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.0
     margin: float = 0.0
     confidence: Probability = 0.0
-    rival_answer: str | None = field(default=None, metadata={ABSENT_UNSET: True})
+    rival_answer: Annotated[str | None, ABSENT_UNSET] = None
 
     @property
     def balance(self) -> "Balance":

@@ -1,7 +1,9 @@
 """Times as stored (whole milliseconds since 1970-01-01 UTC) and as written on the wire."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import AwareDatetime, PlainSerializer
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 CALENDAR_MS: Final = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
@@ -46,3 +48,7 @@ def stored_time(since_epoch_ms: int) -> str:
         return wire_time(time_at(since_epoch_ms))
     except OverflowError:
         return f"{since_epoch_ms} ms"
+
+
+# A time of a value on the wire: aware, written as `wire_time` does.
+Moment = Annotated[AwareDatetime, PlainSerializer(wire_time, return_type=str, when_used="json")]

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from radarstream.schemas.memory import Probability
 from radarstream.schemas.snapshot import Strict
+from radarstream.schemas.times import Moment
 
 MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
 
@@ -106,18 +107,12 @@ class MemoryVerdict(Strict):
     margin: float | None = None
     documents: float | None = None
     voices: float | None = None
-    confirmed_at: AwareDatetime | None = None
+    confirmed_at: Moment | None = None
 
 
-class Edge(NamedTuple):
-    """An undirected edge of the cut graph: two nodes and the cost of separating them.
-
-    On the wire `[a, b, capacity]`: a snapshot of 50 documents has over a thousand of them.
-    """
-
-    a: int
-    b: int
-    capacity: float
+# An undirected edge of the cut graph: two nodes and the cost of separating them. A snapshot of 50
+# documents has over a thousand of them, so they are plain tuples.
+Edge = tuple[int, int, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,4 +23,4 @@ def recomputed_energy(verdict: Verdict) -> float:
     if memory.support_posterior is not None and memory.conflict_posterior is not None:
         kept[0] = memory.decision is MemoryDecision.RETAINED
         total += memory.conflict_posterior if kept[0] else memory.support_posterior
-    return total + sum(e.capacity for e in verdict.edges if kept[e.a] != kept[e.b])
+    return total + sum(capacity for a, b, capacity in verdict.edges if kept[a] != kept[b])

@@ -34,7 +34,6 @@ from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     Abstention,
     DocumentVerdict,
-    Edge,
     MemoryDecision,
     MemoryVerdict,
     Reason,
@@ -95,7 +94,7 @@ ANSWER = AnswerEvent(
             margin=0.0,
         ),
         energy=2.5,
-        edges=(Edge(0, 1, 0.1 + 0.2),),
+        edges=((0, 1, 0.1 + 0.2),),
     ),
     status=AnswerStatus.ABSTAINED,
     support=Support(3, 2, 2, 1, 1.75, 0.75, 0.5, -0.25, 1.0, 0.4),

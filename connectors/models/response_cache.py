@@ -8,7 +8,8 @@ them agree exactly.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import astuple, dataclass, replace
+from functools import cache
 from hashlib import sha256
 from itertools import islice
 from math import isqrt
@@ -17,7 +18,7 @@ from typing import Any, Final
 from zlib import crc32
 
 import numpy as np
-from sqlalchemy import Engine, bindparam, delete, func, select, update
+from sqlalchemy import Engine, Insert, bindparam, delete, func, select, update
 
 from radarstream.connectors.models.batching import AnswersEach, places
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
@@ -38,6 +39,14 @@ _KEY, _VALUE, _STAMP = RESPONSE_CACHE.c.key, RESPONSE_CACHE.c.value, RESPONSE_CA
 _FOUND: Final = select(_KEY, _VALUE, select(func.max(_STAMP)).scalar_subquery() - _STAMP).where(
     _KEY.in_(bindparam("keys", expanding=True))
 )
+
+
+@cache
+def _storing(dialect: str) -> Insert:
+    next_stamp = select(func.coalesce(func.max(_STAMP), 0) + 1).scalar_subquery()
+    insert = dialect_insert(dialect, RESPONSE_CACHE).values(stamp=next_stamp)
+    new = {name: insert.excluded[name] for name in ("value", "stamp", "subject")}
+    return insert.on_conflict_do_update(index_elements=[_KEY], set_=new)
 
 
 class ResponseCache:
@@ -87,15 +96,10 @@ class ResponseCache:
             {"key": key, "value": _seal(key, value), "subject": about.get(key)}
             for key, value in sorted(values.items())
         ]
-        next_stamp = select(func.coalesce(func.max(_STAMP), 0) + 1).scalar_subquery()
 
         def write() -> None:
             with self._engine.begin() as connection:
-                insert = dialect_insert(connection, RESPONSE_CACHE).values(stamp=next_stamp)
-                new = {name: insert.excluded[name] for name in ("value", "stamp", "subject")}
-                connection.execute(
-                    insert.on_conflict_do_update(index_elements=[_KEY], set_=new), rows
-                )
+                connection.execute(_storing(connection.dialect.name), rows)
 
         retry_contended(write)
         self._writes_before_count -= len(rows)
@@ -159,8 +163,13 @@ def numbers(row_type: str, shape: Callable[[int], tuple[int, ...]] = lambda n: (
     return Coding(lambda reply: bytes(np.asarray(reply).astype(row_type).tobytes()), decode)
 
 
+def named(reply: Completion) -> dict[str, str | int | float]:
+    """The fields of a completion."""
+    return {name: getattr(reply, name) for name in Completion.__match_args__}
+
+
 COMPLETIONS: Final = Coding(
-    lambda reply: json.dumps(asdict(reply), separators=(",", ":")).encode("ascii"),
+    lambda reply: json.dumps(named(reply), separators=(",", ":")).encode("ascii"),
     lambda value: Completion(**json.loads(value)),
 )
 SALIENCES: Final = Coding(
@@ -324,7 +333,10 @@ class Cached(Wrapped):
     def _stored(self, call: Call) -> list[Any]:
         entry = ENTRIES[call.method]
         prefix = digest_of(entry.name, self.model_id)
-        keys = [sha256(prefix + entry.digest(request)).digest() for request in call.requests]
+        key_of = {
+            r: sha256(prefix + entry.digest(r)).digest() for r in dict.fromkeys(call.requests)
+        }
+        keys = [key_of[request] for request in call.requests]
         found = self._cache.get(keys)
         missing = {k: r for k, r in zip(keys, call.requests, strict=True) if k not in found}
         names = list(missing)
@@ -340,7 +352,10 @@ class Cached(Wrapped):
                     encoded[names[index]] = entry.coding.encode(reply)
             self._cache.put(encoded, {key: entry.subject(missing[key]) for key in encoded})
             found |= encoded
-        return [failed.get(key) or entry.coding.decode(found[key]) for key in keys]
+        replies = {
+            key: failed.get(key) or entry.coding.decode(found[key]) for key in dict.fromkeys(keys)
+        }
+        return [replies[key] for key in keys]
 
     def _parts(self, call: Call) -> Iterator[Sequence[tuple[int, Any]]]:
         """Ask for all requests; yield replies with their request's index, as many as are there."""

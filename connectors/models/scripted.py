@@ -91,7 +91,9 @@ class ScriptedRelations(Scripted):
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
         """(m, 3) rows: .95/.03/.02 for equal answers, .02/.03/.95 for different ones."""
         self.begin(pairs)
-        equal = [spelling(p.premise) == spelling(p.hypothesis) for p in pairs]
+        texts = {text for pair in pairs for text in (pair.premise, pair.hypothesis)}
+        spelt = {text: spelling(text) for text in texts}
+        equal = [spelt[p.premise] == spelt[p.hypothesis] for p in pairs]
         rows = [(0.95, 0.03, 0.02) if same else (0.02, 0.03, 0.95) for same in equal]
         return np.array(rows, dtype=np.float64).reshape(len(pairs), 3)
 
@@ -108,12 +110,13 @@ class ScriptedEmbedder(Scripted):
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, `dimensions`) rows of unit length."""
         self.begin(texts)
-        rows = np.empty((len(texts), self.dimensions), dtype=np.float64)
-        for row, text in zip(rows, texts, strict=True):
-            seed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            row[:] = np.random.default_rng(int.from_bytes(seed)).standard_normal(self.dimensions)
-            row /= np.linalg.norm(row)
-        return rows
+        rows = {text: self._row(text) for text in dict.fromkeys(texts)}
+        return np.array([rows[text] for text in texts]).reshape(len(texts), self.dimensions)
+
+    def _row(self, text: str) -> FloatArray:
+        seed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        row = np.random.default_rng(int.from_bytes(seed)).standard_normal(self.dimensions)
+        return np.asarray(row / np.linalg.norm(row))
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
         """(m,) lengths of the rows before they are brought to unit length."""

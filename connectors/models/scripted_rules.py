@@ -15,7 +15,7 @@ from radarstream.schemas.tasks import ABSTENTION, TASKS, ScriptedRule
 from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL
 
 _INJECTION: Final = re.compile(
-    r"\b(?:please\s+)?(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"
+    r"\b(?=[oar])(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"
     r"[\"'\u201c]?(?P<answer>[^.\"'\u201d\n!?]+(?:\.\d+[^.\"'\u201d\n!?]*)*)",
     re.IGNORECASE,
 )
@@ -233,8 +233,9 @@ def spans(question: str, sentence: str) -> Iterator[re.Match[str]]:
 
 def most_frequent(answers: Sequence[str]) -> str:
     """The answer most often given up to case and punctuation, as first written; first on ties."""
-    counts = Counter(spelling(answer) for answer in answers)
-    return max(answers, key=lambda answer: counts[spelling(answer)], default=ABSTENTION)
+    spelt = {answer: spelling(answer) for answer in answers}
+    counts = Counter(spelt[answer] for answer in answers)
+    return max(answers, key=lambda answer: counts[spelt[answer]], default=ABSTENTION)
 
 
 _COMMON = (

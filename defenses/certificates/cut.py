@@ -88,12 +88,12 @@ def instance_of(defense: Radar, event: AnswerEvent) -> CutInstance:
     place = {rank: index for index, rank in enumerate(nodes)}
     n = len(nodes)
     consistency, recalled = np.zeros((n, n)), np.zeros(n)
-    for edge in event.verdict.edges:
-        if edge.a == MEMORY_NODE or edge.b == MEMORY_NODE:
-            recalled[place[edge.a + edge.b]] = edge.capacity / defense.pair_scale
+    for one, other, capacity in event.verdict.edges:
+        if MEMORY_NODE in (one, other):
+            recalled[place[one + other]] = capacity / defense.pair_scale
         else:
-            a, b = place[edge.a], place[edge.b]
-            consistency[a, b] = consistency[b, a] = edge.capacity / defense.pair_scale
+            a, b = place[one], place[other]
+            consistency[a, b] = consistency[b, a] = capacity / defense.pair_scale
     return CutInstance(
         ranks=np.array(nodes),
         retrieved=len(documents),

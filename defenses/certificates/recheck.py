@@ -66,11 +66,11 @@ def recorded_graph(verdict: Verdict) -> RecordedGraph | None:
         rows.append((MEMORY_NODE, memory.support_posterior, conflict, margin, retained))
     place = {node: index for index, (node, *_) in enumerate(rows)}
     pair = np.zeros((len(rows), len(rows)))
-    for edge in verdict.edges:
-        if edge.a not in place or edge.b not in place:
-            raise ValueError(f"an edge joins {edge.a} and {edge.b}, which are not both judged")
-        a, b = place[edge.a], place[edge.b]
-        pair[a, b] = pair[b, a] = edge.capacity
+    for one, other, capacity in verdict.edges:
+        if one not in place or other not in place:
+            raise ValueError(f"an edge joins {one} and {other}, which are not both judged")
+        a, b = place[one], place[other]
+        pair[a, b] = pair[b, a] = capacity
     return RecordedGraph(
         nodes=tuple(place),
         source=np.array([row[1] for row in rows], dtype=np.float64),

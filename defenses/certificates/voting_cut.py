@@ -84,9 +84,9 @@ def ballot_of(defense: RadarPlus, event: AnswerEvent) -> Ballot:
     n = len(place)
     scale = n * n / defense.pair_scale if defense.normalise else 1.0 / defense.pair_scale
     agreement = np.eye(n) * (1.0 if defense.self_support else defense.epsilon)
-    for edge in event.verdict.edges:
-        a, b = place[edge.a], place[edge.b]
-        agreement[a, b] = agreement[b, a] = min(1.0, edge.capacity * scale)
+    for one, other, capacity in event.verdict.edges:
+        a, b = place[one], place[other]
+        agreement[a, b] = agreement[b, a] = min(1.0, capacity * scale)
     url_of = {source.rank: source.url for source in event.sources}
     keys = [site_of(url_of.get(rank, "")) if defense.site_cap else "" for rank in ranks]
     pages, sites = agreement[: len(ranks), : len(ranks)], site_members(keys)

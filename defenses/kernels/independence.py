@@ -1,9 +1,9 @@
 """How many independent voices some documents have."""
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from itertools import combinations, islice
+from itertools import chain, islice
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +19,7 @@ IntArray = NDArray[np.int_]
 NEARLY_THE_SAME: Final = 0.6
 SPAN: Final = 3  # words that are compared together
 MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
+ENOUGH_CHARACTERS: Final = 4_000  # nearly always hold as many words
 MOST_STEPS: Final = 10_000  # of the search for independent documents
 _WORD: Final = re.compile(r"\w+")
 
@@ -47,18 +48,18 @@ def voices_of(sites: Sequence[str], texts: Sequence[str]) -> Voices:
     Voices(groups=array([0, 1, 0, 3]), independent=3)
     """
     order = _by_content(sites, texts)
-    alike = _alike([sites[d] for d in order], [spans_of(texts[d]) for d in order])
-    cliques: list[list[int]] = []
-    for place in range(len(order)):
-        fitting = (clique for clique in cliques if alike[place, clique].all())
-        clique = next(fitting, None)
-        if clique is None:
-            cliques.append([place])
+    alike = _alike([sites[d] for d in order], [texts[d] for d in order])
+    cliques: list[int] = []  # each a set of places, as a bit mask
+    for place, near in enumerate(_masks(alike)):
+        fitting = (number for number, held in enumerate(cliques) if held & near == held)
+        number = next(fitting, None)
+        if number is None:
+            cliques.append(1 << place)
         else:
-            clique.append(place)
+            cliques[number] |= 1 << place
     groups = np.empty(len(order), dtype=np.intp)
     for clique in cliques:
-        members = [order[place] for place in clique]
+        members = [order[place] for place in _places(clique)]
         groups[members] = min(members)
     return Voices(groups, most_independent(alike))
 
@@ -76,13 +77,25 @@ def _by_content(sites: Sequence[str], texts: Sequence[str]) -> list[int]:
     return [document for documents in held for document in documents]
 
 
-def _alike(sites: Sequence[str], spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
-    """(n, n), true on the diagonal."""
-    alike = np.eye(len(sites), dtype=np.bool_)
-    for one, other in combinations(range(len(sites)), 2):
-        same_site = bool(sites[one]) and sites[one] == sites[other]
-        alike[one, other] = same_site or nearly_the_same(spans[one], spans[other])
-    return alike | alike.T
+def _alike(sites: Sequence[str], texts: Sequence[str]) -> BoolArray:
+    """(n, n), true on the diagonal: of one site, or with texts that are nearly the same."""
+    numbers: dict[str | int, int] = {}
+    owners = [site or document for document, site in enumerate(sites)]
+    owner = np.array([numbers.setdefault(each, len(numbers)) for each in owners])
+    same = np.asarray(owner[:, np.newaxis] == owner)
+    if len(numbers) < 2:  # whatever they say
+        return same
+    spans = [spans_of(text) for text in texts]
+    counts = Counter(chain.from_iterable(spans))
+    columns = {span: c for c, span in enumerate(s for s, held in counts.items() if held > 1)}
+    has = np.zeros((len(spans), len(columns)))
+    for row, held in zip(has, spans, strict=True):
+        row[[columns[span] for span in held if span in columns]] = 1.0
+    common = has @ has.T
+    sizes = np.array([len(held) for held in spans])
+    together = sizes[:, np.newaxis] + sizes - common
+    copied = (common > 0.0) & (common >= NEARLY_THE_SAME * together)
+    return np.asarray(copied | same)
 
 
 def most_independent(alike: BoolArray) -> int:
@@ -92,60 +105,83 @@ def most_independent(alike: BoolArray) -> int:
     searched part by part. Should that take more than `MOST_STEPS`, the largest set found counts: at
     least two vertices if two are not alike.
     """
-    needed = _undominated(alike | np.eye(len(alike), dtype=np.bool_))
-    count = 0
-    for part in _parts(alike, needed):
+    near = _masks(alike | np.eye(len(alike), dtype=np.bool_))
+    needed = _undominated(near)
+    vertices, count = needed.bit_count(), 0
+    for part in _parts(near, needed):
+        if len(part) < 3:  # one vertex, or two that are alike
+            count += 1
+            continue
         edges = alike[np.ix_(part, part)]
         by_degree = np.argsort(edges.sum(axis=1), kind="stable")  # few rivals first
-        steps = MOST_STEPS * len(part) // len(needed)
+        steps = MOST_STEPS * len(part) // vertices
         chosen = independent_set(edges[np.ix_(by_degree, by_degree)], most_steps=steps)
         count += int(chosen.sum())
     return count
 
 
-def _undominated(closed: BoolArray) -> IntArray:
-    """The vertices without those that another makes superfluous; `closed` has a true diagonal."""
-    left = np.arange(len(closed))
+def _undominated(near: Sequence[int]) -> int:
+    """The vertices without those that another makes superfluous.
+
+    Sets of vertices are bit masks; `near` has what each vertex is like, itself included.
+    """
+    left = (1 << len(near)) - 1
     while True:
-        near = closed[np.ix_(left, left)].astype(np.float64)
-        within = near @ (1.0 - near) == 0.0  # [u, v]: all that u is like, v is like
-        superfluous = (within & (~within.T | np.triu(np.ones_like(within), 1))).any(axis=0)
-        if not superfluous.any():
+        superfluous = 0
+        for vertex in _places(left):
+            own = near[vertex] & left
+            for other in _places(own & ~(1 << vertex)):
+                its = near[other] & left
+                if its & own == its and (its != own or other < vertex):
+                    superfluous |= 1 << vertex
+                    break
+        if not superfluous:
             return left
-        left = left[~superfluous]
+        left ^= superfluous
 
 
-def _parts(alike: BoolArray, vertices: IntArray) -> list[IntArray]:
-    """The connected components among some vertices, each ascending."""
-    parts: list[IntArray] = []
-    left = np.zeros(len(alike), dtype=np.bool_)
-    left[vertices] = True
-    for start in vertices:
-        if not left[start]:
-            continue
-        part = np.arange(len(alike)) == start
-        while (grown := part | (left & alike[part].any(axis=0))).sum() > part.sum():
-            part = grown
+def _parts(near: Sequence[int], left: int) -> list[list[int]]:
+    """The connected components among the vertices `left`, each ascending."""
+    parts: list[list[int]] = []
+    while left:
+        part = fresh = left & -left
+        while fresh:
+            reached = 0
+            for vertex in _places(fresh):
+                reached |= near[vertex]
+            fresh = reached & left & ~part
+            part |= fresh
         left &= ~part
-        parts.append(np.flatnonzero(part))
+        parts.append(_places(part))
     return parts
+
+
+def _masks(matrix: BoolArray) -> list[int]:
+    """Each row as a set of columns: a bit mask."""
+    packed = np.packbits(matrix, axis=1, bitorder="little")
+    return [int.from_bytes(row.tobytes(), "little") for row in packed]
+
+
+def _places(mask: int) -> list[int]:
+    """What a bit mask holds, ascending."""
+    places = []
+    while mask:
+        lowest = mask & -mask
+        places.append(lowest.bit_length() - 1)
+        mask ^= lowest
+    return places
 
 
 def spans_of(text: str) -> frozenset[tuple[str, ...]]:
     """The spans of three words at the start of a text; of a shorter text, the whole of it."""
-    words = [word[0] for word in islice(_WORD.finditer(text.casefold()), MOST_WORDS)]
+    folded = text.casefold()
+    words = _WORD.findall(folded, 0, ENOUGH_CHARACTERS)
+    if len(words) <= MOST_WORDS and len(folded) > ENOUGH_CHARACTERS:  # the last may be cut off
+        words = [word[0] for word in islice(_WORD.finditer(folded), MOST_WORDS)]
+    words = words[:MOST_WORDS]
     if len(words) < SPAN:
         return frozenset({tuple(words)} if words else ())
     return frozenset(zip(*(words[start:] for start in range(SPAN)), strict=False))
-
-
-def nearly_the_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    """Whether two sets of spans overlap so much that one text is a copy of the other."""
-    shorter, longer = sorted((len(one), len(other)))
-    if not shorter or shorter < NEARLY_THE_SAME * longer:
-        return False
-    common = len(one & other)
-    return common >= NEARLY_THE_SAME * (shorter + longer - common)
 
 
 def voices(values: FloatArray, groups: NDArray[np.int_]) -> float:

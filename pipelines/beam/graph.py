@@ -19,7 +19,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import append
-from radarstream.pipelines.beam.elements import Parked, Ready
+from radarstream.pipelines.beam.elements import Element, Parked, Ready
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
 from radarstream.pipelines.beam.model_stages import InBatches, answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of
@@ -35,8 +35,8 @@ READY = "ready"
 DEAD = "dead"
 
 
-class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[Outcome]]):
-    """RawRecords of a bounded source -> the AnswerEvents and DeadLetters they led to.
+class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
+    """RawRecords of a bounded source -> the Outcomes of folding, and the DeadLetters before it.
 
     `live` refuses event times too far in the future; a replay takes them as they are.
     """
@@ -47,19 +47,19 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], PCollection[Outcom
         self.log_epoch = log_epoch
         self.live = live
 
-    def expand(self, records: PCollection[RawRecord]) -> PCollection[Outcome]:
+    # Two outputs: flattened into one, all would be pickled on their way.
+    def expand(self, records: PCollection[RawRecord]) -> tuple[PCollection[Any], PCollection[Any]]:
         """Build the steps."""
         settings = self.settings
         gathered = records | "Gather" >> GatherEvidence(settings, live=self.live)
         dead = gathered[DEAD] | "ParkDead" >> beam.ParDo(ParkDead(settings))
         folded = (
             gathered[READY]
-            | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
+            | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Element])
             | "GroupByQuery" >> beam.GroupByKey()
-            | "Fold" >> beam.ParDo(FoldQueries(settings, self.log_epoch))
+            | "Fold" >> beam.ParDo(FoldQueries(settings, self.log_epoch)).with_output_types(Element)
         )
-        outcomes: PCollection[Outcome] = (folded, dead) | "Outcomes" >> beam.Flatten()
-        return outcomes
+        return folded, dead
 
 
 class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
@@ -88,10 +88,12 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
         relations = InBatches(relate_each, self.settings)
         return (
             records
-            | "Decode" >> beam.ParDo(Decode(self.settings, live=self.live))
+            | "Decode"
+            >> beam.ParDo(Decode(self.settings, live=self.live)).with_output_types(Element)
             | "AtomicAnswers" >> answers.with_resource_hints(**self.model_hints)
             | "Relations" >> relations.with_resource_hints(**self.model_hints)
-            | "Split" >> beam.FlatMap(split_dead).with_outputs(DEAD, main=READY)
+            | "Split"
+            >> beam.FlatMap(split_dead).with_output_types(Element).with_outputs(DEAD, main=READY)
         )
 
 
@@ -150,7 +152,7 @@ class FoldQueries(beam.DoFn):
         """Forget what a failed bundle left."""
         self.queries = {}
 
-    def process(self, keyed: tuple[str, Iterable[Ready]]) -> Iterator[Outcome]:
+    def process(self, keyed: tuple[str, Iterable[Any]]) -> Iterator[Outcome]:
         """Collect one query's snapshots; fold when enough queries are there."""
         query_id, readies = keyed
         self.queries[query_id] = list(readies)
@@ -174,11 +176,11 @@ class FoldQueries(beam.DoFn):
             yield from fold_queries(guard, engine, queries, self.log_epoch, witnesses)
 
 
-def split_dead(element: Ready | Parked) -> Iterator[Any]:
+def split_dead(element: Any) -> Iterator[Any]:
     """Send dead letters to their own output."""
     yield TaggedOutput(DEAD, element) if isinstance(element, Parked) else element
 
 
-def key_by_query(ready: Ready) -> tuple[str, Ready]:
+def key_by_query(ready: Any) -> tuple[str, Ready]:
     """Key a snapshot by its query."""
     return ready.observed.snapshot.query.id, ready

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 
-from radarstream.pipelines.beam.elements import Answered, Parked, Ready, failed
+from radarstream.pipelines.beam.elements import Answered, Element, Parked, Ready, failed
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings
@@ -37,13 +37,26 @@ class InBatches(beam.PTransform[Any, Any]):
         size = self.settings.batch.snapshots
         batching = beam.BatchElements(min_batch_size=size, max_batch_size=size)
         return (
-            elements | "Batch" >> batching | "Ask" >> beam.FlatMap(ask, self.stage, self.settings)
+            elements
+            | "Batch" >> batching
+            | "Ask" >> beam.ParDo(Ask(self.stage, self.settings)).with_output_types(Element)
         )
 
 
-def ask(batch: Sequence[Any], stage: Stage, settings: Settings) -> Sequence[Any]:
-    """Run a stage on a batch, with the guard that the process shares."""
-    return stage(settings, shared_guard(settings), batch)
+class Ask(beam.DoFn):
+    """Runs a stage on each batch, with the guard that the process shares."""
+
+    def __init__(self, stage: Stage, settings: Settings) -> None:
+        self.stage = stage
+        self.settings = settings
+
+    def start_bundle(self) -> None:
+        """Look the guard up: once a bundle, since settings are compared by all they say."""
+        self.guard = shared_guard(self.settings)
+
+    def process(self, batch: Sequence[Any]) -> Sequence[Any]:
+        """Run the stage on one batch."""
+        return self.stage(self.settings, self.guard, batch)
 
 
 def answer_each(

@@ -99,13 +99,14 @@ class MicroBatch:
 
     def _pipeline(self) -> beam.Pipeline:
         pipeline = new_pipeline()
-        (
+        folded, dead = (
             pipeline
             | "Start" >> beam.Impulse()
             | "TakeRecords" >> beam.ParDo(TakeRecords(self.number))
             | "Defend" >> DefendSnapshots(self.settings, NO_LOG, live=True)
-            | "KeepOutcomes" >> beam.ParDo(KeepOutcomes(self.number))
         )
+        for name, outcomes in (("KeepFolded", folded), ("KeepDead", dead)):
+            outcomes | name >> beam.ParDo(KeepOutcomes(self.number))
         return pipeline
 
     def _translated(self) -> Any:
@@ -136,6 +137,6 @@ class KeepOutcomes(beam.DoFn):
     def __init__(self, number: int) -> None:
         self.number = number
 
-    def process(self, outcome: Outcome) -> None:
+    def process(self, outcome: Any) -> None:
         """Keep one outcome."""
         SLOTS[self.number].outcomes.append(outcome)

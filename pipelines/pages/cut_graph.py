@@ -148,10 +148,10 @@ def _choose_edges(
     """
     owner = {rank: node for node in nodes for rank in node.ranks}
     sums: dict[tuple[int, int], float] = defaultdict(float)
-    for edge in edges:
-        a, b = owner.get(edge.a), owner.get(edge.b)
+    for one, other, capacity in edges:
+        a, b = owner.get(one), owner.get(other)
         if a is not None and b is not None and a is not b:
-            sums[min(a.ranks[0], b.ranks[0]), max(a.ranks[0], b.ranks[0])] += edge.capacity
+            sums[min(a.ranks[0], b.ranks[0]), max(a.ranks[0], b.ranks[0])] += capacity
     joined = [(owner[a], owner[b], capacity) for (a, b), capacity in sorted(sums.items())]
     strongest = max((capacity for _, _, capacity in joined), default=0.0)
     visible = [edge for edge in joined if edge[2] > FAINTEST * strongest]

@@ -169,9 +169,8 @@ def _neighbours(rank: int, verdict: Verdict, *, agreeing: bool) -> tuple[int, ..
     """Kept nodes, the memory included, that agree with `rank` strongly (or hardly at all)."""
     if not verdict.edges:
         return ()
-    strongest = max(edge.capacity for edge in verdict.edges)
-    agreement = {edge.a + edge.b - rank: edge.capacity
-                 for edge in verdict.edges if rank in (edge.a, edge.b)}  # fmt: skip
+    strongest = max(capacity for _, _, capacity in verdict.edges)
+    agreement = {a + b - rank: capacity for a, b, capacity in verdict.edges if rank in (a, b)}
     kept = [d.rank for d in verdict.documents if d.kept and d.rank != rank]
     if verdict.memory.decision is MemoryDecision.RETAINED:
         kept.append(MEMORY_NODE)
@@ -216,6 +215,6 @@ def energy_parts(verdict: Verdict) -> EnergyParts | None:
         conflict_kept=sum(reject or 0.0 for node, _, reject in terminals if node in kept),
         support_given_up=sum(keep or 0.0 for node, keep, _ in terminals if node not in kept),
         agreement_severed=sum(
-            edge.capacity for edge in verdict.edges if (edge.a in kept) != (edge.b in kept)
+            capacity for a, b, capacity in verdict.edges if (a in kept) != (b in kept)
         ),
     )

@@ -83,10 +83,13 @@ def plain(text: str, limit: int) -> str:
     'ab cdd'
     """
     # Cleaning never lengthens text, but a page can start with much that it removes.
-    words = (w if w.isprintable() else printable(w) for w in text[: 4 * limit].split())
-    return " ".join(word for word in words if word)[:limit].rstrip()
+    words = text[: 4 * limit].split()
+    line = " ".join(words)
+    if not line.isprintable():
+        line = " ".join(shown for word in words if (shown := printable(word)))
+    return line[:limit].rstrip()
 
 
 def printable(word: str) -> str:
-    """Drop what a person would not see; most words have nothing of the kind."""
+    """Drop what a person would not see."""
     return "".join(character for character in word if category(character)[0] != "C")

@@ -187,8 +187,10 @@ def _rival(
 
 def _alike(evidence: Evidence, places: Sequence[int], answers: Sequence[AtomicAnswer]) -> BoolArray:
     """Which of the documents at these places say the same, (m, m)."""
-    keys = [spelling(answers[place].text) or answers[place].text for place in places]
-    alike = np.array([[one == other for one in keys] for other in keys], dtype=np.bool_)
+    spelt = {text: spelling(text) or text for text in (answers[place].text for place in places)}
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(spelt.values()))}
+    keys = np.array([numbers[spelt[answers[place].text]] for place in places])
+    alike = np.asarray(keys[:, np.newaxis] == keys)
     if evidence.relations is None:
         return alike
     rows = [evidence.informative.index(place) for place in places]

@@ -4,7 +4,6 @@ Ids are functions of what happened, never random and never of the clock: publish
 after a crash produces the same id, so that consumers can drop the copy.
 """
 
-from dataclasses import asdict
 from datetime import datetime
 from hashlib import sha256
 
@@ -68,9 +67,17 @@ def binary_headers(event: Envelope) -> list[tuple[str, bytes]]:
 
 def attributes(event: Envelope) -> dict[str, str]:
     """Attributes by wire name, in a fixed order, those without a value left out."""
-    named = asdict(event)
-    named["time"] = wire_time(event.time) if event.time else None
-    return {"specversion": SPEC_VERSION} | {k: clean(v) for k, v in named.items() if v}
+    named = {
+        "specversion": SPEC_VERSION,
+        "id": event.id,
+        "type": event.type,
+        "source": event.source,
+        "partitionkey": event.partitionkey,
+        "dataschema": event.dataschema,
+        "time": wire_time(event.time) if event.time else "",
+        "datacontenttype": event.datacontenttype,
+    }
+    return {name: clean(text) for name, text in named.items() if text}
 
 
 def encode_envelope(event: Envelope) -> str:

@@ -4,13 +4,14 @@ import re
 from base64 import b64encode
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_json
 
 from radarstream.schemas.codec.former import FORMER_SCHEMAS, FormerSchema
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
-from radarstream.schemas.codec.wire import WIRE_SCHEMAS, Payload, compact_json
+from radarstream.schemas.codec.wire import ADAPTERS, WIRE_SCHEMAS, Payload
 from radarstream.schemas.errors import OUTAGES, InputError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
 from radarstream.schemas.incidents import Complaint, TaughtEvent
@@ -26,7 +27,6 @@ DETAIL_CHARACTERS = 300
 
 EventT = TypeVar("EventT", AnswerEvent, RejectedEvent, TaughtEvent)
 PayloadT = TypeVar("PayloadT")
-ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
 _REASONS = {
     "missing": ReasonClass.MISSING_FIELD,
     "missing_argument": ReasonClass.MISSING_FIELD,
@@ -219,7 +219,7 @@ def _validate(kind: type[PayloadT], payload: JsonObject) -> PayloadT:
     # strict validation of Python values does not.
     adapter: TypeAdapter[PayloadT] = ADAPTERS[kind]
     try:
-        return adapter.validate_json(compact_json(payload), strict=True)
+        return adapter.validate_json(to_json(payload), strict=True)
     except ValidationError as error:
         raise input_error(error) from None
 

@@ -9,11 +9,22 @@ import re
 
 FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
 _LINE_BREAKS = "\x0b\x0c\x85"
+_HINTS = (b"\\u", b"\\b", b"\\f", b"\x7f")  # escapes in JSON, and DEL, which needs none
+_C1 = re.compile(b"\xc2[\x80-\x9f]")
 
 
 def is_surrogate(character: str) -> bool:
     """Whether the character is half of a UTF-16 pair."""
     return "\ud800" <= character <= "\udfff"
+
+
+def may_be_forbidden(json: bytes) -> bool:
+    r"""Whether some string of valid JSON may hold a forbidden character; a fast look at its bytes.
+
+    >>> may_be_forbidden('{"é":"tab\\t"}'.encode()), may_be_forbidden(b'["a\\u001b"]')
+    (False, True)
+    """
+    return any(hint in json for hint in _HINTS) or _C1.search(json) is not None
 
 
 def clean(text: str) -> str:
@@ -22,7 +33,7 @@ def clean(text: str) -> str:
     >>> clean("a\x1b[31mb\x0cc")
     'a[31mb\nc'
     """
-    return FORBIDDEN.sub(_replacement, text)
+    return text if text.isprintable() else FORBIDDEN.sub(_replacement, text)
 
 
 def capped(text: str, max_bytes: int) -> str:

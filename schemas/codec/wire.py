@@ -5,18 +5,18 @@ fields are added; anything else is a new version.
 """
 
 import json
-from dataclasses import dataclass, fields
-from datetime import datetime
-from functools import cache
+from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
-from radarstream.schemas.codec.text import clean
+from pydantic import TypeAdapter
+from pydantic_core import PydanticSerializationError, to_json
+
+from radarstream.schemas.codec.text import clean, may_be_forbidden
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
 from radarstream.schemas.incidents import Complaint, TaughtEvent
-from radarstream.schemas.snapshot import ABSENT_UNSET, SearchSnapshot
-from radarstream.schemas.times import wire_time
+from radarstream.schemas.snapshot import SearchSnapshot
 
-_AS_IS = frozenset({float, int, bool, type(None)})
 Payload = SearchSnapshot | AnswerEvent | RejectedEvent | DeadLetter | Complaint | TaughtEvent
 
 
@@ -53,6 +53,8 @@ WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {
     Complaint: WireSchema("answer.complaint", 1, "answers.complaints"),
     TaughtEvent: WireSchema("event.taught", 1, "events.attribution"),
 }
+ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {kind: TypeAdapter(kind) for kind in WIRE_SCHEMAS}
+_NOT_FINITE = (b"NaN", b"Infinity")  # or a text that says so
 
 
 def encode(value: Payload) -> bytes:
@@ -63,8 +65,14 @@ def encode(value: Payload) -> bytes:
     `decode(encode(value)) == value` for every value that holds neither finer times nor such
     characters. Raises ValueError for NaN and infinity: those are defects, not data.
     """
-    payload = {"schema": WIRE_SCHEMAS[type(value)].tag, **_plain(value)}
-    return compact_json(payload).encode()
+    adapter = ADAPTERS[type(value)]
+    try:
+        data = adapter.dump_json(value)
+    except PydanticSerializationError:  # a lone surrogate
+        data = b""
+    if not data or may_be_forbidden(data) or any(word in data for word in _NOT_FINITE):
+        data = to_json(_cleaned(adapter.dump_python(value, mode="json")))
+    return b'{"schema":"' + WIRE_SCHEMAS[type(value)].tag.encode() + b'",' + data[1:]
 
 
 def compact_json(value: object) -> str:
@@ -72,21 +80,14 @@ def compact_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
-def _plain(value: Any) -> Any:
-    kind: Any = type(value)
-    if kind in _AS_IS:  # by far the most values: capacities and ranks
-        return value
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
+def _cleaned(value: Any) -> Any:
+    """JSON whose strings hold no forbidden characters. Raises ValueError for NaN and infinity."""
     if isinstance(value, str):
         return clean(value)
-    if isinstance(value, datetime):
-        return wire_time(value)
-    named = ((name, getattr(value, name), unset) for name, unset in _fields_of(kind))
-    return {name: _plain(held) for name, held, unset in named if held is not None or not unset}
-
-
-@cache
-def _fields_of(kind: type[Any]) -> tuple[tuple[str, bool], ...]:
-    """The fields in order, each with whether it is left out while it is None."""
-    return tuple((field.name, bool(field.metadata.get(ABSENT_UNSET))) for field in fields(kind))
+    if isinstance(value, float) and not isfinite(value):
+        raise ValueError(f"{value!r} is not JSON compliant")
+    if isinstance(value, list):
+        return [_cleaned(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _cleaned(held) for name, held in value.items()}
+    return value

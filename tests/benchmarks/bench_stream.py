@@ -7,15 +7,29 @@ Every document is new, which no cache can help with. SOAK_MINUTES sets the lengt
 import os
 import re
 import time
-from collections.abc import Iterator
-from datetime import timedelta
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median
+from time import process_time
 
 import numpy as np
 import psutil
 import pytest
 
 from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.pipelines.beam.elements import Ready
+from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.beam.graph import NO_LOG
+from radarstream.pipelines.beam.model_stages import answer_each, relate_each
+from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.evaluation.study.plugin import batched
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.withholding import Observed
+from radarstream.schemas.codec import decode_record, encode
+from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.benchmarks.figures import Figures
 from tests.brokers import Broker, running_broker
@@ -27,6 +41,7 @@ pytestmark = pytest.mark.bench
 K = 10
 QUERIES = 200
 SNAPSHOTS = 3_000
+BATCH, BATCHES = 200, 4
 WARM_UP = 500  # batches have grown to their full size by then
 TARGET_PER_SECOND = 100.0
 IDLE_SECONDS = 20.0
@@ -87,6 +102,46 @@ def test_throughput(options: KafkaOptions, tmp_path: Path, figures: Figures) -> 
         rate = (SNAPSHOTS - done_before) / (ended - started)
         figures.add(f"stream, k={K}", rate, "snapshots per second", (">", TARGET_PER_SECOND))
         assert job.terminate() == 0
+
+
+def by_hand(settings: Settings, records: Sequence[RawRecord]) -> int:
+    """What the graph does with a batch, without Beam; how many answers there are."""
+    guard, engine, size = shared_guard(settings), shared_engine(settings), settings.batch
+    now = datetime.now(UTC)
+    seen = [Observed(r, decode_record(r, limits=settings.limits, now=now)) for r in records]
+    queries: dict[str, list[Ready]] = {}
+    for part in batched(seen, size.snapshots):
+        for ready in relate_each(settings, guard, answer_each(settings, guard, part)):
+            assert isinstance(ready, Ready)
+            queries.setdefault(ready.observed.snapshot.query.id, []).append(ready)
+    witnesses = witnesses_of(settings)
+    return sum(
+        len(list(fold_queries(guard, engine, dict(part), NO_LOG, witnesses)))
+        for part in batched(queries.items(), size.queries)
+    )
+
+
+def test_what_beam_adds(tmp_path: Path, figures: Figures) -> None:
+    """CPU of batches through the graph, and of the same steps called one after another."""
+    of_graph, of_hand = (
+        load_settings(profile="scripted", database=f"sqlite:///{tmp_path / name}")
+        for name in ("graph.db", "hand.db")
+    )
+    records = [
+        RawRecord("epoch/topic/0", place, encode(snapshot), log=LogPosition("epoch", 0, place))
+        for place, snapshot in enumerate(story(BATCHES * BATCH))
+    ]
+    graph = MicroBatch(of_graph)
+    ways = {"graph": lambda part: len(graph(part)), "hand": lambda part: by_hand(of_hand, part)}
+    spent: dict[str, list[float]] = {name: [] for name in ways}
+    for part in batched(records, BATCH):
+        for name, way in ways.items():
+            before = process_time()
+            assert way(part) == BATCH
+            spent[name].append(1e3 * (process_time() - before) / BATCH)
+    whole, steps = (median(times[1:]) for times in spent.values())  # the first one warms up
+    figures.add(f"CPU of the graph, k={K}", whole, "ms per snapshot")
+    figures.add(f"of it what Beam adds, k={K}", whole - steps, "ms per snapshot")
 
 
 def test_idle_cpu(tmp_path: Path, figures: Figures) -> None:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import pickle
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
@@ -327,6 +328,43 @@ def test_encoding_cleans_what_decoding_refuses() -> None:
 def test_encoding_refuses_nan() -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         encode(replace(REJECTED, margin=float("nan")))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+@pytest.mark.parametrize("place", ["edge", "margin", "support"])
+def test_encoding_refuses_nan_wherever_it_is(value: float, place: str) -> None:
+    verdict = ANSWER.verdict
+    first, *others = verdict.documents
+    assert ANSWER.support is not None
+    event = {
+        "edge": replace(ANSWER, verdict=replace(verdict, edges=((1, 2, value),))),
+        "margin": replace(
+            ANSWER, verdict=replace(verdict, documents=(replace(first, margin=value), *others))
+        ),
+        "support": replace(ANSWER, support=replace(ANSWER.support, weight_for=value)),
+    }[place]
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        encode(event)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["NaN", "-Infinity,NaN", "\\u0000 \\b \\f", "caf\u00e9\u00a0\t\r\n", '\u2028\U0001f600"'],
+)
+def test_texts_that_look_like_what_is_refused_stay_as_they_are(text: str) -> None:
+    event = replace(ANSWER, answer=text)
+    assert DECODERS[type(event)](encode(event)) == event
+
+
+def test_an_event_that_is_cleaned_is_written_as_one_that_was_clean() -> None:
+    support = replace(ANSWER.support, weight_for=1e-7) if ANSWER.support else None
+    clean, dirty = (replace(ANSWER, answer=text, support=support) for text in ("Rome", "Rome\x7f"))
+    assert encode(dirty) == encode(clean)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_values_pickle_whole(sample: Any) -> None:
+    assert pickle.loads(pickle.dumps(sample)) == sample
 
 
 def test_reader_verdict_wins_over_payload() -> None:

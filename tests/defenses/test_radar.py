@@ -240,7 +240,7 @@ class TestEquations:
     def test_edges_are_the_scaled_geometric_means_without_zeros(self):
         entailment = [[1, 0.9, 0], [0.4, 1, 0.5], [0.7, 0.5, 1]]
         verdict = judge(make_evidence(entailment, np.zeros((3, 3))), Radar(pair_scale=0.5))
-        edges = {(e.a, e.b): e.capacity for e in verdict.edges}
+        edges = {(a, b): capacity for a, b, capacity in verdict.edges}
         assert edges == pytest.approx({(1, 2): 0.3, (2, 3): 0.25})
 
 

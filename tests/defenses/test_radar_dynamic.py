@@ -129,9 +129,9 @@ class TestMemoryNode:
 
         script = Script(answer=saying("M"), relation=one_way)
         verdict, belief = run(Radar().defend(claims_evidence(["A"]), Belief("M", 0.5, 0.5)), script)
-        (edge,) = verdict.edges
-        assert (edge.a, edge.b) == (1, MEMORY_NODE)
-        assert edge.capacity == pytest.approx(0.6)
+        ((a, b, capacity),) = verdict.edges
+        assert (a, b) == (1, MEMORY_NODE)
+        assert capacity == pytest.approx(0.6)
         assert verdict.memory.support_posterior == pytest.approx(0.6)
 
     def test_memory_takes_no_part_in_centrality(self):
@@ -144,7 +144,7 @@ class TestMemoryNode:
     def test_pair_scale_reaches_the_memory_edges(self):
         evidence = claims_evidence(["A"])
         verdict, _ = run(Radar(pair_scale=0.5).defend(evidence, Belief("A", 0.5, 0.5)), Script())
-        assert [e.capacity for e in verdict.edges] == pytest.approx([0.475])
+        assert [capacity for _, _, capacity in verdict.edges] == pytest.approx([0.475])
 
     def test_priors_and_posteriors_are_reported(self):
         evidence = claims_evidence(["A"])

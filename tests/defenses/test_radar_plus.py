@@ -236,9 +236,9 @@ class TestPropositions:
     def test_a_document_worse_than_its_mean_bond_is_cut(self, evidence: Evidence):
         verdict, _ = judge(evidence, relation=lambda p, h: (0.5, 0.2))
         bonds = dict.fromkeys((d.rank for d in verdict.documents), 0.0)
-        for edge in verdict.edges:
-            bonds[edge.a] += edge.capacity
-            bonds[edge.b] += edge.capacity
+        for a, b, capacity in verdict.edges:
+            bonds[a] += capacity
+            bonds[b] += capacity
         for document in verdict.documents:
             gap = document.reject_evidence - document.keep_evidence
             if gap > bonds[document.rank] + 1e-6:

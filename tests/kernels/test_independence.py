@@ -12,7 +12,6 @@ from radarstream.defenses.kernels import independence
 from radarstream.defenses.kernels.independence import (
     NEARLY_THE_SAME,
     most_independent,
-    nearly_the_same,
     spans_of,
     voices,
     voices_of,
@@ -36,6 +35,10 @@ def groups_of(*pages: Page) -> list[int]:
 
 def independent(*pages: Page) -> int:
     return voices_of([s for s, _ in pages], [t for _, t in pages]).independent
+
+
+def nearly_the_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
+    return bool(one & other) and len(one & other) >= NEARLY_THE_SAME * len(one | other)
 
 
 def alike(one: Page, other: Page) -> bool:
@@ -224,3 +227,10 @@ def test_more_pages_of_one_site_add_ever_less() -> None:
 
 def test_the_threshold_keeps_unlike_pages_apart() -> None:
     assert NEARLY_THE_SAME > 0.5
+
+
+@pytest.mark.parametrize("padding", [0, 10, 13, 14, 15, 100])
+def test_spans_are_of_the_first_words_however_long_they_are(padding: int) -> None:
+    words = [f"w{n}" + "x" * padding for n in range(400)]
+    expected = {tuple(words[start : start + 3]) for start in range(298)}
+    assert spans_of(" ".join(words)) == expected

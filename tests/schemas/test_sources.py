@@ -1,13 +1,15 @@
 """Whose page an address is, and how evidence for and against a source fades."""
 
+import re
 import subprocess
 import sys
 from itertools import permutations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from radarstream.schemas import sites
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.sites import (
@@ -242,3 +244,29 @@ class TestEvidence:
     def test_honesty_covers_all_documents_informative_or_not(self):
         evidence = make_evidence([[0.0]], [[0.0]])
         assert evidence.source_honesty is None
+
+
+addresses = st.builds(
+    "{}{}{}".format,
+    st.sampled_from(["https://", "http://", "HTTP://", "//", ""]),
+    st.text("ab-.1_@:[]\\/?#\t\n\u00fc\u3002", max_size=12),
+    st.sampled_from(["", "/", "?q@x", "\\path", "#", ":80/", "\n", ".\t/"]),
+)
+
+
+@given(addresses)
+@example("https://a.b\n")
+@example("https://a.b\t/c")
+@example("https://a.b\\@c.d/")
+def test_the_short_cut_for_plain_addresses_changes_nothing(url: str) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sites, "_PLAIN", re.compile("(?!)"))
+        in_full = host_of(url)
+    assert host_of(url) == in_full
+
+
+def test_hosts_too_long_for_a_name_are_not_remembered() -> None:
+    before = sites._looked_up.cache_info().currsize
+    host = ".".join(["a"] * 200) + ".example"
+    assert site_of(f"https://{host}/") == "a.example"
+    assert sites._looked_up.cache_info().currsize == before

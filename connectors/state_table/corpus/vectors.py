@@ -52,7 +52,7 @@ class Changes(NamedTuple):
 def locked(connection: Connection, *, new: int = 0) -> Counters:
     """Take the lock on the corpus until the transaction ends, and `new` numbers of its order."""
     statement = (
-        dialect_insert(connection, CORPUS_STATE)
+        dialect_insert(connection.dialect.name, CORPUS_STATE)
         .values(name=_NAME, seq=new, deletions=0)
         .on_conflict_do_update(index_elements=[_STATE.name], set_={"seq": _STATE.seq + new})
         .returning(_STATE.seq, _STATE.deletions, _STATE.model)

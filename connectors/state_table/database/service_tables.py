@@ -5,7 +5,7 @@ They belong to the same database as those of `tables.py`, and to one set of migr
 
 import sqlalchemy as sa
 
-from radarstream.connectors.state_table.database.tables import METADATA
+from radarstream.connectors.state_table.database.tables import METADATA, Bytes
 
 __all__ = [
     "ACTION_LOG",
@@ -24,7 +24,7 @@ USERS = sa.Table(
     "users",
     METADATA,
     sa.Column("name", sa.Text, primary_key=True),
-    sa.Column("token_hash", sa.LargeBinary, nullable=False, unique=True),
+    sa.Column("token_hash", Bytes, nullable=False, unique=True),
     sa.Column("roles", sa.Text, nullable=False),
     sa.Column("created_ms", sa.BigInteger, nullable=False),
     sa.Column("revoked_ms", sa.BigInteger),
@@ -35,7 +35,7 @@ USERS = sa.Table(
 SESSIONS = sa.Table(
     "sessions",
     METADATA,
-    sa.Column("id_hash", sa.LargeBinary, primary_key=True),
+    sa.Column("id_hash", Bytes, primary_key=True),
     sa.Column("user_name", sa.Text, nullable=False),
     sa.Column("expires_ms", sa.BigInteger, nullable=False),
     sa.Index("sessions_user", "user_name"),
@@ -98,7 +98,7 @@ KEPT_EVENTS = sa.Table(
     sa.Column("observed_ms", sa.BigInteger, nullable=False),
     sa.Column("changed", sa.Boolean),
     sa.Column("words", sa.Text, nullable=False),
-    sa.Column("event", sa.LargeBinary, nullable=False),
+    sa.Column("event", Bytes, nullable=False),
     sa.UniqueConstraint("query_id", "step", name="kept_events_step"),
     sa.Index("kept_events_time", "observed_ms"),
     sqlite_autoincrement=True,

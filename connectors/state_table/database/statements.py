@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import islice
 from typing import Any, Final, TypeVar, TypeVarTuple
 
@@ -62,9 +63,14 @@ def keyed(table: sa.Table) -> list[sa.Label[Any]]:
 
 def insert_new(connection: sa.Connection, table: sa.Table, rows: Rows) -> int:
     """Insert the rows that the table does not have; return how many of them it did not have."""
-    statement = dialect_insert(connection, table).on_conflict_do_nothing()
+    return connection.execute(_inserting_new(connection.dialect.name, table), rows).rowcount
+
+
+@cache  # building a statement takes longer than SQLite does to run it
+def _inserting_new(dialect: str, table: sa.Table) -> sa.Insert:
     # Without the option SQLAlchemy reports -1 for an INSERT on PostgreSQL.
-    return connection.execute(statement.execution_options(preserve_rowcount=True), rows).rowcount
+    statement = dialect_insert(dialect, table).on_conflict_do_nothing()
+    return statement.execution_options(preserve_rowcount=True)
 
 
 def upsert(
@@ -90,7 +96,7 @@ def upserting(
     Without `changed` it writes all columns. Both may use the values of the new row: `excluded`.
     """
     new = excluded(table)
-    statement = dialect_insert(connection, table).on_conflict_do_update(
+    statement = dialect_insert(connection.dialect.name, table).on_conflict_do_update(
         index_elements=list(table.primary_key),
         set_=changed or {c.key: new[c.key] for c in table.columns if not c.primary_key},
         where=only_if,

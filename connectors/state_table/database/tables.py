@@ -8,6 +8,16 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 METADATA = sa.MetaData()
 
+
+class Bytes(sa.LargeBinary):
+    """Bytes, handed to the driver as they are: both take them without a wrapper around each."""
+
+    cache_ok = True
+
+    def bind_processor(self, _: sa.Dialect) -> None:
+        """Nothing to do."""
+
+
 MEMORY = sa.Table(
     "memory",
     METADATA,
@@ -18,7 +28,7 @@ MEMORY = sa.Table(
     sa.Column("log_epoch", sa.Text, nullable=False),
     sa.Column("log_partition", sa.Integer, nullable=False),
     sa.Column("log_offset", sa.BigInteger, nullable=False),
-    sa.Column("state", sa.LargeBinary, nullable=False),
+    sa.Column("state", Bytes, nullable=False),
     sa.Column("log_high_offset", sa.BigInteger, nullable=False),
 )
 
@@ -32,7 +42,7 @@ OUTBOX = sa.Table(
     sa.Column("event_id", sa.Text, nullable=False),
     sa.Column("key", sa.Text, nullable=False),
     sa.Column("envelope", sa.Text, nullable=False),
-    sa.Column("data", sa.LargeBinary, nullable=False),
+    sa.Column("data", Bytes, nullable=False),
     sa.Column("lane", sa.Integer, nullable=False, server_default="0"),
     sa.UniqueConstraint("topic", "event_id", name="outbox_event"),
     # A worker that asks for its own lanes does not read through the backlog of the others.
@@ -43,10 +53,10 @@ OUTBOX = sa.Table(
 RESPONSE_CACHE = sa.Table(
     "response_cache",
     METADATA,
-    sa.Column("key", sa.LargeBinary, primary_key=True),
-    sa.Column("value", sa.LargeBinary, nullable=False),
+    sa.Column("key", Bytes, primary_key=True),
+    sa.Column("value", Bytes, nullable=False),
     sa.Column("stamp", sa.BigInteger, nullable=False),  # grows; the smallest is evicted first
-    sa.Column("subject", sa.LargeBinary),  # see `subject.py`; null: of an earlier release
+    sa.Column("subject", Bytes),  # see `subject.py`; null: of an earlier release
     sa.Index("response_cache_stamp", "stamp"),
     sa.Index("response_cache_subject", "subject"),
 )
@@ -116,9 +126,9 @@ CORPUS_TEXTS = sa.Table(
     sa.Column("first_seen_ms", sa.BigInteger, nullable=False),
     sa.Column("last_seen_ms", sa.BigInteger, nullable=False),
     sa.Column("published_ms", sa.BigInteger),
-    sa.Column("url", sa.LargeBinary, nullable=False),
-    sa.Column("title", sa.LargeBinary, nullable=False),
-    sa.Column("text", sa.LargeBinary, nullable=False),
+    sa.Column("url", Bytes, nullable=False),
+    sa.Column("title", Bytes, nullable=False),
+    sa.Column("text", Bytes, nullable=False),
     sa.Index("corpus_texts_name", "name"),
     sa.Index("corpus_texts_seen", "own", "last_seen_ms", "id"),
 )
@@ -140,7 +150,7 @@ CORPUS_VECTORS = sa.Table(
     METADATA,
     sa.Column("seq", sa.BigInteger, primary_key=True, autoincrement=False),
     sa.Column("text_id", sa.Text, nullable=False, unique=True),
-    sa.Column("vector", sa.LargeBinary, nullable=False),
+    sa.Column("vector", Bytes, nullable=False),
 )
 
 # One row: the counters by which a reader sees that something changed, and whose vectors they are.
@@ -160,11 +170,11 @@ KEPT_ANSWERS = sa.Table(
     METADATA,
     sa.Column("query_id", sa.Text, primary_key=True),
     sa.Column("step", sa.BigInteger, primary_key=True),
-    sa.Column("subject", sa.LargeBinary, nullable=False),  # of the question, see `subject.py`
+    sa.Column("subject", Bytes, nullable=False),  # of the question, see `subject.py`
     sa.Column("observed_ms", sa.BigInteger, nullable=False),
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("undefended", sa.Text),
-    sa.Column("snapshot", sa.LargeBinary, nullable=False),
+    sa.Column("snapshot", Bytes, nullable=False),
     sa.Index("cases_subject", "subject"),
 )
 
@@ -213,7 +223,7 @@ INCIDENTS = sa.Table(
     sa.Column("everywhere", sa.Boolean, nullable=False),  # approved for all queries
     sa.Column("attributed_ms", sa.BigInteger),
     sa.Column("model_calls", sa.BigInteger, nullable=False),
-    sa.Column("event", sa.LargeBinary),
+    sa.Column("event", Bytes),
     sa.Column("model_erred", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Column("reserved", sa.Boolean, nullable=False, server_default=sa.false()),
     sa.Index("origins_query", "query_id"),
@@ -252,7 +262,6 @@ CONSUMER_GROUPS = sa.Table(
 )
 
 
-def dialect_insert(connection: sa.Connection, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
-    """Return an INSERT that knows ON CONFLICT, in the connection's dialect."""
-    on_sqlite = connection.dialect.name == "sqlite"
-    return sqlite.insert(table) if on_sqlite else postgresql.insert(table)
+def dialect_insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+    """Return an INSERT that knows ON CONFLICT, in a connection's dialect."""
+    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)

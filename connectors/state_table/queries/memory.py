@@ -1,10 +1,21 @@
 """One row per query: what was folded last, and the defence's state after it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from sqlalchemy import BigInteger, Connection, Engine, Integer, cast, delete, func, select, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    Engine,
+    Integer,
+    bindparam,
+    cast,
+    delete,
+    func,
+    select,
+    update,
+)
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
@@ -21,6 +32,16 @@ Decision = Literal["fold", "replayed", "late"]
 MOST_STEPS = 2**53
 # SQLite stores what it is given, whatever a column's type: a damaged number is another number.
 _ROWS = select(*(cast(c, BigInteger) if isinstance(c.type, Integer) else c for c in MEMORY.columns))
+# A plain UPDATE, not an upsert: a row that `clear_run` deleted meanwhile must stay deleted.
+_REPLACING = (
+    update(MEMORY)
+    .where(
+        MEMORY.c.query_id == bindparam("held_id"),
+        cast(MEMORY.c.step, BigInteger) == bindparam("held_step"),  # as it was loaded
+        MEMORY.c.state == bindparam("held_state"),  # `unlearn` moves no step
+    )
+    .values({column: bindparam(column.key) for column in MEMORY.columns})
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +73,11 @@ class MemoryRow:
     def log(self) -> tuple[str, int]:
         """Within this log alone offsets can be compared: one epoch, one partition."""
         return self.log_epoch, self.log_partition
+
+
+def values_of(row: MemoryRow) -> dict[str, Any]:
+    """The values of a row by column."""
+    return {name: getattr(row, name) for name in MemoryRow.__match_args__}
 
 
 def advance(previous: MemoryRow | None, new: MemoryRow) -> MemoryRow:
@@ -162,7 +188,7 @@ def commit_fold(
     def fold(connection: Connection) -> None:
         # The row before the events: its lock gives one query's events ascending numbers.
         if previous is None:
-            written = db.insert_new(connection, MEMORY, asdict(written_row))
+            written = db.insert_new(connection, MEMORY, values_of(written_row))
         else:
             written = _replace(connection, previous, written_row)
         if written != 1:
@@ -200,13 +226,8 @@ def unlearn(connection: Connection, query_id: str, wrong: str) -> bool:
 
 
 def _replace(connection: Connection, previous: MemoryRow, new: MemoryRow) -> int:
-    # A plain UPDATE, not an upsert: a row that `clear_run` deleted meanwhile must stay deleted.
-    statement = update(MEMORY).where(
-        MEMORY.c.query_id == previous.query_id,
-        cast(MEMORY.c.step, BigInteger) == previous.step,  # as it was loaded
-        MEMORY.c.state == previous.state,  # `unlearn` moves no step
-    )
-    return connection.execute(statement, asdict(new)).rowcount
+    held = {"held_id": previous.query_id, "held_step": previous.step, "held_state": previous.state}
+    return connection.execute(_REPLACING, values_of(new) | held).rowcount
 
 
 def clear_run(engine: Engine) -> None:
@@ -223,5 +244,6 @@ def clear_run(engine: Engine) -> None:
 
 def row_bytes(row: MemoryRow) -> int:
     """Bytes of the row's values: text as UTF-8, integers as the 8 bytes a database gives them."""
-    texts = (value.encode() if isinstance(value, str) else value for value in asdict(row).values())
+    values = values_of(row).values()
+    texts = (value.encode() if isinstance(value, str) else value for value in values)
     return sum(len(value) if isinstance(value, bytes) else 8 for value in texts)

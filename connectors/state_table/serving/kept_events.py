@@ -24,6 +24,12 @@ GAP_READS: Final = 30  # how often a feed looks again for a number that it has n
 Order = Literal["answered", "changed", "question"]
 _K = KEPT_EVENTS.c
 _DATA: Final = sa.cast(_K.event, sa.LargeBinary)  # SQLite stores what it is given
+# Building a statement takes longer than SQLite does to run it.
+_DROPPING: Final = sa.delete(KEPT_EVENTS).where(
+    _K.query_id == sa.bindparam("of"),
+    sa.or_(_K.step >= sa.bindparam("first"), _K.step <= sa.bindparam("last")),
+)
+_KEEPING: Final = sa.insert(KEPT_EVENTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +64,8 @@ def keep_event(connection: Connection, event: AnswerEvent, *, steps: int) -> Non
 
     What is kept of this step or later ones is of a history that was given up, and goes.
     """
-    stale = sa.or_(_K.step >= event.step, _K.step <= event.step - steps)
-    connection.execute(sa.delete(KEPT_EVENTS).where(_K.query_id == event.query_id, stale))
+    stale = {"of": event.query_id, "first": event.step, "last": event.step - steps}
+    connection.execute(_DROPPING, stale)
     row = {
         "query_id": event.query_id,
         "step": event.step,
@@ -68,7 +74,7 @@ def keep_event(connection: Connection, event: AnswerEvent, *, steps: int) -> Non
         "words": searchable(f"{event.question}\n{event.answer}"),
         "event": encode(event),
     }
-    connection.execute(sa.insert(KEPT_EVENTS), row)
+    connection.execute(_KEEPING, row)
 
 
 def latest_events(

@@ -40,14 +40,16 @@ class SourceReader:
     def blocked(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[Document, ...]]:
         """Per snapshot the documents whose source a person has blocked."""
         known = self._known(snapshots)
+        if not known:
+            return [()] * len(snapshots)
         blocked = SourceVerdict.BLOCKED
         return [
             tuple(d for d in s.documents if self._verdict(known, d) is blocked) for s in snapshots
         ]
 
     def _known(self, snapshots: Sequence[SearchSnapshot]) -> dict[str, Standing]:
-        documents = [document for snapshot in snapshots for document in snapshot.documents]
-        names = {name for d in documents for name in names_of(d, self.granularity)}
+        documents = {d.url: d for snapshot in snapshots for d in snapshot.documents}
+        names = {name for d in documents.values() for name in names_of(d, self.granularity)}
         with self.engine.connect() as connection:
             return standings(connection, names)
 

@@ -11,7 +11,7 @@ from radarstream.defenses.radar import Radar
 from radarstream.schemas.certificate import Needed
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.verdict import Abstention, Edge, MemoryDecision, Reason
+from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
 from tests.builders import claims_evidence
 from tests.driving import Script, run
 from tests.flip_cases import event_of
@@ -71,14 +71,14 @@ def test_another_answer(event: AnswerEvent, changes: dict):
 
 
 def test_another_edge(event: AnswerEvent):
-    first, *others = event.verdict.edges
-    edges = (Edge(first.a, first.b, first.capacity / 2), *others)
+    (a, b, capacity), *others = event.verdict.edges
+    edges = ((a, b, capacity / 2), *others)
     altered = replace(event, verdict=replace(event.verdict, edges=edges))
     assert "verdict" in wrong(altered)
 
 
 def test_an_edge_to_nowhere(event: AnswerEvent):
-    edges = (*event.verdict.edges, Edge(1, 99, 0.5))
+    edges = (*event.verdict.edges, (1, 99, 0.5))
     altered = replace(event, verdict=replace(event.verdict, edges=edges))
     assert {"energy", "verdict", "certificate"} == wrong(altered)
 
@@ -99,13 +99,13 @@ def test_another_bound(event: AnswerEvent):
 @pytest.mark.parametrize("value", [-1.0, 1e200, 5e-324])
 @pytest.mark.parametrize("place", ["edge", "loop", "keep", "reject", "prior"])
 def test_absurd_values_raise_nothing(event: AnswerEvent, value: float, place: str):
-    first, *others = event.verdict.edges
+    (a, b, _), *others = event.verdict.edges
     verdict = event.verdict
     match place:
         case "edge":
-            verdict = replace(verdict, edges=(first._replace(capacity=value), *others))
+            verdict = replace(verdict, edges=((a, b, value), *others))
         case "loop":
-            verdict = replace(verdict, edges=(Edge(first.a, first.a, value), *others))
+            verdict = replace(verdict, edges=((a, a, value), *others))
         case "prior":
             verdict = replace(verdict, memory=replace(verdict.memory, conflict_posterior=value))
         case evidence:

@@ -1,5 +1,6 @@
 """Micro-batches on Beam's own runner: cached or built anew, repeated, broken, interrupted."""
 
+import pickle
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +15,7 @@ from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.pipelines import build
-from radarstream.pipelines.beam import folding, graph, running
+from radarstream.pipelines.beam import elements, folding, graph, running
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.failures import kind_of
@@ -175,3 +176,18 @@ def test_running_again_and_again_leaves_nothing_behind_in_beam(tmp_path: Path) -
     for offset in range(3):
         batch(records()[offset : offset + 1])
     assert shared._shared_map._cache_map == {}  # noqa: SLF001
+
+
+def test_elements_are_pickled_where_they_wait_and_nowhere_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Beam estimates the sizes of many elements, each by encoding it."""
+    waited: list[object] = []
+
+    def noted(element: object) -> bytes:
+        waited.append(element)
+        return pickle.dumps(element)
+
+    monkeypatch.setattr(elements.ElementCoder, "encoder", staticmethod(noted))
+    assert len(MicroBatch(settings_in(tmp_path))(records())) == 9
+    assert [type(element) for element in waited] == [elements.Ready] * 9

@@ -26,7 +26,7 @@ from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
 from radarstream.schemas.prompt import AnswerPair, Completion, Task
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.verdict import Edge, MemoryDecision
+from radarstream.schemas.verdict import MemoryDecision
 from tests.pipelines.evaluation.defence_studies import (
     Bench,
     answers,
@@ -472,7 +472,7 @@ def test_another_relation_scorer_changes_relations_only(bench: Bench) -> None:
     bench.relations = Hesitant(model_id="hesitant")
     experiment = bench.run(static_dataset(2), listed, ["benign"])
     own, scripted, noisy = (cell_rows(experiment, c.name, "benign") for c in listed)
-    known = [Edge(1, 2, 0.5), Edge(1, 2, 0.95)]
+    known = [(1, 2, 0.5), (1, 2, 0.95)]
     assert [rows[0].verdict.edges[0] for rows in (own, scripted) if rows[0].verdict] == known
     assert len({row.verdict.edges for rows in (own, noisy) for row in rows if row.verdict}) == 3
     assert experiment.evidence[0].entailment[0][1] == 0.5

@@ -35,7 +35,6 @@ from radarstream.schemas.verdict import (
     MEMORY_NODE,
     Abstention,
     DocumentVerdict,
-    Edge,
     MemoryDecision,
     MemoryVerdict,
     Reason,
@@ -334,7 +333,7 @@ def test_reasons_in_plain_words(reason, keep, reject, margin, words):
         "b",
         (judged, *others),
         memory=MemoryVerdict(MemoryDecision.RETAINED, "a"),
-        edges=(Edge(1, 2, 0.9), Edge(1, 3, 0.1), Edge(MEMORY_NODE, 1, 0.8)),
+        edges=((1, 2, 0.9), (1, 3, 0.1), (MEMORY_NODE, 1, 0.8)),
     )
     assert reason_in_words(judged, verdict) == words
 
@@ -384,7 +383,7 @@ def test_many_claims_draw_a_bounded_number_of_edges():
                 keep_evidence=0.5, reject_evidence=0.1, margin=0.1)
         for d in event.verdict.documents
     )  # fmt: skip
-    edges = tuple(Edge(a, b, 0.5 + a / 200) for a in range(1, 51) for b in range(a + 1, 51))
+    edges = tuple((a, b, 0.5 + a / 200) for a in range(1, 51) for b in range(a + 1, 51))
     verdict = replace(event.verdict, documents=documents, edges=edges)
     event = replace(event, verdict=verdict)
     drawing = drawn(event, snapshots)

@@ -218,3 +218,10 @@ def test_nothing_changes_for_a_task_from_release_to_release(task: Task) -> None:
         "scripted": scripted_answer(prompt),
         "reply": repr(parse_reply(task, reply)),
     } == GOLDEN[task.value]
+
+
+@given(st.text(), st.text(), st.none() | st.text(min_size=1))
+def test_a_digest_is_that_of_the_whole_prompt(question: str, passage: str, previous: str | None):
+    prompt = build_prompt(Task.ANSWER_FROM_DOCUMENTS, question, (passage,), previous)
+    whole = repr(prompt).encode("utf-8", "surrogatepass")
+    assert prompt.digest() == sha256(whole).digest()
