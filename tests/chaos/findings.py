@@ -53,6 +53,10 @@ class Findings:
     def as_rows(self) -> dict[str, int | bool]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
+    def rows(self) -> dict[str, str]:
+        """As people read them."""
+        return {name.replace("_", " "): str(value) for name, value in self.as_rows().items()}
+
 
 def findings(
     story: Sequence[SearchSnapshot],

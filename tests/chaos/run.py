@@ -58,10 +58,23 @@ class Outcome:
             "beyond_limit": sum(seconds > HEALTHY_WITHIN_S for seconds in self.healthy_s),
         }
 
+    @property
+    def sound(self) -> bool:
+        return self.findings.sound and not self.recovery["beyond_limit"]
+
+    def rows(self) -> dict[str, str]:
+        limit = f"limit {HEALTHY_WITHIN_S:g} s"
+        return {
+            **{f"kills: {point}": str(count) for point, count in self.kills.items()},
+            **self.findings.rows(),
+            **{f"recovery: {name} ({limit})": f"{s:.3g}" for name, s in self.recovery.items()},
+            "seconds": f"{self.seconds:.0f}",
+        }
+
     def record(self) -> dict[str, Any]:
         return {
             "settings": asdict(self.size),
-            "sound": self.findings.sound,
+            "sound": self.sound,
             "findings": self.findings.as_rows(),
             "kills": self.kills,
             "recovery": self.recovery,

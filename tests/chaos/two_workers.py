@@ -70,6 +70,15 @@ class Outcome:
     def sound(self) -> bool:
         return self.findings.sound and not self.ended_by_themselves
 
+    def rows(self) -> dict[str, str]:
+        return {
+            **self.findings.rows(),
+            "workers that ended by themselves": str(len(self.ended_by_themselves)),
+            "answered again: median s": f"{percentile(self.answered_again_s, 0.5):.3g}",
+            "answered again: longest s": f"{max(self.answered_again_s, default=0.0):.3g}",
+            "seconds": f"{self.seconds:.0f}",
+        }
+
     def record(self) -> dict[str, Any]:
         return {
             "settings": asdict(self.size),
