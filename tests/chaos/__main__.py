@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
@@ -13,7 +14,8 @@ from rich.table import Table
 
 from radarstream.pipelines.evaluation.provenance import code_revision
 from tests.chaos import run, two_workers
-from tests.chaos.trials import Outcome, Trial, needs_flink, needs_postgresql
+from tests.chaos.grounds import kafka_on_postgresql
+from tests.chaos.trials import Outcome, Trial, needs_flink, needs_kafka, needs_postgresql
 
 ENGINES = ("noida", "kafka", "flink")
 OUTPUT = "build/chaos-{engine}.json"
@@ -69,7 +71,8 @@ def trials_of(engine: str) -> dict[str, Trial]:
                 ),
             }
         case "kafka":
-            return {}
+            on_kafka = partial(run.run_chaos, on=kafka_on_postgresql)
+            return {"deaths": Trial(on_kafka, run.ON_KAFKA, run.SHORT_ON_KAFKA, needs_kafka)}
         case _:
             from tests.chaos import flink_run
 
