@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from radarstream.pipelines.evaluation.provenance import code_revision
-from tests.chaos import run, two_workers
+from tests.chaos import lost_connections, run, two_workers
 from tests.chaos.grounds import kafka_on_postgresql
 from tests.chaos.trials import Outcome, Trial, needs_flink, needs_kafka, needs_postgresql
 
@@ -72,7 +72,15 @@ def trials_of(engine: str) -> dict[str, Trial]:
             }
         case "kafka":
             on_kafka = partial(run.run_chaos, on=kafka_on_postgresql)
-            return {"deaths": Trial(on_kafka, run.ON_KAFKA, run.SHORT_ON_KAFKA, needs_kafka)}
+            return {
+                "deaths": Trial(on_kafka, run.ON_KAFKA, run.SHORT_ON_KAFKA, needs_kafka),
+                "lost connections": Trial(
+                    lost_connections.run_lost_connections,
+                    lost_connections.Size(),
+                    lost_connections.SHORT,
+                    needs_kafka,
+                ),
+            }
         case _:
             from tests.chaos import flink_run
 
