@@ -74,6 +74,12 @@ def trials_of(engine: str) -> dict[str, Trial]:
             on_kafka = partial(run.run_chaos, on=kafka_on_postgresql)
             return {
                 "deaths": Trial(on_kafka, run.ON_KAFKA, run.SHORT_ON_KAFKA, needs_kafka),
+                "two workers": Trial(
+                    partial(two_workers.run_two_workers, on=kafka_on_postgresql),
+                    two_workers.ON_KAFKA,
+                    two_workers.SHORT_ON_KAFKA,
+                    needs_kafka,
+                ),
                 "lost connections": Trial(
                     lost_connections.run_lost_connections,
                     lost_connections.Size(),

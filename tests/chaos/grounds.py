@@ -2,8 +2,8 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from random import Random
 from threading import Lock
@@ -19,7 +19,10 @@ from tests.end_to_end.running_job import Job
 from tests.engines.kafka import KafkaCluster, running_cluster
 from tests.postgresql import PostgresqlServer, running_server
 
-GROUP: Mapping[str, str] = MappingProxyType({"RADARSTREAM_JOB__MEMBERSHIP": "group"})
+# Members of a group that the broker misses as soon as it may by default.
+GROUP: Mapping[str, str] = MappingProxyType(
+    {"RADARSTREAM_JOB__MEMBERSHIP": "group", "RADARSTREAM_KAFKA__SESSION_TIMEOUT_S": "6"}
+)
 IN_SYNC_S = 60.0
 
 
@@ -27,66 +30,91 @@ class Ground(ABC):
     """Brokers and databases. `variables` are those of every worker in the chaos."""
 
     broker: Broker | KafkaCluster
+    server: PostgresqlServer | None = None
     variables: Mapping[str, str] = MappingProxyType({})
 
-    @abstractmethod
     def new_database(self, directory: Path) -> str:
-        """The URL of a database with nothing in it; a file of it would be in `directory`."""
+        """The URL of a database with nothing in it; without a server, of a file in `directory`."""
+        return self.server.new_database() if self.server else sqlite_url(directory / "state.db")
+
+    def kill_database(self, pause_s: float) -> None:
+        """SIGKILL the database server, and start it after this time."""
+        assert self.server is not None
+        self.server.kill()
+        time.sleep(pause_s)
+        self.server.start()
 
     @abstractmethod
-    def kill_broker(self, options: KafkaOptions, job: Job, gate: Lock, random: Random) -> int:
-        """SIGKILL a broker; return a partition of the snapshots that it led."""
+    def kill_broker(
+        self, options: KafkaOptions, jobs: Sequence[Job], gate: Lock, random: Random
+    ) -> int:
+        """SIGKILL a broker; return a partition of the snapshots that it led.
+
+        The workers and the producer, by its gate, are held for a moment if the broker needs it.
+        """
 
     @abstractmethod
     def mend_broker(self, options: KafkaOptions) -> None:
         """Start again what was killed, where that is still to be done."""
 
-    def kill_database(self, pause_s: float) -> None:
-        """SIGKILL the database server, and start it after this time."""
-        raise NotImplementedError
+    @abstractmethod
+    def freeze_broker(
+        self, options: KafkaOptions, pause_s: float, gate: Lock, random: Random
+    ) -> None:
+        """Let a broker stand still for this time."""
 
 
 class OneBroker(Ground):
-    """A broker that saves late, and SQLite."""
+    """A broker that saves late if at all, and PostgreSQL or a file."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, server: PostgresqlServer | None = None) -> None:
         self.broker: Broker = broker
+        self.server = server
 
-    def new_database(self, directory: Path) -> str:
-        return sqlite_url(directory / "state.db")
-
-    def kill_broker(self, options: KafkaOptions, job: Job, gate: Lock, random: Random) -> int:
+    def kill_broker(
+        self, options: KafkaOptions, jobs: Sequence[Job], gate: Lock, random: Random
+    ) -> int:
         """Kill it with nothing acknowledged but unsaved, and start it again.
 
-        Nothing may be written while it saves, so producer and worker are held for that moment.
+        Nothing may be written while it saves.
         """
-        with gate, job.held():
+        with ExitStack() as standing_still:
+            standing_still.enter_context(gate)
+            for job in jobs:
+                standing_still.enter_context(job.held())
             self.broker.save()
             self.broker.kill()
-        time.sleep(0.3)  # let both notice
+        time.sleep(0.3)  # let all notice
         self.broker.start()
         return random.randrange(options.partitions)
 
     def mend_broker(self, options: KafkaOptions) -> None:
         """It runs again already."""
 
+    def freeze_broker(
+        self, options: KafkaOptions, pause_s: float, gate: Lock, random: Random
+    ) -> None:
+        with gate:  # a producer that gives up and tries again would publish twice
+            self.broker.freeze()
+            time.sleep(pause_s)
+            self.broker.thaw()
+
 
 class ThreeNodes(Ground):
     """Three nodes of Apache Kafka, every record on at least two of them, and PostgreSQL."""
 
+    variables = GROUP
+
     def __init__(self, cluster: KafkaCluster, server: PostgresqlServer) -> None:
         self.broker: KafkaCluster = cluster
         self.server = server
-        self.variables = GROUP | {"RADARSTREAM_KAFKA__WORKER": "worker-1"}
 
-    def new_database(self, directory: Path) -> str:
-        return self.server.new_database()
-
-    def kill_broker(self, options: KafkaOptions, job: Job, gate: Lock, random: Random) -> int:
+    def kill_broker(
+        self, options: KafkaOptions, jobs: Sequence[Job], gate: Lock, random: Random
+    ) -> int:
         """Kill the leader of a partition while everybody works."""
         partition = random.randrange(options.partitions)
-        node = leaders(options)[partition]
-        self.broker.nodes[node].kill()
+        self.broker.nodes[leaders(options)[partition]].kill()
         return partition
 
     def mend_broker(self, options: KafkaOptions) -> None:
@@ -96,10 +124,15 @@ class ThreeNodes(Ground):
                 node.start()
         until(lambda: in_sync(options, len(self.broker.nodes)), IN_SYNC_S)
 
-    def kill_database(self, pause_s: float) -> None:
-        self.server.kill()
+    def freeze_broker(
+        self, options: KafkaOptions, pause_s: float, gate: Lock, random: Random
+    ) -> None:
+        """The leader of a partition stands still: others take over, and it finds out later."""
+        node = self.broker.nodes[leaders(options)[random.randrange(options.partitions)]]
+        node.freeze()
         time.sleep(pause_s)
-        self.server.start()
+        node.thaw()
+        self.mend_broker(options)
 
 
 @contextmanager
@@ -107,6 +140,13 @@ def noida_on_sqlite(directory: Path) -> Iterator[OneBroker]:
     """The small broker of the tests and a database in a file."""
     with running_broker("noida", directory / "broker") as broker:
         yield OneBroker(broker)
+
+
+@contextmanager
+def tansu_on_postgresql(directory: Path) -> Iterator[OneBroker]:
+    """A broker that keeps its data in memory, and PostgreSQL."""
+    with running_server() as server, running_broker("tansu", directory / "broker") as broker:
+        yield OneBroker(broker, server)
 
 
 @contextmanager

@@ -99,7 +99,9 @@ def run_chaos(
             ground.broker.options(topic_prefix=f"{name}.", group=name) for name in ("chaos", "calm")
         )
         database = ground.new_database(directory)
-        arena = Arena(ground.broker, options, directory, database, ground.variables)
+        # One worker at a time, each under the name of the one before.
+        named = {**ground.variables, "RADARSTREAM_KAFKA__WORKER": "worker-1"}
+        arena = Arena(ground.broker, options, directory, database, named)
         snapshots = story(size.snapshots, size.queries)
         producer = Producer(options, list(snapshots))
         ensure_topics(options)
@@ -166,7 +168,7 @@ def kill_what_is_under_it(
             time.sleep(random.uniform(0.5, 2.0))
             partition: int | None = None
             if name == "broker":
-                partition = ground.kill_broker(arena.options, job, producer.gate, random)
+                partition = ground.kill_broker(arena.options, [job], producer.gate, random)
             else:
                 ground.kill_database(random.uniform(0.2, 2.0))
             arena.count(name)
