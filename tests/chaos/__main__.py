@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from radarstream.pipelines.evaluation.provenance import code_revision
-from tests.chaos import lost_connections, run, two_workers
+from tests.chaos import lost_connections, run, two_workers, workers
 from tests.chaos.grounds import kafka_on_postgresql
 from tests.chaos.trials import Outcome, Trial, needs_flink, needs_kafka, needs_postgresql
 
@@ -86,6 +86,7 @@ def trials_of(engine: str) -> dict[str, Trial]:
                     lost_connections.SHORT,
                     needs_kafka,
                 ),
+                "workers": Trial(workers.run_workers, workers.Size(), workers.SHORT, needs_kafka),
             }
         case _:
             from tests.chaos import flink_run

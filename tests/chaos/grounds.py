@@ -107,7 +107,7 @@ class ThreeNodes(Ground):
 
     def __init__(self, cluster: KafkaCluster, server: PostgresqlServer) -> None:
         self.broker: KafkaCluster = cluster
-        self.server = server
+        self.server: PostgresqlServer = server
 
     def kill_broker(
         self, options: KafkaOptions, jobs: Sequence[Job], gate: Lock, random: Random

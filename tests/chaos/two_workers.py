@@ -26,6 +26,7 @@ from tests.chaos.trials import Say
 from tests.end_to_end.running_job import Job
 
 WORKERS = 2
+MEDIAN_AND_LONGEST = "{median_s:.2g} s, longest of {count} {longest_s:.2g} s"
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,7 @@ class Outcome:
             **self.findings.rows(),
             "workers that ended by themselves": str(len(self.ended_by_themselves)),
             **{
-                f"answered again: {name}": (
-                    f"{told['median_s']:.2g} s, longest of {told['count']} {told['longest_s']:.2g} s"
-                )
+                f"answered again: {name}": MEDIAN_AND_LONGEST.format(**told)
                 for name, told in self.again.items()
             },
             "seconds": f"{self.seconds:.0f}",
