@@ -65,11 +65,12 @@ class Producer:
             else:
                 return
 
-    def trickle(self, per_second: float, stop: Event) -> Thread:
-        """Publish in the background until told to stop."""
+    def trickle(self, per_second: float, stop: Event, at_most: int) -> Thread:
+        """Publish so many in the background, fewer if told to stop."""
+        left = max(0, len(self.waiting) - at_most)
 
         def run() -> None:
-            while not stop.wait(0.5) and self.waiting:
+            while not stop.wait(0.5) and len(self.waiting) > left:
                 self.publish(max(1, int(per_second / 2)))
 
         thread = Thread(target=run)

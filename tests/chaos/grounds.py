@@ -47,8 +47,8 @@ class Ground(ABC):
     @abstractmethod
     def kill_broker(
         self, options: KafkaOptions, jobs: Sequence[Job], gate: Lock, random: Random
-    ) -> int:
-        """SIGKILL a broker; return a partition of the snapshots that it led.
+    ) -> int | None:
+        """SIGKILL a broker; return a partition of the snapshots that it led, None: all.
 
         The workers and the producer, by its gate, are held for a moment if the broker needs it.
         """
@@ -73,7 +73,7 @@ class OneBroker(Ground):
 
     def kill_broker(
         self, options: KafkaOptions, jobs: Sequence[Job], gate: Lock, random: Random
-    ) -> int:
+    ) -> None:
         """Kill it with nothing acknowledged but unsaved, and start it again.
 
         Nothing may be written while it saves.
@@ -86,7 +86,6 @@ class OneBroker(Ground):
             self.broker.kill()
         time.sleep(0.3)  # let all notice
         self.broker.start()
-        return random.randrange(options.partitions)
 
     def mend_broker(self, options: KafkaOptions) -> None:
         """It runs again already."""

@@ -116,7 +116,7 @@ def run_lost_connections(size: Size, directory: Path, say: Say) -> Outcome:
             cluster,
             through(to_kafka, direct),
             directory,
-            database.replace(server.socket, str(Path(str(to_database.listen)).parent)),
+            past(to_database, database, server),
             GROUP | {"RADARSTREAM_KAFKA__WORKER": "worker-1"},
         )
         snapshots = story(size.snapshots, size.queries)
@@ -202,6 +202,11 @@ def proxy_to(server: PostgresqlServer) -> Iterator[Proxy]:
             yield proxy
         finally:
             proxy.close()
+
+
+def past(proxy: Proxy, database: str, server: PostgresqlServer) -> str:
+    """The URL of the same database, reached past a proxy."""
+    return database.replace(server.socket, str(Path(str(proxy.listen)).parent))
 
 
 def through(proxies: list[Proxy], options: KafkaOptions) -> KafkaOptions:

@@ -20,6 +20,7 @@ from tests.chaos.trials import Say
 from tests.end_to_end.running_job import Job
 
 HEALTHY_WITHIN_S = 10.0
+FINISHED_WITHIN_S = 900.0  # a busy machine takes minutes
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,13 @@ class Size:
     broker_restarts: int = 5
     database_restarts: int = 0
     per_death: int = 8
+    per_restart: int = 30
     rate: float = 10.0
     seed: int = 0
 
 
-SHORT = Size(snapshots=160, queries=8, kills_per_point=2, random_seconds=0.0, broker_restarts=1)
-ON_KAFKA = replace(Size(), database_restarts=5)
+SHORT = Size(snapshots=200, queries=8, kills_per_point=2, random_seconds=0.0, broker_restarts=1)
+ON_KAFKA = replace(Size(), snapshots=2_500, database_restarts=5)
 SHORT_ON_KAFKA = replace(SHORT, snapshots=240, kills_per_point=1, database_restarts=1)
 
 
@@ -148,7 +150,7 @@ def die_at_named_points(
 def die_at_random(size: Size, arena: Arena, producer: Producer, random: Random, say: Say) -> None:
     """Kill about every three seconds, wherever the worker is, starting included."""
     say(f"killing at random for {size.random_seconds:.0f} s")
-    with trickling(producer, size.rate):
+    with trickling(producer, size.rate, int(size.rate * size.random_seconds)):
         deadline = time.monotonic() + size.random_seconds
         while time.monotonic() < deadline:
             job = arena.start()
@@ -162,28 +164,31 @@ def kill_what_is_under_it(
     """Kill a broker or the database under load and start it again, in an order that is drawn."""
     order = ["broker"] * size.broker_restarts + ["PostgreSQL"] * size.database_restarts
     random.shuffle(order)
-    with trickling(producer, size.rate), living(arena) as job:
+    with living(arena) as job:
         for number, name in enumerate(order, start=1):
             say(f"restart {number} of {len(order)}: {name}")
-            time.sleep(random.uniform(0.5, 2.0))
             partition: int | None = None
-            if name == "broker":
-                partition = ground.kill_broker(arena.options, [job], producer.gate, random)
-            else:
-                ground.kill_database(random.uniform(0.2, 2.0))
+            with trickling(producer, size.rate, size.per_restart):
+                time.sleep(random.uniform(0.5, 2.0))
+                if name == "broker":
+                    partition = ground.kill_broker(arena.options, [job], producer.gate, random)
+                else:
+                    ground.kill_database(random.uniform(0.2, 2.0))
+                started = time.monotonic()
             arena.count(name)
-            started, before = time.monotonic(), commits(job, partition)
-            until(lambda: commits(job, partition) > before)  # noqa: B023 called at once
+            before = commits(job, partition)
+            with trickling(producer, size.rate, size.per_restart):
+                until(lambda: commits(job, partition) > before)  # noqa: B023 called at once
             arena.healthy_s.append(time.monotonic() - started)
             ground.mend_broker(arena.options)
         assert job.terminate() == 0, job.log_file.read_text()[-3000:]
 
 
 @contextmanager
-def trickling(producer: Producer, rate: float) -> Iterator[None]:
-    """Publish in the background meanwhile."""
+def trickling(producer: Producer, rate: float, at_most: int) -> Iterator[None]:
+    """Publish so many in the background meanwhile."""
     stop = Event()
-    thread = producer.trickle(rate, stop)
+    thread = producer.trickle(rate, stop, at_most)
     try:
         yield
     finally:
@@ -223,7 +228,7 @@ def ended(job: Job, within_s: float) -> bool:
 def finish(arena: Arena) -> None:
     """Let a worker that nobody disturbs come to the end of the topic."""
     job = arena.start("--once")
-    until(lambda: job.process.poll() is not None, 300.0)
+    until(lambda: job.process.poll() is not None, FINISHED_WITHIN_S)
     assert job.process.returncode == 0, job.log_file.read_text()[-3000:]
 
 

@@ -44,9 +44,9 @@ MIDDLE = (0.2, 0.9)  # of the backlog: batches have grown, and no worker has run
 class Size:
     """So many snapshots wait at first, so many follow at a rate a second."""
 
-    backlog: int = 2_000
-    steady: int = 400
-    rate: float = 10.0
+    backlog: int = 1_200
+    steady: int = 200
+    rate: float = 5.0
     workers: tuple[int, ...] = (1, 2, 4, 8)
     patience_s: float = 600.0
     seed: int = 0
