@@ -40,7 +40,9 @@ class Size:
 
 
 SHORT = Size(snapshots=200, queries=8, kills_per_point=2, random_seconds=0.0, broker_restarts=1)
-ON_KAFKA = replace(Size(), snapshots=2_500, database_restarts=5)
+ON_KAFKA = replace(
+    Size(), snapshots=1_500, kills_per_point=4, random_seconds=30.0, database_restarts=5
+)
 SHORT_ON_KAFKA = replace(SHORT, snapshots=240, kills_per_point=1, database_restarts=1)
 
 
