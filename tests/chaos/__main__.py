@@ -18,7 +18,7 @@ from tests.chaos.grounds import kafka_on_postgresql
 from tests.chaos.trials import Outcome, Trial, needs_flink, needs_kafka, needs_postgresql
 
 ENGINES = ("noida", "kafka", "flink")
-OUTPUT = "build/chaos-{engine}.json"
+OUTPUT = "build/chaos-{}.json"
 
 
 def main() -> int:
@@ -51,7 +51,8 @@ def main() -> int:
         Console().print(table(name, outcome))
         record[name.replace(" ", "_")] = outcome.record()
         sound.append(outcome.sound)
-    output = Path(OUTPUT.format(engine=options.engine))
+    name = "-".join([options.engine, *(options.only or "").split()])
+    output = Path(OUTPUT.format(name))
     output.parent.mkdir(exist_ok=True)
     output.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     return 0 if sound and all(sound) else 1

@@ -52,7 +52,7 @@ class Size:
     seed: int = 0
 
 
-SHORT = Size(backlog=300, steady=50, workers=(1, 2))
+SHORT = Size(backlog=300, steady=50)
 
 
 @dataclass(frozen=True)
