@@ -2,7 +2,7 @@
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from random import Random
@@ -37,11 +37,13 @@ class Ground(ABC):
         """The URL of a database with nothing in it; without a server, of a file in `directory`."""
         return self.server.new_database() if self.server else sqlite_url(directory / "state.db")
 
-    def kill_database(self, pause_s: float) -> None:
-        """SIGKILL the database server, and start it after this time."""
+    def kill_database(self, pause_s: float, note: Callable[[], object] = int) -> None:
+        """SIGKILL the database server, and start it after this time; `note` it twice while down."""
         assert self.server is not None
         self.server.kill()
+        note()
         time.sleep(pause_s)
+        note()  # somebody may have asked a model when the server died, to store the answer after
         self.server.start()
 
     @abstractmethod

@@ -175,7 +175,7 @@ def kill_what_is_under_it(
                 if name == "broker":
                     partition = ground.kill_broker(arena.options, [job], producer.gate, random)
                 else:
-                    ground.kill_database(random.uniform(0.2, 2.0))
+                    ground.kill_database(random.uniform(0.2, 2.0), arena.note_database_death)
                 started = time.monotonic()
             arena.count(name)
             before = commits(job, partition)
