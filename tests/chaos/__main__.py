@@ -15,7 +15,7 @@ from rich.table import Table
 from radarstream.pipelines.evaluation.provenance import code_revision
 from tests.chaos import lost_connections, run, two_workers, workers
 from tests.chaos.grounds import kafka_on_postgresql
-from tests.chaos.trials import Outcome, Trial, needs_flink, needs_kafka, needs_postgresql
+from tests.chaos.trials import Outcome, Trial, needs_kafka, needs_postgresql
 
 ENGINES = ("noida", "kafka", "flink")
 OUTPUT = "build/chaos-{}.json"
@@ -26,6 +26,7 @@ def main() -> int:
     parser.add_argument("--engine", choices=ENGINES, default="noida", help="default %(default)s")
     parser.add_argument("--short", action="store_true", help="a tenth of it")
     parser.add_argument("--only", metavar="TRIAL", help="run this trial alone")
+    parser.add_argument("--minutes", type=float, help="how long to watch checkpoints of Flink")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     trials = trials_of(options.engine)
@@ -46,6 +47,8 @@ def main() -> int:
             told.print(f"skipped: {name}; {reason}")
             continue
         size = replace(trial.short if options.short else trial.full, seed=options.seed)
+        if options.minutes and hasattr(size, "minutes"):
+            size = replace(size, minutes=options.minutes)
         with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
             outcome = trial.run(size, Path(directory), say)
         Console().print(table(name, outcome))
@@ -90,10 +93,9 @@ def trials_of(engine: str) -> dict[str, Trial]:
                 "workers": Trial(workers.run_workers, workers.Size(), workers.SHORT, needs_kafka),
             }
         case _:
-            from tests.chaos import flink_run
+            from tests.chaos import flink_trials
 
-            size, short = flink_run.Size(), flink_run.SHORT
-            return {"flink": Trial(flink_run.run_flink, size, short, needs_flink)}
+            return flink_trials.TRIALS
 
 
 def table(name: str, outcome: Outcome) -> Table:

@@ -70,7 +70,9 @@ class Producer:
         left = max(0, len(self.waiting) - at_most)
 
         def run() -> None:
-            while not stop.wait(0.5) and len(self.waiting) > left:
+            due = time.monotonic() + 0.5
+            while not stop.wait(max(0.0, due - time.monotonic())) and len(self.waiting) > left:
+                due = max(due + 0.5, time.monotonic())
                 self.publish(max(1, int(per_second / 2)))
 
         thread = Thread(target=run)
@@ -97,9 +99,10 @@ class Arena:
     def calls_file(self) -> Path:
         return self.directory / "calls.jsonl"
 
-    def start(self, *arguments: str, **variables: str) -> Job:
-        """Start a worker; CHAOS_… variables say where it dies."""
-        environment = os.environ | {
+    @property
+    def environment(self) -> dict[str, str]:
+        """Where broker and database are, as variables of a command."""
+        return os.environ | {
             "PYTHONPATH": str(ROOT),
             "RADARSTREAM_KAFKA__BOOTSTRAP": self.options.bootstrap,
             "RADARSTREAM_KAFKA__TOPIC_PREFIX": self.options.topic_prefix,
@@ -108,12 +111,16 @@ class Arena:
             "RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "5",
             "RADARSTREAM_KAFKA__DELIVERY_TIMEOUT_S": "10",
             "RADARSTREAM_DATABASE": self.database,
+        }
+
+    def start(self, *arguments: str, **variables: str) -> Job:
+        """Start a worker; CHAOS_… variables say where it dies."""
+        told = {
             "RADARSTREAM_CACHE__CHUNK": "8",
             "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
             "CHAOS_CALLS": str(self.calls_file),
-            **self.variables,
-            **variables,
         }
+        environment = self.environment | told | self.variables | variables
         log_file = self.directory / f"log-{time.monotonic_ns()}"
         command = [sys.executable, "-m", "tests.chaos.dying_worker", "run", "--profile", "scripted"]
         with log_file.open("wb") as log:

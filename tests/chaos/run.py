@@ -227,19 +227,23 @@ def ended(job: Job, within_s: float) -> bool:
     return True
 
 
-def finish(arena: Arena) -> None:
+def finish(arena: Arena, within_s: float = FINISHED_WITHIN_S) -> None:
     """Let a worker that nobody disturbs come to the end of the topic."""
     job = arena.start("--once")
-    until(lambda: job.process.poll() is not None, FINISHED_WITHIN_S)
+    until(lambda: job.process.poll() is not None, within_s)
     assert job.process.returncode == 0, job.log_file.read_text()[-3000:]
 
 
 def undisturbed_run(
-    arena: Arena, options: KafkaOptions, snapshots: Sequence[SearchSnapshot], database: str
+    arena: Arena,
+    options: KafkaOptions,
+    snapshots: Sequence[SearchSnapshot],
+    database: str,
+    within_s: float = FINISHED_WITHIN_S,
 ) -> Arena:
     """The same snapshots through topics and a database of their own."""
     ensure_topics(options)
     Producer(options, list(snapshots)).publish(len(snapshots))
     calm = Arena(arena.broker, options, arena.directory / "calm", database)
-    finish(calm)
+    finish(calm, within_s)
     return calm
