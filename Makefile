@@ -2,6 +2,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ENGINE ?= noida
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 DEMO := build/demo
@@ -70,8 +71,8 @@ bench: $(STAMP) ## measure; figures in build/bench-figures.json, timings in buil
 	@mkdir -p build
 	$(BIN)/python -m pytest tests/benchmarks -m bench --benchmark-json build/bench.json
 
-chaos: $(STAMP) ## kill the job, its broker and its database under load; figures in build/chaos.json
-	$(BIN)/python -m tests.chaos
+chaos: $(STAMP) ## kill the job, its broker and its database under load (ENGINE: noida, kafka, flink); figures in build/chaos-ENGINE.json
+	$(BIN)/python -m tests.chaos --engine $(ENGINE)
 
 docs-check: $(STAMP) ## run the README's Python and check generated files
 	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules --ignore radarstream/connectors/state_table/database/migrations README.md radarstream

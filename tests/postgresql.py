@@ -79,8 +79,11 @@ class PostgresqlServer:
 
     def kill(self) -> None:
         """SIGKILL to the server; its children notice and end."""
-        first_line = (self._data / "postmaster.pid").read_text().splitlines()[0]
-        os.kill(int(first_line), signal.SIGKILL)
+        os.kill(self.process_id(), signal.SIGKILL)
+
+    def process_id(self) -> int:
+        """The process that all others of the server are children of."""
+        return int((self._data / "postmaster.pid").read_text().splitlines()[0])
 
     def new_database(self) -> str:
         """The URL of a database with nothing in it."""

@@ -158,10 +158,15 @@ def patient_poll(
 
     While the group is `joining` a poll does wait, and longer than asked: kafka-python forgets a
     join that ends between two polls and starts the next, so that short polls can go on for ever.
+    Where it began to join because the topic's partitions have changed, it does not even start the
+    next: it would stay out of the group, without a record or an error, if it was not told to.
     """
     deadline = monotonic() + wait_s
     while True:
-        join_s = max(JOIN_S, deadline - monotonic()) if joining() else 0.0
+        join_s = 0.0
+        if joining():
+            join_s = max(JOIN_S, deadline - monotonic())
+            consumer._coordinator.request_rejoin()
         batches = consumer.poll(timeout_ms=int(join_s * 1000), max_records=max_records)
         left = deadline - monotonic()
         if batches or (left <= 0.0 and (join_s or not joining())):

@@ -1,4 +1,4 @@
-"""python -m tests.chaos: kill the job, its broker and its database under load; see what is left."""
+"""python -m tests.chaos: kill the job and what is under it while it works; see what is left."""
 
 import argparse
 import json
@@ -6,81 +6,103 @@ import sys
 import tempfile
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
 
 from radarstream.pipelines.evaluation.provenance import code_revision
-from tests.chaos import run, two_workers
-from tests.postgresql import server_binaries
+from tests.chaos import lost_connections, run, two_workers, workers
+from tests.chaos.grounds import kafka_on_postgresql
+from tests.chaos.trials import Outcome, Trial, needs_kafka, needs_postgresql
 
-OUTPUT = Path("build/chaos.json")
+ENGINES = ("noida", "kafka", "flink")
+OUTPUT = "build/chaos-{}.json"
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.chaos", description=__doc__)
+    parser.add_argument("--engine", choices=ENGINES, default="noida", help="default %(default)s")
     parser.add_argument("--short", action="store_true", help="a tenth of it")
+    parser.add_argument("--only", metavar="TRIAL", help="run this trial alone")
+    parser.add_argument("--minutes", type=float, help="how long to watch checkpoints of Flink")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
+    trials = trials_of(options.engine)
+    if options.only and options.only not in trials:
+        parser.error(f"no trial {options.only!r}: choose from {', '.join(trials)}")
     told = Console(stderr=True)
     began = time.monotonic()
 
     def say(line: str) -> None:
         told.print(f"{time.monotonic() - began:5.0f} s  {line}")
 
-    with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
-        deaths = run.run_chaos(
-            replace(run.SHORT if options.short else run.Size(), seed=options.seed),
-            Path(directory),
-            say,
-        )
-    Console().print(table_of_deaths(deaths))
-    record = {"revision": code_revision(), **deaths.record()}
-    sound = deaths.findings.sound and not deaths.recovery["beyond_limit"]
-    if server_binaries() is None:
-        told.print("skipped: two workers on PostgreSQL; install pgserver")
-    else:
+    record = {"revision": code_revision(), "engine": options.engine}
+    sound = []
+    for name, trial in trials.items():
+        if options.only not in (None, name):
+            continue
+        if reason := trial.needs():
+            told.print(f"skipped: {name}; {reason}")
+            continue
+        size = replace(trial.short if options.short else trial.full, seed=options.seed)
+        if options.minutes and hasattr(size, "minutes"):
+            size = replace(size, minutes=options.minutes)
         with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
-            two = two_workers.run_two_workers(
-                replace(
-                    two_workers.SHORT if options.short else two_workers.Disturbances(),
-                    seed=options.seed,
+            outcome = trial.run(size, Path(directory), say)
+        Console().print(table(name, outcome))
+        record[name.replace(" ", "_")] = outcome.record()
+        sound.append(outcome.sound)
+    name = "-".join([options.engine, *(options.only or "").split()])
+    output = Path(OUTPUT.format(name))
+    output.parent.mkdir(exist_ok=True)
+    output.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return 0 if sound and all(sound) else 1
+
+
+def trials_of(engine: str) -> dict[str, Trial]:
+    """The trials on an engine, by name."""
+    match engine:
+        case "noida":
+            return {
+                "deaths": Trial(run.run_chaos, run.Size(), run.SHORT),
+                "two workers": Trial(
+                    two_workers.run_two_workers,
+                    two_workers.Disturbances(),
+                    two_workers.SHORT,
+                    needs_postgresql,
                 ),
-                Path(directory),
-                say,
-            )
-        Console().print(table_of_two_workers(two))
-        record["two_workers"] = two.record()
-        sound = sound and two.sound
-    OUTPUT.parent.mkdir(exist_ok=True)
-    OUTPUT.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    return 0 if sound else 1
+            }
+        case "kafka":
+            on_kafka = partial(run.run_chaos, on=kafka_on_postgresql)
+            return {
+                "deaths": Trial(on_kafka, run.ON_KAFKA, run.SHORT_ON_KAFKA, needs_kafka),
+                "two workers": Trial(
+                    partial(two_workers.run_two_workers, on=kafka_on_postgresql),
+                    two_workers.ON_KAFKA,
+                    two_workers.SHORT_ON_KAFKA,
+                    needs_kafka,
+                ),
+                "lost connections": Trial(
+                    lost_connections.run_lost_connections,
+                    lost_connections.Size(),
+                    lost_connections.SHORT,
+                    needs_kafka,
+                ),
+                "workers": Trial(workers.run_workers, workers.Size(), workers.SHORT, needs_kafka),
+            }
+        case _:
+            from tests.chaos import flink_trials
+
+            return flink_trials.TRIALS
 
 
-def table_of_deaths(outcome: run.Outcome) -> Table:
-    """Everything that was counted while workers and the broker died."""
-    rows = Table("figure", "value", title="sound" if outcome.findings.sound else "NOT SOUND")
-    for point, count in outcome.kills.items():
-        rows.add_row(f"kills: {point}", str(count))
-    for name, value in outcome.findings.as_rows().items():
-        rows.add_row(name.replace("_", " "), str(value))
-    for name, seconds in outcome.recovery.items():
-        rows.add_row(f"recovery: {name} (limit {run.HEALTHY_WITHIN_S:g} s)", f"{seconds:.3g}")
-    rows.add_row("seconds", f"{outcome.seconds:.0f}")
-    return rows
-
-
-def table_of_two_workers(outcome: two_workers.Outcome) -> Table:
-    """Everything that was counted with two workers on PostgreSQL."""
-    title = f"two workers: {'sound' if outcome.sound else 'NOT SOUND'}"
-    rows = Table("figure", "value", title=title)
-    for name, value in outcome.findings.as_rows().items():
-        rows.add_row(name.replace("_", " "), str(value))
-    rows.add_row("workers that ended by themselves", str(len(outcome.ended_by_themselves)))
-    for name, seconds in outcome.record()["answered_again"].items():
-        rows.add_row(f"answered again: {name}", f"{seconds:.3g}")
-    rows.add_row("seconds", f"{outcome.seconds:.0f}")
+def table(name: str, outcome: Outcome) -> Table:
+    """Everything that was counted."""
+    rows = Table("figure", "value", title=f"{name}: {'sound' if outcome.sound else 'NOT SOUND'}")
+    for figure, value in outcome.rows().items():
+        rows.add_row(figure, value)
     return rows
 
 

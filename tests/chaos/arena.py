@@ -1,11 +1,10 @@
 """A broker, a producer and a worker that dies: what the chaos runs are made of."""
 
 import os
-import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +20,7 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import Job
+from tests.engines.kafka import KafkaCluster
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 120.0
@@ -65,11 +65,14 @@ class Producer:
             else:
                 return
 
-    def trickle(self, per_second: float, stop: Event) -> Thread:
-        """Publish in the background until told to stop."""
+    def trickle(self, per_second: float, stop: Event, at_most: int) -> Thread:
+        """Publish so many in the background, fewer if told to stop."""
+        left = max(0, len(self.waiting) - at_most)
 
         def run() -> None:
-            while not stop.wait(0.5) and self.waiting:
+            due = time.monotonic() + 0.5
+            while not stop.wait(max(0.0, due - time.monotonic())) and len(self.waiting) > left:
+                due = max(due + 0.5, time.monotonic())
                 self.publish(max(1, int(per_second / 2)))
 
         thread = Thread(target=run)
@@ -79,12 +82,16 @@ class Producer:
 
 @dataclass
 class Arena:
-    """Starts workers on one database (a URL) and topic prefix; remembers how long they took."""
+    """Starts workers on one database (a URL) and topic prefix; remembers how long they took.
 
-    broker: Broker
+    `variables` are of the environment of each.
+    """
+
+    broker: Broker | KafkaCluster
     options: KafkaOptions
     directory: Path
     database: str
+    variables: Mapping[str, str] = field(default_factory=dict)
     healthy_s: list[float] = field(default_factory=list)
     kills: dict[str, int] = field(default_factory=dict)
 
@@ -92,9 +99,10 @@ class Arena:
     def calls_file(self) -> Path:
         return self.directory / "calls.jsonl"
 
-    def start(self, *arguments: str, **variables: str) -> Job:
-        """Start a worker; CHAOS_… variables say where it dies."""
-        environment = os.environ | {
+    @property
+    def environment(self) -> dict[str, str]:
+        """Where broker and database are, as variables of a command."""
+        return os.environ | {
             "PYTHONPATH": str(ROOT),
             "RADARSTREAM_KAFKA__BOOTSTRAP": self.options.bootstrap,
             "RADARSTREAM_KAFKA__TOPIC_PREFIX": self.options.topic_prefix,
@@ -103,11 +111,16 @@ class Arena:
             "RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "5",
             "RADARSTREAM_KAFKA__DELIVERY_TIMEOUT_S": "10",
             "RADARSTREAM_DATABASE": self.database,
+        }
+
+    def start(self, *arguments: str, **variables: str) -> Job:
+        """Start a worker; CHAOS_… variables say where it dies."""
+        told = {
             "RADARSTREAM_CACHE__CHUNK": "8",
             "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
             "CHAOS_CALLS": str(self.calls_file),
-            **variables,
         }
+        environment = self.environment | told | self.variables | variables
         log_file = self.directory / f"log-{time.monotonic_ns()}"
         command = [sys.executable, "-m", "tests.chaos.dying_worker", "run", "--profile", "scripted"]
         with log_file.open("wb") as log:
@@ -128,23 +141,13 @@ class Arena:
         job.process.wait()
         self.count("at random")
 
+    def note_database_death(self) -> None:
+        """Write down, among the calls, that the answer to the last one may not have been stored."""
+        with self.calls_file.open("a", encoding="ascii") as calls:
+            calls.write("[0, []]\n")
+
     def count(self, point: str) -> None:
         self.kills[point] = self.kills.get(point, 0) + 1
-
-    def restart_broker(self, job: Job, gate: Lock) -> None:
-        """Kill the broker with nothing acknowledged but unsaved, and start it again.
-
-        Nothing may be written while it saves, so producer and worker are held for that moment.
-        """
-        with gate:
-            job.process.send_signal(signal.SIGSTOP)
-            try:
-                self.broker.save()
-                self.broker.kill()
-            finally:
-                job.process.send_signal(signal.SIGCONT)
-        time.sleep(0.3)  # let both notice
-        self.broker.start()
 
 
 def is_ready(job: Job) -> bool:

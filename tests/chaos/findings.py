@@ -53,6 +53,10 @@ class Findings:
     def as_rows(self) -> dict[str, int | bool]:
         return {name: value for name, value in asdict(self).items() if value is not None}
 
+    def rows(self) -> dict[str, str]:
+        """As people read them."""
+        return {name.replace("_", " "): str(value) for name, value in self.as_rows().items()}
+
 
 def findings(
     story: Sequence[SearchSnapshot],
@@ -109,21 +113,26 @@ def memory_hash(database: str) -> str:
 
 
 def repeated_calls(file: Path) -> tuple[int, int]:
-    """Prompts asked again though their answer was not in flight when a worker died; and those."""
-    lives: dict[int, list[list[str]]] = defaultdict(list)
-    for line in file.read_text(encoding="ascii").splitlines():
-        process, digests = json.loads(line)
-        lives[process].append(digests)
+    """Prompts asked again though their answer was not in flight at a death; and those.
+
+    A line has the process that asked, and digests. Where the process changes, one has died; where
+    it is 0, the database has (`Arena.note_database_death`).
+    """
     asked: set[str] = set()
     in_flight: Counter[str] = Counter()  # at the deaths so far, less what was asked again since
     beyond = again = 0
-    for calls in lives.values():
-        for digest in (digest for call in calls for digest in call):
+    alive = 0
+    last: list[str] = []
+    for line in file.read_text(encoding="ascii").splitlines():
+        process, digests = json.loads(line)
+        if process != alive:
+            in_flight.update(last)
+        alive, last = process, digests
+        for digest in digests:
             if digest in asked and in_flight[digest] > 0:
                 in_flight[digest] -= 1
                 again += 1
             elif digest in asked:
                 beyond += 1
             asked.add(digest)
-        in_flight.update(calls[-1])
     return beyond, again

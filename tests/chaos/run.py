@@ -1,9 +1,9 @@
-"""One chaos run: named crash points, kills at random, restarts of the broker, then the truth."""
+"""One chaos run: named crash points, kills at random, brokers and databases that die; the truth."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from random import Random
 from threading import Event
@@ -12,13 +12,15 @@ from typing import Any
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.snapshot import SearchSnapshot
-from tests.brokers import running_broker
 from tests.chaos.arena import Arena, Producer, percentile, story, until
 from tests.chaos.dying_worker import POINTS
 from tests.chaos.findings import Findings, findings
+from tests.chaos.grounds import Ground, noida_on_sqlite
+from tests.chaos.trials import Say
 from tests.end_to_end.running_job import Job
 
 HEALTHY_WITHIN_S = 10.0
+FINISHED_WITHIN_S = 900.0  # a busy machine takes minutes
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,18 @@ class Size:
     kills_per_point: int = 20
     random_seconds: float = 60.0
     broker_restarts: int = 5
+    database_restarts: int = 0
     per_death: int = 8
+    per_restart: int = 30
     rate: float = 10.0
     seed: int = 0
 
 
-SHORT = Size(snapshots=160, queries=8, kills_per_point=2, random_seconds=0.0, broker_restarts=1)
+SHORT = Size(snapshots=200, queries=8, kills_per_point=2, random_seconds=0.0, broker_restarts=1)
+ON_KAFKA = replace(
+    Size(), snapshots=1_500, kills_per_point=4, random_seconds=30.0, database_restarts=5
+)
+SHORT_ON_KAFKA = replace(SHORT, snapshots=240, kills_per_point=1, database_restarts=1)
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,23 @@ class Outcome:
             "beyond_limit": sum(seconds > HEALTHY_WITHIN_S for seconds in self.healthy_s),
         }
 
+    @property
+    def sound(self) -> bool:
+        return self.findings.sound and not self.recovery["beyond_limit"]
+
+    def rows(self) -> dict[str, str]:
+        limit = f"limit {HEALTHY_WITHIN_S:g} s"
+        return {
+            **{f"kills: {point}": str(count) for point, count in self.kills.items()},
+            **self.findings.rows(),
+            **{f"recovery: {name} ({limit})": f"{s:.3g}" for name, s in self.recovery.items()},
+            "seconds": f"{self.seconds:.0f}",
+        }
+
     def record(self) -> dict[str, Any]:
         return {
             "settings": asdict(self.size),
-            "sound": self.findings.sound,
+            "sound": self.sound,
             "findings": self.findings.as_rows(),
             "kills": self.kills,
             "recovery": self.recovery,
@@ -69,30 +90,38 @@ class Outcome:
         }
 
 
-def run_chaos(size: Size, directory: Path, say: Callable[[str], None]) -> Outcome:
+def run_chaos(
+    size: Size,
+    directory: Path,
+    say: Say,
+    on: Callable[[Path], AbstractContextManager[Ground]] = noida_on_sqlite,
+) -> Outcome:
     """Run all phases in a directory of their own and compare with an undisturbed run."""
     began = time.monotonic()
-    with running_broker("noida", directory / "broker") as broker:
+    with on(directory) as ground:
         options, calm = (
-            broker.options(topic_prefix=f"{name}.", group=name) for name in ("chaos", "calm")
+            ground.broker.options(topic_prefix=f"{name}.", group=name) for name in ("chaos", "calm")
         )
-        arena = Arena(broker, options, directory, sqlite(directory))
+        database = ground.new_database(directory)
+        # One worker at a time, each under the name of the one before.
+        named = {**ground.variables, "RADARSTREAM_KAFKA__WORKER": "worker-1"}
+        arena = Arena(ground.broker, options, directory, database, named)
         snapshots = story(size.snapshots, size.queries)
         producer = Producer(options, list(snapshots))
         ensure_topics(options)
-        broker.save()
         random = Random(size.seed)
         die_at_named_points(size, arena, producer, random, say)
         if size.random_seconds:
             die_at_random(size, arena, producer, random, say)
-        if size.broker_restarts:
-            restart_brokers(size, arena, producer, random, say)
+        if size.broker_restarts or size.database_restarts:
+            kill_what_is_under_it(size, ground, arena, producer, random, say)
         say("finishing what is left")
         producer.publish(len(producer.waiting))
         finish(arena)
         say("running the same snapshots undisturbed")
         (directory / "calm").mkdir()
-        undisturbed = undisturbed_run(arena, calm, snapshots, sqlite(directory / "calm"))
+        database = ground.new_database(directory / "calm")
+        undisturbed = undisturbed_run(arena, calm, snapshots, database)
         found = findings(
             snapshots, (options, arena.database), (calm, undisturbed.database), arena.calls_file
         )
@@ -100,7 +129,7 @@ def run_chaos(size: Size, directory: Path, say: Callable[[str], None]) -> Outcom
 
 
 def die_at_named_points(
-    size: Size, arena: Arena, producer: Producer, random: Random, say: Callable[[str], None]
+    size: Size, arena: Arena, producer: Producer, random: Random, say: Say
 ) -> None:
     """Let a worker die at every point in turn; the order of the points is drawn."""
     points = [point for point in POINTS for _ in range(size.kills_per_point)]
@@ -120,12 +149,10 @@ def die_at_named_points(
         arena.count(point)
 
 
-def die_at_random(
-    size: Size, arena: Arena, producer: Producer, random: Random, say: Callable[[str], None]
-) -> None:
+def die_at_random(size: Size, arena: Arena, producer: Producer, random: Random, say: Say) -> None:
     """Kill about every three seconds, wherever the worker is, starting included."""
     say(f"killing at random for {size.random_seconds:.0f} s")
-    with trickling(producer, size.rate):
+    with trickling(producer, size.rate, int(size.rate * size.random_seconds)):
         deadline = time.monotonic() + size.random_seconds
         while time.monotonic() < deadline:
             job = arena.start()
@@ -133,27 +160,37 @@ def die_at_random(
             arena.kill(job)
 
 
-def restart_brokers(
-    size: Size, arena: Arena, producer: Producer, random: Random, say: Callable[[str], None]
+def kill_what_is_under_it(
+    size: Size, ground: Ground, arena: Arena, producer: Producer, random: Random, say: Say
 ) -> None:
-    """Kill the broker under load and start it again."""
-    with trickling(producer, size.rate), living(arena) as job:
-        for number in range(size.broker_restarts):
-            say(f"broker restart {number + 1} of {size.broker_restarts}")
-            time.sleep(random.uniform(0.5, 2.0))
-            arena.restart_broker(job, producer.gate)
-            arena.count("broker")
-            started, before = time.monotonic(), commits(job)
-            until(lambda: commits(job) > before)  # noqa: B023 called at once
+    """Kill a broker or the database under load and start it again, in an order that is drawn."""
+    order = ["broker"] * size.broker_restarts + ["PostgreSQL"] * size.database_restarts
+    random.shuffle(order)
+    with living(arena) as job:
+        for number, name in enumerate(order, start=1):
+            say(f"restart {number} of {len(order)}: {name}")
+            partition: int | None = None
+            with trickling(producer, size.rate, size.per_restart):
+                time.sleep(random.uniform(0.5, 2.0))
+                if name == "broker":
+                    partition = ground.kill_broker(arena.options, [job], producer.gate, random)
+                else:
+                    ground.kill_database(random.uniform(0.2, 2.0), arena.note_database_death)
+                started = time.monotonic()
+            arena.count(name)
+            before = commits(job, partition)
+            with trickling(producer, size.rate, size.per_restart):
+                until(lambda: commits(job, partition) > before)  # noqa: B023 called at once
             arena.healthy_s.append(time.monotonic() - started)
+            ground.mend_broker(arena.options)
         assert job.terminate() == 0, job.log_file.read_text()[-3000:]
 
 
 @contextmanager
-def trickling(producer: Producer, rate: float) -> Iterator[None]:
-    """Publish in the background meanwhile."""
+def trickling(producer: Producer, rate: float, at_most: int) -> Iterator[None]:
+    """Publish so many in the background meanwhile."""
     stop = Event()
-    thread = producer.trickle(rate, stop)
+    thread = producer.trickle(rate, stop, at_most)
     try:
         yield
     finally:
@@ -174,9 +211,10 @@ def living(arena: Arena) -> Iterator[Job]:
         job.process.wait()
 
 
-def commits(job: Job) -> int:
-    """How often offsets were committed, as the log tells."""
-    return sum(line["event"] == "committed" for line in job.log())
+def commits(job: Job, partition: int | None = None) -> int:
+    """How often offsets of a partition, or of any, were committed, as the log tells."""
+    done = [line["partition"] for line in job.log() if line["event"] == "committed"]
+    return len(done) if partition is None else done.count(partition)
 
 
 def ended(job: Job, within_s: float) -> bool:
@@ -189,24 +227,23 @@ def ended(job: Job, within_s: float) -> bool:
     return True
 
 
-def finish(arena: Arena) -> None:
+def finish(arena: Arena, within_s: float = FINISHED_WITHIN_S) -> None:
     """Let a worker that nobody disturbs come to the end of the topic."""
     job = arena.start("--once")
-    until(lambda: job.process.poll() is not None, 300.0)
+    until(lambda: job.process.poll() is not None, within_s)
     assert job.process.returncode == 0, job.log_file.read_text()[-3000:]
 
 
 def undisturbed_run(
-    arena: Arena, options: KafkaOptions, snapshots: Sequence[SearchSnapshot], database: str
+    arena: Arena,
+    options: KafkaOptions,
+    snapshots: Sequence[SearchSnapshot],
+    database: str,
+    within_s: float = FINISHED_WITHIN_S,
 ) -> Arena:
     """The same snapshots through topics and a database of their own."""
     ensure_topics(options)
     Producer(options, list(snapshots)).publish(len(snapshots))
     calm = Arena(arena.broker, options, arena.directory / "calm", database)
-    finish(calm)
+    finish(calm, within_s)
     return calm
-
-
-def sqlite(directory: Path) -> str:
-    """The URL of a state database in this directory."""
-    return f"sqlite:///{directory / 'state.db'}"

@@ -1,14 +1,15 @@
-"""A second chaos run on other ground: PostgreSQL, another broker, two workers on every partition.
+"""A second chaos run: PostgreSQL, and two workers that do the same work for a while.
 
-The workers repeat each other's work, so the database must let only one of them fold a snapshot.
-Meanwhile, in an order that is drawn, a worker is killed, a worker or the broker stands still, and
-PostgreSQL is killed. No worker may end by itself.
+With one broker both read every partition all the time. On Apache Kafka they are a group without
+names, so that each death, each stand-still and each newcomer splits the partitions anew while
+batches are in hand. The database must let only one of them fold a snapshot. What happens, in an
+order that is drawn, is counted in `Disturbances`. No worker may end by itself.
 """
 
-import signal
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,14 +18,15 @@ from typing import Any
 import psycopg
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from tests.brokers import running_broker
 from tests.chaos.arena import Arena, Producer, percentile, story, until
 from tests.chaos.findings import Findings, findings
+from tests.chaos.grounds import Ground, tansu_on_postgresql
 from tests.chaos.run import finish, undisturbed_run
+from tests.chaos.trials import Say
 from tests.end_to_end.running_job import Job
-from tests.postgresql import PostgresqlServer, running_server
 
 WORKERS = 2
+MEDIAN_AND_LONGEST = "{median_s:.2g} s, longest of {count} {longest_s:.2g} s"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,8 @@ class Disturbances:
     frozen_workers: int = 5
     frozen_brokers: int = 5
     database_kills: int = 8
+    broker_kills: int = 0
+    newcomers: int = 0
     longest_freeze_s: float = 8.0
     seed: int = 0
 
@@ -50,25 +54,58 @@ SHORT = Disturbances(
     database_kills=2,
     longest_freeze_s=2.0,
 )
+# Half of those who stand still are taken for dead: the group waits for six seconds.
+ON_KAFKA = replace(
+    Disturbances(),
+    database_kills=5,
+    broker_kills=5,
+    newcomers=5,
+    longest_freeze_s=12.0,
+)
+SHORT_ON_KAFKA = replace(SHORT, database_kills=1, broker_kills=1, newcomers=1, kills=1)
 
 
 @dataclass(frozen=True)
 class Outcome:
     """What a run found. `ended_by_themselves` has the exit code of each worker that was not killed.
 
-    `answered_again_s` has one entry per disturbance: from its end until all that was published
-    before it is answered.
+    `answered_again_s` has one entry per disturbance, by its name: from its end until all that was
+    published before it is answered.
     """
 
     size: Disturbances
     findings: Findings
     ended_by_themselves: list[int]
-    answered_again_s: list[float]
+    answered_again_s: dict[str, list[float]]
     seconds: float
 
     @property
     def sound(self) -> bool:
         return self.findings.sound and not self.ended_by_themselves
+
+    @property
+    def again(self) -> dict[str, dict[str, float]]:
+        """Of each kind of disturbance, and of all: how many, the median and the longest time."""
+        everything = [seconds for group in self.answered_again_s.values() for seconds in group]
+        return {
+            name: {
+                "count": len(seconds),
+                "median_s": percentile(seconds, 0.5),
+                "longest_s": max(seconds, default=0.0),
+            }
+            for name, seconds in {**self.answered_again_s, "all": everything}.items()
+        }
+
+    def rows(self) -> dict[str, str]:
+        return {
+            **self.findings.rows(),
+            "workers that ended by themselves": str(len(self.ended_by_themselves)),
+            **{
+                f"answered again: {name}": MEDIAN_AND_LONGEST.format(**told)
+                for name, told in self.again.items()
+            },
+            "seconds": f"{self.seconds:.0f}",
+        }
 
     def record(self) -> dict[str, Any]:
         return {
@@ -76,10 +113,7 @@ class Outcome:
             "sound": self.sound,
             "findings": self.findings.as_rows(),
             "ended_by_themselves": self.ended_by_themselves,
-            "answered_again": {
-                "median_s": percentile(self.answered_again_s, 0.5),
-                "longest_s": max(self.answered_again_s, default=0.0),
-            },
+            "answered_again": self.again,
             "seconds": self.seconds,
         }
 
@@ -101,6 +135,13 @@ class Team:
         else:
             self.ended_by_themselves.append(job.process.returncode)
         self.jobs[number] = self._start()
+
+    def visit(self) -> None:
+        """Let one more join, and end it when it has work."""
+        job = self._start()
+        self.arena.until_healthy(job, time.monotonic())
+        if (code := job.terminate()) != 0:
+            self.ended_by_themselves.append(code)
 
     def until_answered(self, count: int) -> None:
         """Wait until so many snapshots are answered; start again who ended by itself."""
@@ -138,22 +179,26 @@ def steps_in(database: str) -> int:
     return int(row[0]) if row else 0
 
 
-def run_two_workers(size: Disturbances, directory: Path, say: Callable[[str], None]) -> Outcome:
+def run_two_workers(
+    size: Disturbances,
+    directory: Path,
+    say: Say,
+    on: Callable[[Path], AbstractContextManager[Ground]] = tansu_on_postgresql,
+) -> Outcome:
     """Disturb two workers on one topic and database, and compare with an undisturbed run."""
     began = time.monotonic()
-    with (
-        running_server() as server,
-        running_broker("tansu", directory / "broker") as broker,
-    ):
+    with on(directory) as ground:
+        broker = ground.broker
         options, calm = (broker.options(topic_prefix=f"{n}.", group=n) for n in ("chaos", "calm"))
-        arena = Arena(broker, options, directory, server.new_database())
+        database = ground.new_database(directory)
+        arena = Arena(broker, options, directory, database, ground.variables)
         snapshots = story(size.snapshots, size.queries)
         producer = Producer(options, list(snapshots))
         ensure_topics(options)
-        say(f"starting {WORKERS} workers on the same partitions")
+        say(f"starting {WORKERS} workers")
         team = Team(arena)
         try:
-            answered_again = disturb(size, team, server, producer, say)
+            answered_again = disturb(size, team, ground, producer, say)
             say("finishing what is left")
             producer.publish(len(producer.waiting))
         finally:
@@ -161,53 +206,47 @@ def run_two_workers(size: Disturbances, directory: Path, say: Callable[[str], No
         finish(arena)
         say("running the same snapshots undisturbed")
         (directory / "calm").mkdir()
-        undisturbed = undisturbed_run(arena, calm, snapshots, server.new_database())
+        database = ground.new_database(directory / "calm")
+        undisturbed = undisturbed_run(arena, calm, snapshots, database)
         found = findings(snapshots, (options, arena.database), (calm, undisturbed.database), None)
     ended = team.ended_by_themselves
     return Outcome(size, found, ended, answered_again, time.monotonic() - began)
 
 
 def disturb(
-    size: Disturbances,
-    team: Team,
-    server: PostgresqlServer,
-    producer: Producer,
-    say: Callable[[str], None],
-) -> list[float]:
+    size: Disturbances, team: Team, ground: Ground, producer: Producer, say: Say
+) -> dict[str, list[float]]:
     """Let everything happen in an order that is drawn; return how long each took to heal."""
     random = Random(size.seed)
     pause = partial(random.uniform, 0.5, size.longest_freeze_s)
-    broker = team.arena.broker
+    options, gate = team.arena.options, producer.gate
 
     def freeze_worker() -> None:
-        process = team.jobs[random.randrange(WORKERS)].process
-        process.send_signal(signal.SIGSTOP)
-        time.sleep(pause())
-        process.send_signal(signal.SIGCONT)
-
-    def freeze_broker() -> None:
-        with producer.gate:  # a producer that gives up and tries again would publish twice
-            broker.freeze()
+        with team.jobs[random.randrange(WORKERS)].held():
             time.sleep(pause())
-            broker.thaw()
 
-    def kill_database() -> None:
-        server.kill()
+    def kill_broker() -> None:
+        ground.kill_broker(options, team.jobs, gate, random)
         time.sleep(pause())
-        server.start()
+        ground.mend_broker(options)
 
     happenings: dict[str, tuple[int, Callable[[], None]]] = {
         "a worker is killed": (size.kills, lambda: team.kill(random.randrange(WORKERS))),
         "a worker stands still": (size.frozen_workers, freeze_worker),
-        "the broker stands still": (size.frozen_brokers, freeze_broker),
-        "PostgreSQL is killed": (size.database_kills, kill_database),
+        "a third worker comes and goes": (size.newcomers, team.visit),
+        "a broker stands still": (
+            size.frozen_brokers,
+            lambda: ground.freeze_broker(options, pause(), gate, random),
+        ),
+        "a broker is killed": (size.broker_kills, kill_broker),
+        "PostgreSQL is killed": (size.database_kills, lambda: ground.kill_database(pause())),
     }
     order = [name for name, (times, _) in happenings.items() for _ in range(times)]
     random.shuffle(order)
     share = size.snapshots // (len(order) + 1)
     producer.publish(share)
     team.until_answered(share)
-    healed = []
+    healed: dict[str, list[float]] = {name: [] for name in order}
     for number, name in enumerate(order, start=1):
         say(f"disturbance {number} of {len(order)}: {name}")
         producer.publish(share)
@@ -215,5 +254,5 @@ def disturb(
         happenings[name][1]()
         began = time.monotonic()
         team.until_answered(share * (number + 1))
-        healed.append(time.monotonic() - began)
+        healed[name].append(time.monotonic() - began)
     return healed

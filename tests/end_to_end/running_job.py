@@ -78,6 +78,15 @@ class Job:
         response = connection.getresponse()
         return response.status, response.read().decode()
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let it stand still meanwhile."""
+        self.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            self.process.send_signal(signal.SIGCONT)
+
     def terminate(self) -> int:
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(PATIENCE_S)

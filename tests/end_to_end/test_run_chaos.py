@@ -34,3 +34,9 @@ def test_calls_are_told_apart_by_what_was_in_flight(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     calls.write_text('[1, ["a"]]\n[1, ["b"]]\n[2, ["b", "c"]]\n[2, ["a"]]\n')
     assert repeated_calls(calls) == (1, 1)
+
+
+def test_calls_in_flight_when_the_database_dies_may_be_repeated(tmp_path: Path) -> None:
+    calls = tmp_path / "calls"
+    calls.write_text('[1, ["a"]]\n[1, ["b"]]\n[0, []]\n[1, ["c"]]\n[0, []]\n[1, ["a", "b", "c"]]\n')
+    assert repeated_calls(calls) == (1, 2)

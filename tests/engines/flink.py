@@ -20,7 +20,8 @@ from tests.servers import Server, free_port, listens
 
 SLOTS = 2  # of a task manager
 PREFIX = "BASH_JAVA_UTILS_EXEC_RESULT:"
-SERIAL = "-XX:+UseSerialGC"
+# The compiler that starts quickly: what a process does here, it does for minutes.
+QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 ALIVE = ("CREATED", "RESTARTING", "RUNNING", "FAILING", "CANCELLING", "INITIALIZING")
 
 
@@ -53,8 +54,8 @@ class JobManager(Server):
             "rest.bind-address": "127.0.0.1",
             "rest.port": str(self.rest),
             "state.backend.type": "hashmap",
-            "execution.checkpointing.dir": f"file://{self.shared}/checkpoints",
-            "execution.checkpointing.savepoint-dir": f"file://{self.shared}/savepoints",
+            "state.checkpoints.dir": f"file://{self.shared}/checkpoints",
+            "state.savepoints.dir": f"file://{self.shared}/savepoints",
             "execution.checkpointing.tolerable-failed-checkpoints": "3",
             "restart-strategy.type": "fixed-delay",
             "restart-strategy.fixed-delay.attempts": "1000",
@@ -78,7 +79,7 @@ class JobManager(Server):
 
     def command(self) -> list[str]:
         main = "org.apache.flink.runtime.entrypoint.StandaloneSessionClusterEntrypoint"
-        return java("flink", main, "--configDir", str(self.folder), options=("-Xmx512m", SERIAL))
+        return java("flink", main, "--configDir", str(self.folder), options=("-Xmx512m", *QUICK))
 
     def ready(self) -> bool:
         try:
@@ -109,7 +110,7 @@ class TaskManager(Server):
         folder = ("--configDir", str(self.job_manager.folder))
         tool = "org.apache.flink.runtime.util.bash.BashJavaUtils"
         told = subprocess.run(
-            java("flink", tool, "GET_TM_RESOURCE_PARAMS", *folder, options=(SERIAL,)),
+            java("flink", tool, "GET_TM_RESOURCE_PARAMS", *folder, options=QUICK),
             check=True,
             capture_output=True,
             text=True,
@@ -121,7 +122,7 @@ class TaskManager(Server):
         )
         own = ["-D", f"taskmanager.rpc.port={self.rpc}"]
         main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
-        return java("flink", main, *folder, *dynamic, *own, options=(*memory, SERIAL))
+        return java("flink", main, *folder, *dynamic, *own, options=(*memory, *QUICK))
 
     def ready(self) -> bool:
         """Whether it has registered with its job manager."""
@@ -155,7 +156,7 @@ class JobServer(Server):
         }
         given = [f"--{name}={value}" for name, value in options.items()]
         main = "org.apache.beam.runners.flink.FlinkJobServerDriver"
-        return java("job-server", main, *given, options=("-Xmx512m", SERIAL))
+        return java("job-server", main, *given, options=("-Xmx512m", *QUICK))
 
     def ready(self) -> bool:
         return listens(self.port)

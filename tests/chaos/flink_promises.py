@@ -1,0 +1,183 @@
+"""What the documents promise of a job on Flink: quiet partitions, late records, resource hints."""
+
+import time
+from base64 import b64decode
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import grpc
+from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
+
+from radarstream.connectors.kafka.topic_reader import TopicRecord
+from radarstream.schemas.codec import decode_answer, decode_dead_letter, outbox_record
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.snapshot import SearchSnapshot
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.chaos.arena import Producer, percentile, until
+from tests.chaos.flink_arena import WITHIN_S, FlinkArena, on_flink
+from tests.chaos.trials import Say
+from tests.end_to_end.running_job import events
+
+LATENESS_S = 4.0
+ANSWERED_WITHIN_S = 15.0  # a snapshot in a partition where nothing follows
+HINTS = {"accelerator": "type:test;count:1", "model-memory": "1GB"}
+IN_BEAM = {"beam:resources:accelerator:v1": "type:test;count:1"}
+IN_BEAM |= {"beam:resources:min_ram_bytes:v1": str(10**9)}
+
+
+@dataclass(frozen=True)
+class Size:
+    """`lonely` snapshots come one at a time; `queries` have `disordered` snapshots each."""
+
+    parallelism: int = 2
+    lonely: int = 10
+    queries: int = 8
+    disordered: int = 40
+    late: int = 5
+    seed: int = 0
+
+
+SHORT = Size(lonely=3, queries=3, disordered=12, late=2)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """`waited_s` is from publication to answer in quiet partitions; `hints` are by Beam's name."""
+
+    size: Size
+    waited_s: list[float]
+    queries_in_order: int
+    late_as_expected: bool
+    unexpected_dead_letters: int
+    hints: Mapping[str, str]
+    model_steps_apart: bool
+    seconds: float
+
+    @property
+    def sound(self) -> bool:
+        return (
+            max(self.waited_s) <= ANSWERED_WITHIN_S
+            and self.queries_in_order == self.size.queries
+            and self.late_as_expected
+            and not self.unexpected_dead_letters
+            and self.hints == IN_BEAM
+            and self.model_steps_apart
+        )
+
+    def rows(self) -> dict[str, str]:
+        middle, longest = percentile(self.waited_s, 0.5), max(self.waited_s)
+        return {
+            f"answered in quiet partitions (limit {ANSWERED_WITHIN_S:g} s)": (
+                f"{len(self.waited_s)} times, median {middle:.1f} s, longest {longest:.1f} s"
+            ),
+            "queries answered in order": f"{self.queries_in_order} of {self.size.queries}",
+            "dead letters of late records as expected": str(self.late_as_expected),
+            "unexpected dead letters": str(self.unexpected_dead_letters),
+            **{f"hint {name}": value for name, value in self.hints.items()},
+            "model steps apart from the others": str(self.model_steps_apart),
+            "seconds": f"{self.seconds:.0f}",
+        }
+
+    def record(self) -> dict[str, Any]:
+        found = asdict(self)
+        return {"settings": found.pop("size"), "sound": self.sound, **found}
+
+
+def run_promises(size: Size, directory: Path, say: Say) -> Outcome:
+    """Run one job that waits for older records, with resource hints, and look at what comes out."""
+    began = time.monotonic()
+    lateness = {"RADARSTREAM_JOB__ALLOWED_LATENESS_S": str(LATENESS_S)}
+    answered: dict[str, list[int]] = {}
+
+    def hear(record: TopicRecord) -> None:
+        answer = decode_answer(record.value or b"")
+        seconds = round((answer.observed_at - OBSERVED_AT).total_seconds())
+        answered.setdefault(answer.query_id, []).append(seconds)
+
+    with on_flink(directory, hear, **lateness) as flink:
+        flink.submit(size.parallelism, *(f"--{name}={value}" for name, value in HINTS.items()))
+        hints, apart = hints_in_beam(flink), model_steps_apart(flink)
+        say(f"quiet partitions: {size.lonely} snapshots, one after the other")
+        waited_s = [wait_for_answer(flink, number) for number in range(size.lonely)]
+        say(f"{size.disordered} snapshots of each query, out of order by less than {LATENESS_S} s")
+        queries = [f"cup-{number}" for number in range(size.queries)]
+        mixed = disordered(size, queries)
+        publish(flink, mixed)
+        flink.until_answered(size.lonely + len(mixed))
+        say(f"{size.late} snapshots of each query that are too late")
+        late = [at(query, -100 - number) for query in queries for number in range(size.late)]
+        publish(flink, late)
+        until(lambda: len(dead_letters(flink)) >= len(late), WITHIN_S)
+        letters = dead_letters(flink)
+        flink.cancel()
+    parked_late = sorted(data for data, reason in letters if reason is ReasonClass.LATE)
+    payloads = sorted(outbox_record(snapshot).data for snapshot in late)
+    return Outcome(
+        size,
+        waited_s,
+        queries_in_order=sum(answered[q] == list(range(size.disordered)) for q in queries),
+        late_as_expected=parked_late == payloads,
+        unexpected_dead_letters=sum(reason is not ReasonClass.LATE for _, reason in letters),
+        hints=hints,
+        model_steps_apart=apart,
+        seconds=time.monotonic() - began,
+    )
+
+
+def at(query_id: str, seconds: int) -> SearchSnapshot:
+    """A snapshot of a query, observed so many seconds after all began."""
+    texts = ["Output: Rome", "Output: Rome", f"Output: Oslo. Page {seconds}"]
+    observed_at = OBSERVED_AT + timedelta(seconds=seconds)
+    return make_snapshot(texts, query_id=query_id, observed_at=observed_at)
+
+
+def publish(flink: FlinkArena, snapshots: Sequence[SearchSnapshot]) -> None:
+    """Publish them in this order."""
+    Producer(flink.arena.options, list(snapshots)).publish(len(snapshots))
+
+
+def wait_for_answer(flink: FlinkArena, number: int) -> float:
+    """Publish one snapshot of one query; return the seconds until its answer."""
+    before, began = len(flink.listener.ids), time.monotonic()
+    publish(flink, [at("quiet", 60 * number - 86_400)])
+    flink.until_answered(before + 1)
+    return time.monotonic() - began
+
+
+def disordered(size: Size, queries: Sequence[str]) -> list[SearchSnapshot]:
+    """One snapshot of each query a second; none comes after one that is `LATENESS_S` younger."""
+    random = Random(size.seed)
+    drawn = [
+        (seconds + random.uniform(0.0, 0.95 * LATENESS_S), at(query, seconds))
+        for seconds in range(size.disordered)
+        for query in queries
+    ]
+    return [snapshot for _, snapshot in sorted(drawn, key=lambda pair: pair[0])]
+
+
+def dead_letters(flink: FlinkArena) -> list[tuple[bytes, ReasonClass]]:
+    """What became a dead letter, each once, and why."""
+    topic = events(flink.arena.options, "snapshots.deadletter")
+    letters = [decode_dead_letter(data) for data in dict(topic).values()]
+    return [(b64decode(letter.payload_base64), letter.reason) for letter in letters]
+
+
+def hints_in_beam(flink: FlinkArena) -> dict[str, str]:
+    """The resource hints of the pipeline that the job server holds, by Beam's name."""
+    with grpc.insecure_channel(flink.cluster.job_server.endpoint) as channel:
+        service = beam_job_api_pb2_grpc.JobServiceStub(channel)
+        jobs = service.GetJobs(beam_job_api_pb2.GetJobsRequest()).job_info
+        asked = beam_job_api_pb2.GetJobPipelineRequest(job_id=jobs[-1].job_id)
+        pipeline = service.GetPipeline(asked).pipeline
+    environments = pipeline.components.environments.values()
+    return {name: hint.decode() for e in environments for name, hint in e.resource_hints.items()}
+
+
+def model_steps_apart(flink: FlinkArena) -> bool:
+    """Whether Flink has a step with nothing but the stages that ask models."""
+    names = [vertex["name"] for vertex in flink.ask()["vertices"]]
+    return any("AtomicAnswers" in name and "Decode" not in name for name in names)
