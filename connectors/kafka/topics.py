@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from time import monotonic, sleep
 from typing import Any
 
 from kafka import KafkaAdminClient
@@ -20,6 +21,7 @@ BATCH_HEADER_BYTES = 2**10  # a limit of the broker's counts the batch around a 
 HOUR_MS = 3_600_000
 UNTOLD = "the broker does not tell its settings: DescribeConfigs is not allowed"
 READY_MS = 10_000
+LOOK_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,11 @@ def ensure_topics(options: KafkaOptions) -> list[Topic]:
         if missing:
             _create(admin, options, missing)
         found = _described(admin, options)
+        deadline = monotonic() + READY_MS / 1000
+        # Another node than the one that made them answers, and may not know of them yet.
+        while missing and not all(topic.exists for topic in found) and monotonic() < deadline:
+            sleep(LOOK_S)
+            found = _described(admin, options)
     for topic in found:
         if topic.name in missing and not topic.exists:
             raise BrokerError(f"topic {topic.name} was created but is not there")

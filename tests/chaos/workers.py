@@ -25,7 +25,7 @@ from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.benchmarks.bench_stream import story
 from tests.chaos.arena import Arena, percentile, until
-from tests.chaos.findings import TOPICS, Findings, findings
+from tests.chaos.findings import TOPICS, Findings, findings, patient
 from tests.chaos.grounds import kafka_on_postgresql
 from tests.chaos.trials import Say
 from tests.end_to_end.running_job import Job
@@ -231,7 +231,7 @@ def until_slowly(condition: Callable[[], bool], within_s: float) -> None:
 def written_at(options: KafkaOptions) -> dict[str, float]:
     """When the first answer to each snapshot was written, in seconds since 1970, by its id."""
     first: dict[str, float] = {}
-    with TopicReader(options, [TOPICS[0]]) as reader:
+    with TopicReader(patient(options), [TOPICS[0]]) as reader:
         for record in reader.to_the_end():
             if record.value is not None:
                 name = decode_answer(record.value).snapshot_id
