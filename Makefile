@@ -10,7 +10,7 @@ DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 DEMO_BASELINES := majority,majority:memory=true,vanilla_claims
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sizes stream-demo engines engines-stop test lint bench chaos docs-check clean install lock deployment-files pin-images
+.PHONY: help demo sizes stream-demo engines engines-stop test test-engines lint bench chaos docs-check clean install lock deployment-files pin-images
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -60,6 +60,10 @@ test: $(STAMP) ## run every test
 	@$(BIN)/python -m tests.engines fetch --optional
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --benchmark-disable -rs
+
+test-engines: $(STAMP) ## run the long tests on Apache Kafka and Flink, which need a JDK 17 and Maven
+	$(BIN)/python -m tests.engines fetch
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m engines --durations=5 -rs
 
 lint: $(STAMP) ## check style, types and layers
 	$(BIN)/ruff check .

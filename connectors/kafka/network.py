@@ -39,17 +39,36 @@ class ReportingManager(KafkaConnectionManager):  # type: ignore[misc]
 
     failure: Exception | None = None
 
-    def get_connection(self, *given: Any, **named: Any) -> Any:
+    def get_connection(self, node_id: Any, *given: Any, **named: Any) -> Any:
         """As the client's; raises the failure where trying again is no use."""
         if isinstance(self.failure, REFUSED):
             raise self.failure
-        connection = super().get_connection(*given, **named)
-        connection.init_future.add_errback(self._note)
+        known = node_id in self._conns
+        connection = super().get_connection(node_id, *given, **named)
+        if not known:
+            self._watch(connection)
         return connection
+
+    def _watch(self, connection: Any) -> None:
+        """Note why a new connection fails.
+
+        A broker refuses and hangs up. The end may be noticed before the refusal has been read, but
+        the connection is closed with the refusal all the same.
+        """
+        close = connection.close
+
+        def noting(error: Exception | None = None) -> None:
+            if isinstance(error, REFUSED):
+                self._note(error)
+            close(error)
+
+        connection.close = noting
+        connection.init_future.add_errback(self._note)
 
     def _note(self, failure: Exception) -> None:
         untrusted = distrusts_broker(failure)
-        self.failure = UntrustedBrokerError(*failure.args) if untrusted else failure
+        if not isinstance(self.failure, REFUSED):  # later ones say less
+            self.failure = UntrustedBrokerError(*failure.args) if untrusted else failure
 
 
 class ReportingClient(KafkaNetClient):  # type: ignore[misc]

@@ -47,8 +47,8 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
         self.log_epoch = log_epoch
         self.live = live
 
-    # Two outputs: flattened into one, all would be pickled on their way.
-    def expand(self, records: PCollection[RawRecord]) -> tuple[PCollection[Any], PCollection[Any]]:
+    # Two outputs: flattened into one, all would be pickled on their way. Not annotated, as below.
+    def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
         settings = self.settings
         gathered = records | "Gather" >> GatherEvidence(settings, live=self.live)

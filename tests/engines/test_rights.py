@@ -26,6 +26,8 @@ from tests.programs import done
 from tests.webhook_receiver import receiving
 from tests.wire_samples import ANSWER, COMPLAINT, REJECTED
 
+pytestmark = pytest.mark.engines
+
 __all__ = ["secured"]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "deployment.md"
 PREFIX = "rights."

@@ -25,13 +25,15 @@ class User:
     config: Path
     node: SecuredNode
 
-    def configure(self, bootstrap: str = "", more: str = "", authority: str = "") -> None:
+    def configure(
+        self, bootstrap: str = "", more: str = "", authority: str = "", patience_s: float = 20.0
+    ) -> None:
         self.config.write_text(
             f'profile = "scripted"\ndatabase = "sqlite:///{self.config.parent}/state.db"\n'
             f'[telemetry]\nlisten = ""\n[kafka]\nbootstrap = "{bootstrap or self.node.bootstrap}"\n'
             f'topic_prefix = "{PREFIX}"\nca_file = "{authority or self.node.authority}"\n'
-            f"request_timeout_s = 2.0\ndelivery_timeout_s = 4.0\nusername = 'radarstream'\n"
-            + (more or 'security = "SASL_SSL"')
+            f"request_timeout_s = {patience_s}\ndelivery_timeout_s = {2 * patience_s}\n"
+            "username = 'radarstream'\n" + (more or 'security = "SASL_SSL"')
         )
 
 
@@ -64,7 +66,7 @@ def test_a_wrong_password_is_refused_with_exit_code_2(
 ) -> None:
     monkeypatch.setenv(VARIABLE, "wrong-canary")
     code, said = refused(capsys, "topics", "describe", "--config", user.config)
-    assert code == 2 and "invalid credentials" in said and "canary" not in said
+    assert code == 2 and "invalid credentials" in said and "canary" not in said, said
     ended = done("run", "--config", user.config)  # it does not wait for another password
     assert ended.returncode == 2 and "invalid credentials" in ended.stderr
     assert "canary" not in ended.stderr + ended.stdout
@@ -75,7 +77,7 @@ def test_a_mechanism_that_the_broker_does_not_offer_is_refused_with_exit_code_2(
 ) -> None:
     user.configure(more='security = "SASL_SSL"\nsasl_mechanism = "PLAIN"')
     code, said = refused(capsys, "topics", "describe", "--config", user.config)
-    assert code == 2 and "UnsupportedSaslMechanism" in said
+    assert code == 2 and "UnsupportedSaslMechanism" in said, said
 
 
 @pytest.mark.parametrize("wrong", ["authority", "name"])
@@ -95,7 +97,7 @@ def test_the_certificate_of_another_authority_or_name_is_refused_with_exit_code_
 def test_an_expired_certificate_is_waited_for_like_a_broker_that_is_away(
     user: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    user.configure(bootstrap=f"127.0.0.1:{user.node.expired}")
+    user.configure(bootstrap=f"127.0.0.1:{user.node.expired}", patience_s=2.0)
     code, said = refused(capsys, "topics", "describe", "--config", user.config)
     assert code == 1 and "certificate has expired" in said
 
@@ -104,6 +106,6 @@ def test_an_expired_certificate_is_waited_for_like_a_broker_that_is_away(
 def test_without_tls_or_password_nothing_is_reached(
     security: str, user: User, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    user.configure(more=f'security = "{security}"')
+    user.configure(more=f'security = "{security}"', patience_s=2.0)
     code, said = refused(capsys, "topics", "describe", "--config", user.config)
     assert code == 1 and "cannot reach Kafka" in said

@@ -22,6 +22,8 @@ from tests.engines.artifacts import missing
 from tests.engines.kafka import KafkaCluster, running_cluster
 from tests.servers import LOOPBACK, listening
 
+pytestmark = pytest.mark.engines
+
 EVENTS, CALL = 900, 5
 KILLS = 2
 DURABLE = {"min.insync.replicas": "2"}

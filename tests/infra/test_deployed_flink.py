@@ -11,6 +11,8 @@ from tests.engines.artifacts import java, missing
 from tests.engines.flink import JobManager, JobServer, TaskManager
 from tests.servers import free_port
 
+pytestmark = pytest.mark.engines
+
 MISSING = missing("flink", "job-server")
 
 

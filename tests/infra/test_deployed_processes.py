@@ -36,6 +36,8 @@ from tests.programs import started
 from tests.servers import Server, free_port, listens
 from tests.webhook_receiver import receiving
 
+pytestmark = pytest.mark.engines
+
 STAYING = sorted(OWN - {"topics", "submission"})
 DATABASES = {
     "postgresql://radarstream@postgres/radarstream",
