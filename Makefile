@@ -55,7 +55,7 @@ engines: $(STAMP) ## fetch Apache Kafka and Flink and start them on loopback; EN
 engines-stop: ## stop what `make engines` started
 	$(BIN)/python -m tests.engines stop
 
-test: $(STAMP) ## run every test
+test: $(STAMP) ## run every test but those of test-engines and bench
 	@bash tests/browser_setup.sh
 	@$(BIN)/python -m tests.engines fetch --optional
 	$(BIN)/lint-imports

@@ -52,8 +52,8 @@ class ReportingManager(KafkaConnectionManager):  # type: ignore[misc]
     def _watch(self, connection: Any) -> None:
         """Note why a new connection fails.
 
-        A broker refuses and hangs up. The end may be noticed before the refusal has been read, but
-        the connection is closed with the refusal all the same.
+        A broker refuses and hangs up. The end may be noticed before the refusal; if that is read at
+        all, the connection is closed with it.
         """
         close = connection.close
 
