@@ -1,6 +1,5 @@
 """Servers as processes of our own, on loopback only: started, killed, frozen, started again."""
 
-import shutil
 import signal
 import socket
 import subprocess
@@ -132,7 +131,3 @@ class Server(ABC):
             except subprocess.TimeoutExpired:
                 self.kill()
             self.process = None
-
-    def forget(self) -> None:
-        """Delete its directory."""
-        shutil.rmtree(self.directory, ignore_errors=True)
