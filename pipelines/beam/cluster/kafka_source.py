@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from random import getrandbits
+from struct import Struct
 from time import perf_counter, sleep
 from typing import Any
 
 import apache_beam as beam
-from apache_beam.coders import TupleCoder, VarIntCoder
+from apache_beam.coders import BytesCoder
 from apache_beam.transforms.timeutil import TimeDomain
 from apache_beam.transforms.userstate import ReadModifyWriteStateSpec, TimerSpec, on_timer
 from apache_beam.utils.timestamp import Timestamp
@@ -34,8 +35,9 @@ PAUSE_S = 0.1  # before the next turn of a partition that has nothing more
 MARK_BITS = 48
 OUTAGE_S = 1.0  # before the next turn when the broker did not answer
 NEXT = TimerSpec("next", TimeDomain.REAL_TIME)
-PLACE = ReadModifyWriteStateSpec("place", TupleCoder((VarIntCoder(), VarIntCoder())))
-PLACE_STATE = beam.DoFn.StateParam(PLACE)  # the offset to read on at, and the turn's mark
+PLACE = ReadModifyWriteStateSpec("place", BytesCoder())
+PLACE_STATE = beam.DoFn.StateParam(PLACE)
+OFFSET_AND_MARK = Struct(">qq")  # where to read on, and the turn's mark: as long at any offset
 NEXT_TURN = beam.DoFn.TimerParam(NEXT)
 
 
@@ -191,7 +193,7 @@ class FollowPartitions(_PartitionDoFn):
     ) -> None:
         """Begin a partition that no checkpoint knows."""
         if place.read() is None:
-            place.write((keyed[1].start, 0))
+            place.write(OFFSET_AND_MARK.pack(keyed[1].start, 0))
         due.set(Timestamp.now())
 
     @on_timer(NEXT)
@@ -202,7 +204,7 @@ class FollowPartitions(_PartitionDoFn):
         due: Any = NEXT_TURN,
     ) -> Iterator[RawRecord]:
         """Take one turn and ask for the next."""
-        offset, mark = place.read()
+        offset, mark = OFFSET_AND_MARK.unpack(place.read())
         try:
             feed = self.feed_at(partition, offset, mark)
             records = feed.turn()
@@ -212,7 +214,7 @@ class FollowPartitions(_PartitionDoFn):
             due.set(Timestamp.now() + OUTAGE_S)
             return
         feed.mark = 1 + getrandbits(MARK_BITS)
-        place.write((feed.next_offset, feed.mark))
+        place.write(OFFSET_AND_MARK.pack(feed.next_offset, feed.mark))
         due.set(Timestamp.now() + (0.0 if feed.full else PAUSE_S))
         yield from records
 
