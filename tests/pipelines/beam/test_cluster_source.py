@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from radarstream.pipelines.beam.cluster.job import by_partition
 from radarstream.pipelines.beam.cluster.kafka_source import (
+    OFFSET_AND_MARK,
     Feed,
     FollowPartitions,
     PartitionRange,
@@ -117,6 +118,11 @@ class Follower:
     place: State = field(default_factory=State)
     due: Timer = field(default_factory=Timer)
 
+    @property
+    def next_offset(self) -> int:
+        """The offset in the state."""
+        return OFFSET_AND_MARK.unpack(self.place.value)[0]  # type: ignore[no-any-return]
+
     def begin(self, start: int = 0) -> None:
         self.source.process((0, PartitionRange(0, start)), self.place, self.due)
 
@@ -161,8 +167,17 @@ def test_an_endless_partition_is_read_turn_by_turn() -> None:
     reader = ScriptedReader([record(o) for o in range(5)], 5, share=2)
     reading = follower(reader, records=4)
     assert [reading.turn() for _ in range(3)] == [[0, 1, 2, 3], [4], []]
-    assert reading.place.value[0] == 5
+    assert reading.next_offset == 5
     assert reader.remembered == [0, 4, 5]
+
+
+@given(start=st.integers(0, 2**63 - 1))
+def test_a_checkpoint_is_as_long_at_any_offset(start: int) -> None:
+    reading = follower(ScriptedReader([], 0))
+    reading.place.value = None
+    reading.begin(start)
+    assert reading.next_offset == start
+    assert len(reading.place.value) == OFFSET_AND_MARK.size
 
 
 def test_a_turn_that_ended_at_a_limit_is_followed_at_once_and_a_quiet_one_after_a_pause() -> None:
@@ -188,9 +203,9 @@ def test_within_the_lateness_records_come_by_event_time_and_none_is_passed_by() 
     reader = ScriptedReader([record(o, m) for o, m in minutes.items()], 5, share=1, more=True)
     reading = follower(reader, lateness_s=300.0, records=1)
     assert reading.turn() == [0, 2, 1]  # minute 9 was seen: what is older than 4 may go
-    assert reading.place.value[0] == 3  # the next that a restart must read
+    assert reading.next_offset == 3  # the next that a restart must read
     assert reading.turn() == [3]
-    assert reading.place.value[0] == 4
+    assert reading.next_offset == 4
 
 
 @given(
@@ -222,7 +237,7 @@ def test_an_older_checkpoint_loses_nothing_and_passes_nothing_by(
         out += reading.turn()
     waiting = {9} if lateness else set()
     assert set(out) == set(range(10)) - waiting
-    assert reading.place.value[0] == (9 if lateness else 10)
+    assert reading.next_offset == (9 if lateness else 10)
 
 
 def test_a_broker_that_is_away_delays_a_turn_and_loses_nothing() -> None:
@@ -230,7 +245,7 @@ def test_a_broker_that_is_away_delays_a_turn_and_loses_nothing() -> None:
     reading = follower(reader)
     reader.fails = True
     assert [reading.turn() for _ in range(2)] == [[], []]
-    assert reading.place.value == (0, 0)
+    assert reading.next_offset == 0
     reader.fails = False
     assert reading.turn() == [0, 1, 2]
 
@@ -243,10 +258,10 @@ def test_a_worker_that_gets_a_partition_back_forgets_what_it_held(  # another re
     second = Follower(
         FollowPartitions(lambda _: reader, UNHELD, ReadLimits()), first.place, first.due
     )
-    second.place.value = (0, 0)
+    second.place.value = OFFSET_AND_MARK.pack(0, 0)
     assert second.turn() == [0, 1, 2, 3]
     assert first.turn() == []
-    assert first.place.value[0] == 4
+    assert first.next_offset == 4
 
 
 def test_a_partition_that_is_listed_again_goes_on_where_it_was() -> None:
