@@ -111,10 +111,6 @@ class FlinkArena:
         self.arena.count("task manager")
         return death_s, workers
 
-    def workers(self) -> list[psutil.Process]:
-        """The Python workers of all task managers."""
-        return [worker for manager in self.hosts() for worker in self.workers_of(manager)]
-
     def workers_of(self, manager: TaskManager) -> list[psutil.Process]:
         """The Python workers that talk to a task manager."""
         assert manager.process is not None
@@ -127,8 +123,13 @@ class FlinkArena:
         return psutil.Process(self.cluster.pool.process.pid).children(recursive=True)
 
     def kill_worker(self, random: Random) -> float:
-        """Kill one of the Python workers; return when."""
-        random.choice(self.workers()).kill()
+        """Kill the Python workers of a task manager; return when.
+
+        All of them: besides the one that works, those that Beam started for an attempt that failed
+        meanwhile stay until their task manager ends.
+        """
+        for worker in self.workers_of(random.choice(self.hosts())):
+            worker.kill()
         self.arena.count("Python worker")
         return now_s()
 

@@ -3,7 +3,6 @@
 import re
 import shutil
 import subprocess
-from contextlib import suppress
 from functools import cache
 from hashlib import sha256
 from os import pathsep
@@ -67,14 +66,16 @@ def java(engine: str, main: str, *arguments: str, options: tuple[str, ...] = ())
 
 
 def compiled() -> Path:
-    """The directory of the compiled `Loopback.java`; one for each text of it."""
-    directory = DIRECTORY / f"loopback-{sha256(LOOPBACK.read_bytes()).hexdigest()[:16]}"
-    if not directory.exists():
+    """The jar of the compiled `Loopback.java`; one for each text of it.
+
+    Not a directory: Beam's job server sends its class path to Flink, which takes jars only.
+    """
+    jar = DIRECTORY / f"loopback-{sha256(LOOPBACK.read_bytes()).hexdigest()[:16]}.jar"
+    if not jar.exists():
         with TemporaryDirectory(dir=DIRECTORY) as made:
             subprocess.run(["javac", "-d", f"{made}/classes", str(LOOPBACK)], check=True)
-            with suppress(OSError):  # another process has done the same meanwhile
-                Path(made, "classes").rename(directory)
-    return directory
+            Path(shutil.make_archive(f"{made}/loopback", "zip", f"{made}/classes")).rename(jar)
+    return jar
 
 
 def fetch() -> None:

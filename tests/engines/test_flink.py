@@ -1,0 +1,28 @@
+"""The job on a Flink cluster: what `make chaos ENGINE=flink` does at length, once."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.chaos.flink_run import Size, run_flink
+from tests.chaos.trials import needs_flink
+
+pytestmark = [
+    pytest.mark.engines,
+    pytest.mark.skipif(bool(needs_flink()), reason=needs_flink()),
+]
+SIZE = Size(
+    parallelisms=(2, 1),
+    task_manager_kills=1,
+    job_manager_kills=0,
+    worker_kills=1,
+    pool_kills=0,
+    longest_pause_s=1.0,
+)
+
+
+def test_a_job_outlives_its_processes_and_another_parallelism(tmp_path: Path) -> None:
+    outcome = run_flink(SIZE, tmp_path, print)
+    assert outcome.findings.sound, outcome.rows()
+    assert len(outcome.restored_from) == 1
+    assert not outcome.workers_left
