@@ -15,7 +15,7 @@ from radarstream.connectors.models.gradient_network import PLACES, Network, norm
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import Disturbance, ProbeQuery, SalienceQuery, TokenSalience
 
-MOST_TOKENS: Final = 1024  # of the passages of a batch, padding included
+MOST_TOKENS: Final = 2048  # of the passages of a batch, padding included
 Tokens = Mapping[str, Sequence[int]]
 Places = NDArray[np.intp]
 

@@ -44,7 +44,7 @@ MIDDLE = (0.2, 0.9)  # of the backlog: batches have grown, and no worker has run
 class Size:
     """So many snapshots wait at first, so many follow at a rate a second."""
 
-    backlog: int = 1_200
+    backlog: int = 6_000
     steady: int = 200
     rate: float = 5.0
     workers: tuple[int, ...] = (1, 2, 4, 8)
