@@ -10,7 +10,7 @@ DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
 DEMO_BASELINES := majority,majority:memory=true,vanilla_claims
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sizes stream-demo engines engines-stop test test-engines lint bench chaos docs-check clean install lock deployment-files pin-images
+.PHONY: help demo sizes stream-demo engines engines-stop test test-long lint bench chaos docs-check clean install lock deployment-files pin-images
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -55,15 +55,15 @@ engines: $(STAMP) ## fetch Apache Kafka and Flink and start them on loopback; EN
 engines-stop: ## stop what `make engines` started
 	$(BIN)/python -m tests.engines stop
 
-test: $(STAMP) ## run every test but those of test-engines and bench
+test: $(STAMP) ## run every test but those of test-long and bench
 	@bash tests/browser_setup.sh
 	@$(BIN)/python -m tests.engines fetch --optional
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --benchmark-disable -rs
 
-test-engines: $(STAMP) ## run the long tests on Apache Kafka and Flink, which need a JDK 17 and Maven
-	$(BIN)/python -m tests.engines fetch
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m engines --durations=5 -rs
+test-long: $(STAMP) ## run the tests that take a minute or more; those on Kafka and Flink need a JDK 17 and Maven
+	@$(BIN)/python -m tests.engines fetch --optional
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long --durations=5 -rs
 
 lint: $(STAMP) ## check style, types and layers
 	$(BIN)/ruff check .

@@ -101,7 +101,7 @@ def test_what_is_missing_is_said(
     assert artifacts.missing("kafka") == "needs Java 17, found 11"
 
 
-@pytest.mark.engines
+@pytest.mark.long
 def test_engines_outlive_the_command_listen_on_loopback_and_are_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from tests.chaos.flink_run import Size, run_flink
 from tests.chaos.trials import needs_flink
 
 pytestmark = [
-    pytest.mark.engines,
+    pytest.mark.long,
     pytest.mark.skipif(bool(needs_flink()), reason=needs_flink()),
 ]
 SIZE = Size(

@@ -26,7 +26,7 @@ from tests.programs import done
 from tests.webhook_receiver import receiving
 from tests.wire_samples import ANSWER, COMPLAINT, REJECTED
 
-pytestmark = pytest.mark.engines
+pytestmark = pytest.mark.long
 
 __all__ = ["secured"]
 DOCUMENT = Path(__file__).parents[2] / "docs" / "deployment.md"

@@ -22,7 +22,7 @@ from tests.engines.artifacts import missing
 from tests.engines.kafka import KafkaCluster, running_cluster
 from tests.servers import LOOPBACK, listening
 
-pytestmark = pytest.mark.engines
+pytestmark = pytest.mark.long
 
 EVENTS, CALL = 900, 5
 KILLS = 2

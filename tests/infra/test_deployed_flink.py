@@ -11,7 +11,7 @@ from tests.engines.artifacts import java, missing
 from tests.engines.flink import JobManager, JobServer, TaskManager
 from tests.servers import free_port
 
-pytestmark = pytest.mark.engines
+pytestmark = pytest.mark.long
 
 MISSING = missing("flink", "job-server")
 

@@ -36,7 +36,7 @@ from tests.programs import started
 from tests.servers import Server, free_port, listens
 from tests.webhook_receiver import receiving
 
-pytestmark = pytest.mark.engines
+pytestmark = pytest.mark.long
 
 STAYING = sorted(OWN - {"topics", "submission"})
 DATABASES = {

@@ -190,7 +190,7 @@ def test_a_rebalance_while_batches_are_in_hand_loses_nothing(
     second.start()  # its join waits for the first one's next poll
     first.go_on.set()
     everything = {b"k:%d" % n for n in range(60)}
-    deadline = time.monotonic() + 60.0
+    deadline = time.monotonic() + 120.0
     with KafkaSink(published) as sink:
         while not second.held.wait(0.1):
             assert time.monotonic() < deadline

@@ -54,6 +54,7 @@ def test_no_question_of_an_evaluation_is_fitted():
     assert fit.overlap(item.question for item in items()) is None
 
 
+@pytest.mark.long
 def test_the_checked_in_coefficients_reproduce_and_hold_on_published_pairs():
     items()
     table = calibration.calibrate(PAIRS)
