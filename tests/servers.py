@@ -96,8 +96,9 @@ class Server(ABC):
         while not self.ready():
             if not self.running or time.monotonic() > deadline:
                 self.kill()
-                said = self.log.read_text(errors="replace")
-                raise RuntimeError(f"{self.name} did not start: {said[-2000:]}")
+                said = self.log.read_text(errors="replace").strip() or "it said nothing"
+                last = said.splitlines()[-1][-500:]
+                raise RuntimeError(f"{self.name} did not start: {last} (see {self.log})")
             time.sleep(0.02)
 
     @property

@@ -68,7 +68,7 @@ def submit(
         str, Option(help="host:port of the pool, as the cluster's workers see it.")
     ] = "localhost:50000",
     checkpoint_seconds: Annotated[float, Option(min=1.0, help="Time between checkpoints.")] = 30.0,
-    savepoint: Annotated[str, Option(help="Continue from this savepoint.")] = "",
+    savepoint: Annotated[str, Option(help="Continue from this savepoint or checkpoint.")] = "",
     accelerator: Annotated[
         str, Option(help="Resource hint of model stages, e.g. 'type:nvidia-l4;count:1'.")
     ] = "",
@@ -76,7 +76,8 @@ def submit(
     once: Once = False,
     start_over: StartOver = False,
     detach: Annotated[
-        bool, Option("--detach", help="Leave the job to the job server and return.")
+        bool,
+        Option("--detach", help="Return once the job server has the job; Flink may yet refuse it."),
     ] = False,
     print_options: Annotated[
         bool, Option("--print-options", help="Show Beam's options, and stop.")
@@ -167,13 +168,14 @@ def _handed_over(pipeline: Any, *, detach: bool) -> str:
 
     result = submit(pipeline)
     if detach:
+        note("the job server has the job; whether Flink runs it, Flink's pages tell")
         return "submitted"
     note("submitted; waiting until the job ends (Ctrl-C asks the job server to cancel it)")
     try:
         return wait(result)
     except KeyboardInterrupt:
         result.cancel()
-        note("asked to cancel it; Flink's page tells whether it has ended")
+        note("asked to cancel it; Flink's page tells whether it has ended: if not, cancel it there")
         raise typer.Exit(INTERRUPTED) from None
 
 

@@ -66,7 +66,7 @@ def start(engines: list[str], directory: Path) -> int:
         say(f"error: {reason}", sys.stderr)
         return 1
     if running.alive(directory):
-        say("error: some run already: `python -m tests.engines stop` first", sys.stderr)
+        say("error: some run already: `make engines-stop` first", sys.stderr)
         return 1
     try:
         running.start(engines, directory)

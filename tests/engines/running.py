@@ -15,7 +15,8 @@ from tests.engines.kafka import KafkaCluster
 from tests.servers import Server, port_near
 
 STOPPING_S = 15.0
-KAFKA, REST, JOB_SERVER, POOL = 9092, 8081, 8099, 50000  # those that documents name
+KAFKA, REST, JOB_SERVER = 9092, 8081, 8099  # those that documents name
+POOL = 28050  # below the ports that the system hands out to others while the pool starts
 
 
 @dataclass(frozen=True)
@@ -164,17 +165,20 @@ def born(pid: int) -> str:
 
 
 def described(directory: Path, processes: list[Process]) -> list[str]:
-    """Lines that say what runs where, and what to type."""
+    """Lines that say what runs where, what has ended, and what to type."""
+    ended = [process for process in read(directory) if process not in processes]
     lines = [f"{p.engine}: {p.name} on {p.address}, process {p.pid}, {p.log}" for p in processes]
+    lines += [f"{p.engine}: {p.name} has ended, {p.log}" for p in ended]
     config = f"--config {directory}/engines.toml"
     at = {process.name: process.address for process in processes if process.engine == "flink"}
     if any(process.engine.startswith("kafka") for process in processes):
         lines += ["", f"radarstream topics create {config}", f"radarstream run {config}"]
-    if "job server" in at:
+    if {"job server", "job manager", "worker pool"} <= at.keys():
         submit = f"radarstream submit {config} --runner portable --job-endpoint {at['job server']}"
         lines += [
             f"{submit} --environment LOOPBACK",
-            f"{submit} --worker-pool {at['worker pool']} --detach  # `database` in PostgreSQL",
+            f"RADARSTREAM_KAFKA__GROUP=pool {submit} --worker-pool {at['worker pool']} --detach"
+            "  # with `database` in PostgreSQL",
             f"Flink's pages: http://{at['job manager']}",
         ]
     return [*lines, "To stop them: make engines-stop"]

@@ -45,8 +45,8 @@ def lost_memory(database: str | None, group: str) -> ConfigurationError:
     return ConfigurationError(
         f"the state database {database} is empty, but consumer group {group} has committed offsets:"
         " what it remembered is in another database. Restore that one or correct `database`; or "
-        "begin with an empty memory where the group stopped: --start-over (answers then repeat ids "
-        "that are published already)"
+        "begin with an empty memory: --start-over (`submit` then reads from the first record, the "
+        "others where the group stopped; answers repeat ids that are published already)"
     )
 
 

@@ -13,7 +13,11 @@ from typing import Any
 import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
 from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
-from apache_beam.options.pipeline_options import FlinkRunnerOptions, PipelineOptions
+from apache_beam.options.pipeline_options import (
+    FlinkRunnerOptions,
+    PipelineOptions,
+    PortableOptions,
+)
 from apache_beam.runners.runner import PipelineResult
 
 from radarstream.connectors.kafka.offsets import partition_offsets
@@ -185,7 +189,10 @@ def submit(pipeline: beam.Pipeline) -> PipelineResult:
     try:
         return pipeline.run()
     except (RuntimeError, OSError, grpc.RpcError, grpc.FutureTimeoutError) as error:
-        words = " ".join(str(error).split()) or "no answer"
+        endpoint = pipeline.options.view_as(PortableOptions).job_endpoint
+        words = " ".join(str(error).split()) or f"nobody answers at {endpoint}"
+        if "job server jar" in words:
+            words = f"{words[:200]} … give --job-server-jar, or --runner portable"
         raise JobFailedError(f"the runner did not take the job: {words[:300]}") from error
 
 

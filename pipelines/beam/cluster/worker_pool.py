@@ -121,6 +121,7 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
 def work(endpoint: str, worker_id: str, state_cache_size: int, buffer_ms: int) -> None:
     """Be a worker, in a process of its own, until the runner closes its control stream."""
     logging.getLogger().setLevel(logging.INFO)
+    logging.getLogger("apache_beam.transforms.util").setLevel(logging.WARNING)  # a line a batch
     with suppress(grpc.RpcError):  # the runner has gone
         sdk_worker.SdkHarness(
             endpoint,
