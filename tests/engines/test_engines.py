@@ -101,6 +101,17 @@ def test_what_is_missing_is_said(
     assert artifacts.missing("kafka") == "needs Java 17, found 11"
 
 
+def test_what_has_ended_is_told_and_nothing_suggested_that_needs_it(tmp_path: Path) -> None:
+    parts = ("job manager", "task manager 1", "job server", "worker pool")
+    there = [running.Process("flink", name, 1, "1", "127.0.0.1:1", "log") for name in parts]
+    running.write(tmp_path, there)
+    whole = running.described(tmp_path, there)
+    assert sum("radarstream submit" in line for line in whole) == 2
+    rest = running.described(tmp_path, there[1:])
+    assert "flink: job manager has ended, log" in rest
+    assert not any("radarstream submit" in line for line in rest)
+
+
 @pytest.mark.long
 def test_engines_outlive_the_command_listen_on_loopback_and_are_stopped(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
