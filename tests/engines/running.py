@@ -4,8 +4,8 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -81,17 +81,14 @@ ENGINES = {
 }
 
 
-class killing:  # noqa: N801 reads as a statement
+@contextmanager
+def killing(cluster: KafkaCluster | FlinkCluster) -> Iterator[None]:
     """End what a cluster has started when its start fails."""
-
-    def __init__(self, cluster: KafkaCluster | FlinkCluster) -> None:
-        self.cluster = cluster
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is not None:
-            self.cluster.kill()
+    try:
+        yield
+    except BaseException:
+        cluster.kill()
+        raise
 
 
 def start(engines: list[str], directory: Path) -> None:

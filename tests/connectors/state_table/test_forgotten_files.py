@@ -264,6 +264,7 @@ def test_a_user_who_may_not_rewrite_is_told(state_url: str) -> None:
     engine = open_engine(state_url.replace("postgres@", "stranger@"))
     done = compact(engine)
     assert done.done
-    assert "next checkpoint" in done.left[-1]
-    assert not any("may not rewrite" in sentence for sentence in done.left)
+    # The administrator's session may take a moment to end, and is one that a stranger cannot see.
+    told = [sentence for sentence in done.left if "sessions of other" not in sentence]
+    assert ["next checkpoint" in sentence for sentence in told] == [False, True]
     engine.dispose()
