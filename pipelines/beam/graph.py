@@ -66,7 +66,8 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     """RawRecords of any source -> Ready snapshots under `READY`, Parked records under `DEAD`.
 
     Nothing here is grouped, timed or kept, so it is the same for bounded and unbounded sources.
-    `model_hints` are Beam resource hints for the two stages that call models.
+    `model_hints` are Beam resource hints for its two stages. The fold asks models too, for the
+    final answer: whoever builds it hints it likewise.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The two steps of the graph that ask models, each on a batch of whole snapshots.
+"""The two steps before the fold that ask models, each on a batch of whole snapshots.
 
 The prompts of all snapshots of a batch go to the models in one call, so no shuffle is needed. A
 snapshot whose model calls fail comes out as a dead letter and the others of its batch go on; dead

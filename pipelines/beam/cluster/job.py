@@ -140,7 +140,7 @@ def pipeline_options(submission: Submission, *, streaming: bool) -> PipelineOpti
 
 
 def model_hints(accelerator: str, memory: str) -> dict[str, str]:
-    """Return resource hints for the stages that call models; those not given are left out."""
+    """Return resource hints for all stages that call models; those not given are left out."""
     given = {"accelerator": accelerator, "min_ram": memory}
     return {name: value for name, value in given.items() if value}
 

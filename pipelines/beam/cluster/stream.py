@@ -2,7 +2,7 @@
 
     gather evidence -> fold by query -> publish by lane
 
-The stages that ask models and the core that folds are those of `pipelines.beam.graph`. What differs
+The stages before the fold and the core that folds are those of `pipelines.beam.graph`. What differs
 is that records come one after the other, put in order at the source, and that publishing is a step
 of the graph.
 
@@ -66,13 +66,14 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         """Build the steps."""
         settings = self.settings
         gathered = records | "Gather" >> self.gather
+        fold = beam.ParDo(FoldByQuery(settings)).with_output_types(str)
         parked = gathered[DEAD] | "ParkDead" >> beam.ParDo(
             ParkDeadInOrder(settings)
         ).with_output_types(str)
         folded = (
             gathered[READY]
             | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
-            | "Fold" >> beam.ParDo(FoldByQuery(settings)).with_output_types(str)
+            | "Fold" >> fold.with_resource_hints(**self.gather.model_hints)
         )
         published: PCollection[None] = (
             (folded, parked)

@@ -228,6 +228,7 @@ def test_model_stages_carry_the_resource_hints(tmp_path: Path) -> None:
         if (environment := components.environments.get(transform.environment_id))
         and environment.resource_hints
     }
-    assert stages.keys() == {"Defend/Gather/AtomicAnswers", "Defend/Gather/Relations"}
+    asking = {"Defend/Gather/AtomicAnswers", "Defend/Gather/Relations", "Defend/Fold"}
+    assert stages.keys() == asking
     for found in stages.values():
         assert set(found.values()) == {b"type:nvidia-l4;count:1", b"16000000000"}
