@@ -1,8 +1,7 @@
 """RobustRAG with keyword aggregation: only words that enough isolated answers share are heard."""
 
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
@@ -19,7 +18,6 @@ from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
 
 Voice = frozenset[str]  # the phrases of one document's answer; empty if it is not heard
-MOST_OPTIONAL = 14  # certificates with more optional phrases, hence over 2**14 prompts, are refused
 COUNTING_SLACK: Final = 1e-9  # of a count that should equal the threshold but for rounding
 
 
@@ -142,37 +140,3 @@ def _why_nothing(voices: Sequence[Voice]) -> Abstention:
     if not voices:
         return Abstention.NO_DOCUMENTS
     return Abstention.NO_CONSENSUS if any(voices) else Abstention.NO_EVIDENCE
-
-
-def certify(
-    defense: RobustRag, question: str, answers: Sequence[AtomicAnswer], injected: int
-) -> Generator[Complete, bool, bool]:
-    """Whether no `injected` documents, whatever they say, can make the answer wrong.
-
-    `answers` are the clean snapshot's, in rank order; the injected documents push the last ones
-    out of it. Yields the request for each keyword list that an attacker can bring about, is sent
-    whether its answer is correct, and stops at the first that is not. An empty list is an
-    abstention and not correct. Raises ValueError for weighted counts, which have no such bound.
-
-    The generator returns False as well where nothing can be proved: the attacker alone reaches
-    the threshold, or more than MOST_OPTIONAL phrases are within reach.
-    """
-    if defense.gamma is not None:
-        raise ValueError("keyword counts weighted by rank have no certificate")
-    if injected < 0:
-        raise ValueError(f"cannot inject {injected} documents")
-    voices = [defense.voice(answer) for answer in answers[: max(0, len(answers) - injected)]]
-    least = defense.threshold(sum(map(bool, voices)) + injected) - COUNTING_SLACK
-    if least <= injected:
-        return False
-    counts = defense.counts(voices)
-    certain = [p for p, count in counts.items() if count >= least]
-    optional = [p for p, count in counts.items() if least - injected <= count < least]
-    if len(optional) > MOST_OPTIONAL:
-        return False
-    for size in range(len(optional) + 1):
-        for added in combinations(optional, size):
-            heard = _longest_first((*certain, *added))
-            if not heard or not (yield Complete(Task.ANSWER_FROM_KEYWORDS, question, heard)):
-                return False
-    return True

@@ -72,7 +72,6 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         sources=build_source_reader(settings, engine),
         min_support=settings.defense.min_support,
         reading=settings.reading,
-        certify=settings.defense.certify,
         reranker=build_reranker_of(settings),
         keep=settings.retrieval.keep,
         first_look=build_first_look(settings.defense),

@@ -48,10 +48,10 @@ class Guard(Generic[StateT]):
     no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
     `min_support` is how many independent sites must say what is answered; 0 gives every answer of
     the defence, as published methods do. A query may say otherwise for itself.
-    `reading` says which parts of long documents all of them read. With `certify` each event says
-    what it takes to change its answer. `reranker` chooses at most `keep` documents of a snapshot,
-    which defence and baseline then see; without it they see all. With `first_look` only some of
-    those are read of a calm snapshot, which the defence does not judge (`signals.first_look`).
+    `reading` says which parts of long documents all of them read. `reranker` chooses at most
+    `keep` documents of a snapshot, which defence and baseline then see; without it they see all.
+    With `first_look` only some of those are read of a calm snapshot, which the defence does not
+    judge (`signals.first_look`).
     """
 
     name: str
@@ -62,7 +62,6 @@ class Guard(Generic[StateT]):
     sources: SourceLedger | None = None
     min_support: int = 0
     reading: ReadingSettings = ReadingSettings()
-    certify: bool = False
     reranker: RetrievalDefense | None = None
     keep: int = 10
     first_look: FirstLook | None = None
@@ -275,22 +274,10 @@ class Guard(Generic[StateT]):
         decision: Decided[StateT],
         undefended: str | None,
     ) -> Concluded[StateT]:
-        """The event and the memory after a decision; an answer that lacks support is not given.
-
-        The event is certified if that is wanted.
-        """
+        """The event and the memory after a decision; an answer that lacks support is not given."""
         least = self.min_support_of(snapshot.query)
         decision = stages.insisting(decision, least, memory.state)
-        event, after = stages.conclude(
-            self.name, self.models, snapshot, memory, decision, undefended
-        )
-        if self.certify:  # imported here, since no answer depends on it
-            from radarstream.defenses.certificates.registry import certified
-            from radarstream.defenses.cut_defense import as_asked
-
-            defense = as_asked(self.defense, snapshot.query)
-            event = replace(event, certificate=certified(self.name, defense, event, least))
-        return event, after
+        return stages.conclude(self.name, self.models, snapshot, memory, decision, undefended)
 
     def min_support_of(self, query: Query) -> int:
         """How many independent sites must say the answer to a query.

@@ -5,7 +5,6 @@ from typing import Annotated, Final, Self
 
 from pydantic import Field
 
-from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
@@ -45,10 +44,9 @@ class AnswerEvent(Strict):
     the job compares; `changed` tells whether the answer means something else than the previous
     step's, None when there is none to compare with. `support` says what is behind the answer, None
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
-    Events of version 1 have neither, and no `status`. `certificate` says what it takes to change
-    the answer, None unless it was asked for. `reranking` says how a reranker chose the documents,
-    None without one; ranks everywhere else are those of its order. `documents_read` is how many
-    documents of a calm snapshot were read, None where the defence judged them all.
+    Events of version 1 have neither, and no `status`. `reranking` says how a reranker chose the
+    documents, None without one; ranks everywhere else are those of its order. `documents_read` is
+    how many documents of a calm snapshot were read, None where the defence judged them all.
     """
 
     query_id: str
@@ -70,7 +68,6 @@ class AnswerEvent(Strict):
     generator: str = ""
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
-    certificate: Certificate | None = None
     reranking: Annotated[Reranking | None, ABSENT_UNSET] = None
     documents_read: Annotated[Annotated[int, Field(ge=0)] | None, ABSENT_UNSET] = None
 

@@ -50,7 +50,7 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
 
     `source` and `sink` are (n,), `pair` is (n, n) and symmetric, its diagonal is ignored; all are
     finite and >= 0, and n = 0 is allowed. Raises ValueError on anything else, ArithmeticError if
-    the solver fails or its flow does not certify the energy of its labels. O(n^3) on this dense
+    the solver fails or its flow is not the energy of its labels. O(n^3) on this dense
     graph.
 
     >>> two_agree = np.array([[0.0, 0.8], [0.8, 0.0]])

@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from typer import Option
@@ -78,9 +78,6 @@ def replay(
     baselines: Annotated[
         str, Option(help="Also answer with these, e.g. majority,vanilla_claims; '' for none.")
     ] = "",
-    certify: Annotated[
-        bool, Option("--certify", help="Say how many documents would change each answer.")
-    ] = False,
     resume: Annotated[bool, Option(help="Continue a replay that was interrupted.")] = False,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -98,7 +95,7 @@ def replay(
     settings = model_settings(
         config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
     )
-    settings = with_rule(_with_defense(settings, defense, certify=certify), min_support, on_empty)
+    settings = with_rule(_with_defense(settings, defense), min_support, on_empty)
     settings = with_reranker(settings, reranker, keep)
     contenders = parse_contenders(baselines, settings.defense)
     make_directory(out)
@@ -206,14 +203,12 @@ def note_skipped(attacks: Iterable[Planting]) -> None:
             note(f"note: {attack}")
 
 
-def _with_defense(settings: Settings, name: str | None, *, certify: bool) -> Settings:
-    """The settings with a named defence, without the options of another one, which certifies its
-    answers if that is asked for.
-    """
-    changed: dict[str, Any] = {"certify": True} if certify else {}
-    if name is not None and name != settings.defense.name:
-        changed |= {"name": name, "options": {}}
-    return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
+def _with_defense(settings: Settings, name: str | None) -> Settings:
+    """The settings with a named defence, without the options of another one."""
+    if name in (None, settings.defense.name):
+        return settings
+    chosen = settings.defense.model_copy(update={"name": name, "options": {}})
+    return settings.model_copy(update={"defense": chosen})
 
 
 def _run_through(

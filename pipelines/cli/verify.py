@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from radarstream.defenses.certificates.checks import Check, Outcome
-from radarstream.defenses.certificates.recheck import rechecked
+from radarstream.defenses.recheck import rechecked
+from radarstream.defenses.recheck.checks import Check, Outcome
 from radarstream.pipelines.cli.options import AsJson
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
 from radarstream.pipelines.evaluation.wording import counted_noun
@@ -36,8 +36,8 @@ def verify(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compute energy, verdict, certificate and status of answers again, and check their support,
-    from their events alone.
+    """Compute energy, verdict and status of answers again, and check their support, from their
+    events alone.
 
     Ends with exit code 1 if anything differs from what an event says, or if there is no answer.
     Events that are no answers are passed over.

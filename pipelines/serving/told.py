@@ -96,7 +96,6 @@ def facts_of(reply: Reply) -> dict[str, Any]:
         "support": plain(event.support),
         "memory": _MEMORY.dump_python(verdict.memory, mode="json"),
         "standing": plain(event.standing),
-        "certificate": plain(event.certificate),
         "orchestration": decided(reply.orchestration),
     }
 

@@ -58,10 +58,6 @@ class DefenseSettings(Section):
         description="what RADAR does with a selected answer whose embedding is unlike those of the"
         " others; to keep it takes no embedder, for a service without weights on this machine",
     )
-    certify: bool = Field(
-        default=False,
-        description="whether each answer says how many documents it would take to change it",
-    )
     adaptive: bool = Field(
         default=False,
         description="whether a few documents of a snapshot are read first, and the others only if"

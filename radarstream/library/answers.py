@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from radarstream.schemas.certificate import Certificate
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.support import AnswerStatus, Support
@@ -78,11 +77,6 @@ class Answer:
     def memory(self) -> MemoryVerdict:
         """What the defence made of its memory."""
         return self.event.verdict.memory
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """What it takes to change the answer, if the guard was told to certify."""
-        return self.event.certificate
 
 
 def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:

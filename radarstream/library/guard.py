@@ -57,8 +57,6 @@ class Guard(Closing):
         Which models answer by default: embedded, api, gpu or scripted (rules, for tests).
     settings
         Settings, or a TOML file of them. The other parameters win.
-    certify
-        Whether each answer says how many documents it would take to change it.
     reranker, keep
         Name of the reranker that chooses at most `keep` of the documents of a question before the
         defence sees them: prog_rank, …; "" for none.
@@ -86,7 +84,6 @@ class Guard(Closing):
         defense: str | None = None,
         profile: str | None = None,
         settings: Settings | str | Path | None = None,
-        certify: bool = False,
         reranker: str | None = None,
         keep: int | None = None,
     ) -> None:
@@ -100,8 +97,6 @@ class Guard(Closing):
         asked_for = "compare_with" in read_environment().get("defense", {})
         if settings is None and not asked_for:  # nobody reads it, and it costs a long prompt
             flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
-        if certify:
-            flags["defense"] = flags.get("defense", {}) | {"certify": True}
         retrieval = {"name": reranker, "keep": keep}
         flags["retrieval"] = {name: v for name, v in retrieval.items() if v is not None}
         self.settings = settings_with(settings, flags)

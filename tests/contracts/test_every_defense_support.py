@@ -1,6 +1,5 @@
 """What every event says of the support of its answer; what production does with thin evidence."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -167,20 +166,6 @@ def test_a_query_says_what_an_empty_cut_leads_to(name: str) -> None:
     for on_empty, abstention in ((None, None), ("abstain", Abstention.NO_CONSENSUS)):
         asked = replace(snapshot, query=replace(snapshot.query, on_empty=on_empty))
         assert guard.answer(asked, guard.initial_memory())[0].abstention is abstention
-
-
-def test_a_certificate_is_for_the_rules_of_the_query(name: str) -> None:
-    guard = replace(guard_of(name, min_support=2), certify=True)
-    for least, on_empty in ((0, "best_document"), (1, "abstain"), (None, None)):
-        snapshot = claims(("Rome",) * 5)
-        query = replace(snapshot.query, min_support=least, on_empty=on_empty)
-        event, _ = guard.answer(replace(snapshot, query=query), guard.initial_memory())
-        assert event.certificate.min_support == (2 if least is None else least)
-        assert bool(event.certificate.silence) == bool(event.certificate.bounds and least != 0)
-        if name in ("radar", "radar_plus") and on_empty:
-            assert json.loads(event.certificate.options)["on_empty"] == on_empty
-        if (name, on_empty) == ("radar_plus", "best_document"):
-            assert "fall-back" in event.certificate.reason
 
 
 def test_the_memory_agrees_where_one_page_does() -> None:

@@ -158,13 +158,10 @@ def test_every_place_that_asks_is_reached():
 def test_nothing_is_asked_but_through_the_check():
     """A plain `yield` is not checked: one is the check, one hands on, one is sent verdicts.
 
-    Certificates ask nobody; theirs list ways to attack. So do the audit, whose yields list what it
-    finds, and the rules of the control plane, whose yield makes them generators.
+    The audit asks nobody, its yields list what it finds; nor do the rules of the control plane,
+    whose yield makes them generators.
     """
     assert read_source().yields == {
-        ("certificates/cut.py", "removals"),
-        ("certificates/cut.py", "ways"),
-        ("certificates/cut_search.py", "opposing"),
         ("orchestration/audit.py", "_copied"),
         ("orchestration/audit.py", "_personal"),
         ("orchestration/audit.py", "_ungrounded"),
@@ -172,6 +169,5 @@ def test_nothing_is_asked_but_through_the_check():
         ("orchestration/sentinel.py", "look"),
         ("orchestration/strategist.py", "plan"),
         ("responses.py", "ask"),
-        ("robust_rag.py", "certify"),
         ("temporal.py", "reminded"),
     }

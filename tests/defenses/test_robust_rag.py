@@ -1,18 +1,17 @@
-"""Keyword aggregation: golden numbers, edge cases, the certificate, and known weaknesses."""
+"""Keyword aggregation: golden numbers, edge cases and known weaknesses."""
 
-from collections.abc import Generator, Sequence
-from itertools import combinations, product
+from collections.abc import Sequence
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from radarstream.defenses.keywords import phrases
 from radarstream.defenses.protocol import Complete
-from radarstream.defenses.robust_rag import MOST_OPTIONAL, RobustRag, certify, increments, tally
+from radarstream.defenses.robust_rag import RobustRag, increments, tally
 from radarstream.schemas.errors import EvidenceError
-from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import QUESTION, claims_evidence
@@ -174,97 +173,3 @@ class TestKnownWeaknesses:
 
     def test_hawaii_dont_is_not_i_dont(self):
         assert "hawaii" in keywords(["In Hawaii don't ask"])
-
-
-def answered(*texts: str | None) -> tuple[AtomicAnswer, ...]:
-    return tuple(AtomicAnswer(t or "I don't know", abstained=t is None) for t in texts)
-
-
-def certified(
-    judging: Generator[Complete, bool, bool], wrong: str = "\0"
-) -> tuple[bool, list[tuple[str, ...]]]:
-    """Drive a certificate with a generator that errs when shown the phrase `wrong`."""
-    asked: list[tuple[str, ...]] = []
-    try:
-        request = next(judging)
-        while True:
-            asked.append(request.passages)
-            request = judging.send(wrong not in request.passages)
-    except StopIteration as stop:
-        return stop.value, asked
-
-
-class TestCertificate:
-    def test_a_clear_majority_is_certified_by_one_request_per_subset(self):
-        answers = answered(*["Rome"] * 6, "Oslo", "Oslo", None, None)
-        # n' = 7 of the first 9 answers after one push-out is 8 heard: mu' = min(3, .3 * 9) = 2.7.
-        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1))
-        assert holds
-        assert asked == [("rome",), ("rome", "oslo")]
-
-    def test_one_wrong_subset_is_enough_to_refuse(self):
-        answers = answered(*["Rome"] * 6, "Oslo", "Oslo", None, None)
-        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1), wrong="oslo")
-        assert not holds
-        assert asked == [("rome",), ("rome", "oslo")]
-
-    def test_the_last_answers_are_pushed_out(self):
-        """Three of ten say it at the end, and three are injected there: nothing is left."""
-        answers = answered(*[None] * 8, "Rome", "Rome")
-        holds, asked = certified(certify(RobustRag(alpha=1.0), QUESTION, answers, 2))
-        assert (holds, asked) == (False, [])
-
-    @pytest.mark.parametrize(("injected", "provable"), [(1, True), (2, True), (3, False)])
-    def test_an_attacker_who_reaches_the_threshold_cannot_be_refuted(
-        self, injected: int, provable: bool
-    ):
-        """mu' = min(3, .3 * 50): three poisons speak for themselves."""
-        judging = certify(RobustRag(), QUESTION, answered(*["Rome"] * 50), injected)
-        assert certified(judging)[0] == provable
-
-    def test_a_possible_abstention_is_no_correct_answer(self):
-        answers = answered("Rome", "Rome", "Oslo", "Bern", "Kyiv", "Lima", "Doha", "Bonn", "Nice")
-        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1))
-        assert (holds, asked) == (False, [])
-
-    @pytest.mark.parametrize("optional", [MOST_OPTIONAL - 12, MOST_OPTIONAL + 1])
-    def test_too_many_subsets_are_refused_unasked(self, optional: int):
-        common = [" and ".join(f"w{i}" for i in range(optional))]
-        answers = answered(*["Rome"] * 8, *common * 2, "x")
-        holds, asked = certified(certify(RobustRag(), QUESTION, answers, 1))
-        assert holds == (optional < MOST_OPTIONAL)
-        # The words, and the whole answer that both gave.
-        assert len(asked) == (2 ** (optional + 1) if holds else 0)
-
-    def test_without_injection_the_answer_itself_is_checked(self):
-        holds, asked = certified(certify(RobustRag(), QUESTION, answered("Rome", None), 0))
-        assert (holds, asked) == (True, [("rome",)])
-        assert certified(certify(RobustRag(), QUESTION, answered(None), 0)) == (False, [])
-        assert certified(certify(RobustRag(), QUESTION, (), 2)) == (False, [])
-
-    def test_weighted_counts_and_negative_numbers_are_refused(self):
-        with pytest.raises(ValueError, match="no certificate"):
-            next(certify(RobustRag(gamma=0.9), QUESTION, answered("Rome"), 1))
-        with pytest.raises(ValueError, match="-1"):
-            next(certify(RobustRag(), QUESTION, answered("Rome"), -1))
-
-    @settings(max_examples=60, deadline=None)
-    @given(
-        st.lists(st.sampled_from(["A", "B", "C", None]), min_size=3, max_size=9),
-        st.integers(1, 2),
-        st.sampled_from([(0.3, 3.0), (0.6, 4.0)]),
-    )
-    def test_no_attack_shows_a_list_that_the_certificate_did_not_ask_about(
-        self, claims: list[str | None], injected: int, thresholds: tuple[float, float]
-    ):
-        """Brute force: every content and every set of places of the injected documents."""
-        defense = RobustRag(alpha=thresholds[0], beta=thresholds[1])
-        provable, asked = certified(certify(defense, QUESTION, answered(*claims), injected))
-        if not provable:
-            return
-        kept = claims[: len(claims) - injected]
-        for said in product(["A", "B", "D", None, "A and B"], repeat=injected):
-            for places in combinations(range(len(claims)), injected):
-                honest, hostile = iter(kept), iter(said)
-                page = [next(hostile if i in places else honest) for i in range(len(claims))]
-                assert keywords(page, defense) in asked

@@ -12,12 +12,11 @@ SNAPSHOTS = "simulate --questions 2 --snapshots 2-2 --seed 3 --out"
 
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The answers of a certified replay under attack."""
+    """The answers of a replay under attack."""
     directory = tmp_path_factory.mktemp("verify")
     history, out = directory / "history.json", directory / "out"
     run(*SNAPSHOTS.split(), history)
-    run("replay", history, "--dry-run", "--certify", "--attack", "poison@1:every-2", "--out", out)
-    assert "to change it" in (out / "report.html").read_text("utf-8")
+    run("replay", history, "--dry-run", "--attack", "poison@1:every-2", "--out", out)
     return out / "answers.jsonl"
 
 
@@ -33,11 +32,9 @@ def altered(answers: Path, target: Path, **changes: object) -> Path:
 def test_answers_of_a_replay_are_right(answers: Path) -> None:
     result = run("verify", answers, "--all")
     assert "4 answers, 0 with a mismatch" in result.stdout
-    assert result.stdout.count("as computed again") == 3
-    assert result.stdout.count("there is no answer to change") == 1  # the sites disagree
     found = json.loads(run("verify", answers, "--json").stdout)
     assert found["wrong"] == 0
-    checks = ("energy", "verdict", "certificate", "support", "status")
+    checks = ("energy", "verdict", "support", "status")
     assert found["checks"] == {name: {"right": 4} for name in checks}
 
 

@@ -11,7 +11,6 @@ from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.certificate_words import ASSUMPTIONS, flip_sentences
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.outcomes import OUTCOMES
@@ -144,8 +143,6 @@ def render_report(
         cut_graph=cut_graph,
         energy_parts=energy_parts,
         reranking_in_words=reranking_in_words,
-        flip_sentences=flip_sentences,
-        assumptions=ASSUMPTIONS,
         history=history,
         strip=strip,
         finding_kinds=FINDING_KINDS,

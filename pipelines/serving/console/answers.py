@@ -12,7 +12,6 @@ from radarstream.connectors.state_table.database.tables import WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.certificate_words import ASSUMPTIONS, flip_sentences
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
@@ -115,8 +114,6 @@ STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
     "standing_in_words": standing_in_words,
     "energy_parts": energy_parts,
     "reranking_in_words": reranking_in_words,
-    "flip_sentences": flip_sentences,
-    "assumptions": ASSUMPTIONS,
     "cut_graph": cut_graph,
 }
 

@@ -17,8 +17,9 @@ from radarstream.connectors.state_table.corpus.listing import newest
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.defenses.certificates.recheck import Outcome, rechecked
 from radarstream.defenses.radar import Radar
+from radarstream.defenses.recheck import rechecked
+from radarstream.defenses.recheck.checks import Outcome
 from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines import build, retrieval_models, stages
@@ -336,9 +337,7 @@ def test_kept_and_dropped_are_what_was_found(texts: list[str], keep: int, gap: i
 
 def judged(snapshot: SearchSnapshot, reranker: Any = None) -> AnswerEvent:
     models = replace(scripted_models(), gradients=ScriptedGradients())
-    guard = Guard(
-        "radar", Radar(), models, baseline=Vanilla(), certify=True, reranker=reranker, keep=7
-    )
+    guard = Guard("radar", Radar(), models, baseline=Vanilla(), reranker=reranker, keep=7)
     event, memory = guard.answer(snapshot, guard.initial_memory())
     assert isinstance(memory, Memory)
     return event
@@ -346,14 +345,13 @@ def judged(snapshot: SearchSnapshot, reranker: Any = None) -> AnswerEvent:
 
 @pytest.mark.parametrize("reranker", [Wary(), BySimilarity()])
 def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any) -> None:
-    """Support, certificate and checks are those of the documents that were kept, alone."""
+    """Support and checks are those of the documents that were kept, alone."""
     found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))
     event = judged(found, reranker)
     assert event.reranking is not None
     kept = event.reranking.without_dropped(event.reranking.renumbered(found))
     assert len(kept.documents) == 7
     alone = judged(kept)
-    assert event.certificate == alone.certificate
     assert event.support == alone.support and event.support is not None
     counted = event.support.documents_for + event.support.documents_against
     assert counted <= 7

@@ -3,18 +3,6 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from radarstream.schemas.errors import ConfigurationError
-
-# What building a defence and computing from values that no defence wrote may raise.
-TORN = (
-    ConfigurationError,
-    ValueError,
-    TypeError,
-    LookupError,
-    ArithmeticError,
-    RecursionError,
-)
-
 
 class Outcome(StrEnum):
     """What a check found."""

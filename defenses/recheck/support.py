@@ -1,20 +1,13 @@
 """Checks the support and the status of an answer event, as far as the event tells."""
 
-import json
 from dataclasses import dataclass
 
-from radarstream.defenses.certificates.checks import TORN, Check, Outcome
-from radarstream.defenses.certificates.cut import instance_of
-from radarstream.defenses.certificates.parts import seen_documents
-from radarstream.defenses.certificates.voting_cut import ballot_of
-from radarstream.defenses.radar import Radar
-from radarstream.defenses.radar_plus import RadarPlus
-from radarstream.defenses.registry import build_defense
+from radarstream.defenses.recheck.checks import Check, Outcome
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AGREEMENT
 from radarstream.schemas.sites import owner_of
 from radarstream.schemas.support import AnswerStatus, Support, lacks_support, status_of
-from radarstream.schemas.verdict import Abstention, DocumentVerdict
+from radarstream.schemas.verdict import Abstention
 
 TOLERANCE = 1e-6
 UNSUPPORTED = (Abstention.THIN_EVIDENCE, Abstention.OUTWEIGHED)
@@ -88,7 +81,7 @@ def _unlike_the_documents(event: AnswerEvent, support: Support) -> list[str]:
         found.append(f"{support.sites_for} sites for it, where at most {most} can be")
     if support.sites_against > len(set(counted.all)):
         found.append(f"{support.sites_against} sites against it, of {len(set(counted.all))}")
-    said = {document.atomic_answer for document in seen_documents(event)}
+    said = {document.atomic_answer for document in event.seen}
     if support.rival_answer is not None and support.rival_answer not in said:
         found.append("no document gives the rival answer")
     known = 0.0 if previous is None else 1.0 if previous == event.answer else support.memory
@@ -100,13 +93,12 @@ def _unlike_the_documents(event: AnswerEvent, support: Support) -> list[str]:
 def counted_documents(event: AnswerEvent) -> Counted:
     """The documents with an atomic answer; all that were seen if no defence asked for those.
 
-    How one agrees with the answer is known if it is in the very words of the answer, or from the
-    capacities of a cut graph where a document gives the answer.
+    How one agrees with the answer is known if it is in the very words of the answer.
     """
-    seen = seen_documents(event)
+    seen = event.seen
     documents = [d for d in seen if d.atomic_answer is not None] or list(seen)
     url_of = {source.rank: source.url for source in event.sources}
-    agreement = {d.rank: (0.0, 1.0) for d in documents} | recorded_agreement(event, documents)
+    agreement = {d.rank: (0.0, 1.0) for d in documents}
     agreement |= {
         d.rank: (1.0, 1.0) for d in documents if event.answer and d.atomic_answer == event.answer
     }
@@ -116,31 +108,6 @@ def counted_documents(event: AnswerEvent) -> Counted:
         tuple(owners[rank] for rank, (low, _) in agreement.items() if low >= AGREEMENT),
         tuple(owners[rank] for rank, (_, high) in agreement.items() if high >= AGREEMENT),
     )
-
-
-def recorded_agreement(
-    event: AnswerEvent, documents: list[DocumentVerdict]
-) -> dict[int, tuple[float, float]]:
-    """How far documents agree with the answer, at least and at most, by rank.
-
-    Only documents of a cut graph of which the certificate tells the scale.
-    """
-    nodes = [d for d in documents if d.keep_evidence is not None]
-    places = [place for place, d in enumerate(nodes) if d.atomic_answer == event.answer]
-    if event.certificate is None or not event.certificate.bounds or not places:
-        return {}
-    try:
-        defense = build_defense(event.defense, json.loads(event.certificate.options))
-        if isinstance(defense, Radar):
-            row = instance_of(defense, event).consistency[places[0]]
-        elif isinstance(defense, RadarPlus):
-            row = ballot_of(defense, event).agreement[places[0]]
-        else:
-            return {}
-    except TORN:  # other checks say so
-        return {}
-    known = zip(nodes, row.tolist(), strict=True)
-    return {node.rank: (found - TOLERANCE, found + TOLERANCE) for node, found in known}
 
 
 def status_check(event: AnswerEvent) -> Check:
@@ -153,12 +120,7 @@ def status_check(event: AnswerEvent) -> Check:
         return Check("status", Outcome.WRONG, f"{event.status} is recorded, it is {found}")
     if event.standing is not None and found not in UNCONFIRMED:
         return Check("status", Outcome.WRONG, "another answer stands beside a confirmed one")
-    if event.support is not None and event.certificate is not None:
-        least = event.certificate.min_support
-        if lacks_support(event.support, least) is not event.abstention:
-            detail = f"{event.abstention or 'an answer'} does not follow with min_support {least}"
-            return Check("status", Outcome.WRONG, detail)
-    elif event.support is not None and event.abstention is not None:
+    if event.support is not None and event.abstention is not None:
         possible = (lacks_support(event.support, least) for least in (1, MOST_SUPPORT))
         if event.abstention not in possible:
             detail = f"no min_support leads to {event.abstention}"

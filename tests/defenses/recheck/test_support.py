@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radarstream.defenses.certificates.checks import Outcome
-from radarstream.defenses.certificates.recheck import rechecked
+from radarstream.defenses.recheck import rechecked
+from radarstream.defenses.recheck.checks import Outcome
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.guard import Guard
 from radarstream.schemas.codec import decode_answer, encode
@@ -60,10 +60,10 @@ def snapshot_of(winners: Sequence[str], step: int = 0, sites: int = 4) -> Search
     return replace(snapshot, documents=documents)
 
 
-def told(name: str, seed: int, least: int, *, certify: bool = True) -> list[AnswerEvent]:
+def told(name: str, seed: int, least: int) -> list[AnswerEvent]:
     """The events of a random history."""
     models = replace(scripted_models(), relations=Noisy(seed))
-    guard: Guard[Any] = Guard(name, build_defense(name), models, min_support=least, certify=certify)
+    guard: Guard[Any] = Guard(name, build_defense(name), models, min_support=least)
     rng, memory, events = np.random.default_rng(seed), guard.initial_memory(), []
     for step in range(5):
         winners = rng.choice(CLAIMS, size=int(rng.integers(1, 8)), p=[0.4, 0.2, 0.1, 0.2, 0.1])
@@ -80,8 +80,8 @@ def wrong(event: AnswerEvent) -> set[str]:
 def test_honest_events_are_right(name: str) -> None:
     seen = set()
     for seed in range(SEEDS):
-        for least, certify in ((0, False), (2, True), (3, False)):
-            for event in told(name, seed, least, certify=certify):
+        for least in (0, 2, 3):
+            for event in told(name, seed, least):
                 assert wrong(event) == set()
                 seen.add(event.abstention or event.status)
     assert {Abstention.THIN_EVIDENCE, AnswerStatus.CORROBORATED} <= seen
@@ -91,7 +91,7 @@ def test_honest_events_are_right(name: str) -> None:
 def event() -> AnswerEvent:
     """Four of five say Rome, on three sites; the previous answer was Oslo."""
     models = replace(scripted_models(), relations=Noisy(0))
-    guard: Guard[Any] = Guard("radar", build_defense("radar"), models, min_support=2, certify=True)
+    guard: Guard[Any] = Guard("radar", build_defense("radar"), models, min_support=2)
     _, memory = guard.answer(snapshot_of(["Oslo"] * 3, 0), guard.initial_memory())
     found, _ = guard.answer(snapshot_of(["Rome", "Rome", "Bern", "Rome", "Rome"], 1, 2), memory)
     assert (found.answer, found.status, found.support.sites_for) == ("Rome", "corroborated", 3)
@@ -121,11 +121,8 @@ def event() -> AnswerEvent:
     ],
     ids=str,
 )
-@pytest.mark.parametrize("certified", [True, False])
-def test_forged_support_is_found(event: AnswerEvent, changes: dict, certified: bool) -> None:
+def test_forged_support_is_found(event: AnswerEvent, changes: dict) -> None:
     forged = replace(event, support=replace(event.support, **changes))
-    if not certified:
-        forged = replace(forged, certificate=None)
     assert "support" in wrong(forged)
 
 
@@ -144,13 +141,10 @@ def test_another_status_is_found(event: AnswerEvent, status: AnswerStatus) -> No
 
 
 def test_an_answer_that_lacks_support_is_found(event: AnswerEvent) -> None:
-    alone = replace(event.certificate, min_support=4)
-    assert "status" in wrong(replace(event, certificate=alone))
     verdict = replace(event.verdict, answer="", abstention=Abstention.OUTWEIGHED)
-    for certificate in (event.certificate, None):
-        silent = replace(event, answer="", abstention=Abstention.OUTWEIGHED, verdict=verdict,
-                         status=AnswerStatus.ABSTAINED, certificate=certificate)  # fmt: skip
-        assert "status" in wrong(silent)
+    silent = replace(event, answer="", abstention=Abstention.OUTWEIGHED, verdict=verdict,
+                     status=AnswerStatus.ABSTAINED)  # fmt: skip
+    assert "status" in wrong(silent)
 
 
 def test_an_answer_without_support_and_silence_with_it_are_found(event: AnswerEvent) -> None:
@@ -167,6 +161,6 @@ def test_nothing_stands_beside_a_confirmed_answer(event: AnswerEvent) -> None:
 
 
 def test_events_of_version_1_have_neither(event: AnswerEvent) -> None:
-    former = replace(event, status=None, support=None, certificate=None)
+    former = replace(event, status=None, support=None)
     outcomes = {check.about: check.outcome for check in rechecked(former)}
     assert outcomes["support"] is outcomes["status"] is Outcome.ABSENT

@@ -1,16 +1,12 @@
-"""Checks an answer event against itself: energy, verdict, certificate, support and status."""
+"""Checks the cut of an answer event: its energy and its verdict."""
 
-import json
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.certificates.checks import TORN, Check, Outcome
-from radarstream.defenses.certificates.recheck_support import status_check, support_check
-from radarstream.defenses.certificates.registry import CERTIFIERS, certified
 from radarstream.defenses.kernels.min_cut import energy, flip_margins, min_cut
-from radarstream.defenses.registry import build_defense
+from radarstream.defenses.recheck.checks import Check, Outcome
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.verdict import MEMORY_NODE, SOURCE_SIDE, MemoryDecision, Reason, Verdict
 
@@ -31,17 +27,12 @@ class RecordedGraph:
     kept: NDArray[np.bool_]
 
 
-def rechecked(event: AnswerEvent) -> tuple[Check, ...]:
-    """Everything about an event that can be computed again from the event alone.
-
-    What the models said is taken as it stands: answers, relations (as capacities), the similarity
-    of answers and the written answer cannot be checked without the models.
-    """
+def cut_checks(event: AnswerEvent) -> tuple[Check, Check]:
+    """Whether energy and verdict follow from the recorded capacities."""
     verdict, (energy_check, verdict_check) = event.verdict, _graph_checks(event.verdict)
     if (event.answer, event.abstention) != (verdict.answer, verdict.abstention):
         verdict_check = Check("verdict", Outcome.WRONG, "the answer is not the verdict's")
-    certificate = _certificate_check(event)
-    return energy_check, verdict_check, certificate, support_check(event), status_check(event)
+    return energy_check, verdict_check
 
 
 def recorded_graph(verdict: Verdict) -> RecordedGraph | None:
@@ -120,20 +111,3 @@ def _verdict_check(verdict: Verdict, graph: RecordedGraph) -> Check:
     if graph.kept.any() and any(d.reason is Reason.BEST_OF_NONE for d in verdict.documents):
         return Check("verdict", Outcome.WRONG, "a fallback answers though the cut kept something")
     return Check("verdict", Outcome.RIGHT, f"{int(graph.kept.sum())} of {len(graph.nodes)} kept")
-
-
-def _certificate_check(event: AnswerEvent) -> Check:
-    """The certificate of the event's own evidence, with the options it names."""
-    recorded = event.certificate
-    if recorded is None:
-        return Check("certificate", Outcome.ABSENT, "the event has none")
-    if event.defense not in CERTIFIERS:
-        return Check("certificate", Outcome.ABSENT, f"no defence named {event.defense!r}")
-    try:
-        defense = build_defense(event.defense, json.loads(recorded.options))
-        found = certified(event.defense, defense, event, recorded.min_support)
-    except TORN as error:
-        return Check("certificate", Outcome.WRONG, f"it cannot be computed again: {error}")
-    if found != recorded:
-        return Check("certificate", Outcome.WRONG, "another one follows from the event")
-    return Check("certificate", Outcome.RIGHT, recorded.reason or "as computed again")
