@@ -107,7 +107,7 @@ class NotFoundError(RadarstreamError):
 
 
 class BudgetSpentError(RadarstreamError):
-    """A user's privacy budget for a corpus is spent: nothing was looked up in it."""
+    """A user's epsilon budget for a corpus is spent: nothing was looked up in it."""
 
 
 class StateConflictError(RadarstreamError):

@@ -15,13 +15,12 @@ from radarstream.schemas.snapshot import Strict
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Thresholds = Literal["corrected", "paper"]  # of measured questions, or those of ADO
 MOST_DELTA = 0.1  # of trust, by one look of the Sentinel
-ROUNDING = 1e-9  # of a privacy budget: three times .1 is more than .3 in floating point
 
 
 class Hook(StrEnum):
     """Where a defence acts on one question, in order."""
 
-    PRE_RETRIEVAL = "pre_retrieval"  # A: question and number of documents; privacy of the retrieval
+    PRE_RETRIEVAL = "pre_retrieval"  # A: noise on which documents are found
     POST_RETRIEVAL = "post_retrieval"  # B: documents in, documents out
     PRE_GENERATION = "pre_generation"  # C: what the model is shown and told
     POST_GENERATION = "post_generation"  # D: the answer
@@ -31,7 +30,7 @@ class Module(StrEnum):
     """A defence that a plan switches on; the value is its name in a plan."""
 
     PRIVACY = "differential_privacy"  # A
-    TRUSTRAG = "trustrag"  # B
+    TRUSTRAG = "trustrag"  # B; in studies alone
     ATTENTION = "attention_filtering"  # C
     GUARDRAIL = "guardrail"  # C
     AUDIT = "output_audit"  # D
@@ -43,15 +42,6 @@ class RiskLevel(StrEnum):
     LOW = "low"
     ELEVATED = "elevated"
     CRITICAL = "critical"
-
-
-class PrivacyMethod(StrEnum):
-    """How documents are chosen with noise; the value is the option of `dp_rag`."""
-
-    EXPONENTIAL = "exponential"  # a threshold from the exponential mechanism
-    GAUSSIAN = "gaussian"  # noise on the k-th score
-    NOISY_SCORES = "noisy_scores"  # noise on every score
-    LEGACY_OFFBY2 = "legacy_offby2"  # the threshold as two public programs compute it
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,13 +96,10 @@ class RiskProfile(Strict):
 
 @dataclass(frozen=True, slots=True)
 class PrivacyPlan(Strict):
-    """DP-RAG. `candidate_multiplier` times the wanted documents are looked at."""
+    """DP-RAG: a threshold is drawn with noise."""
 
     enabled: bool = False
-    epsilon: Annotated[float, Field(gt=0.0)] = 3.0
-    delta: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
-    method: PrivacyMethod = PrivacyMethod.EXPONENTIAL
-    candidate_multiplier: Annotated[int, Field(ge=1, le=10)] = 3
+    epsilon: Annotated[float, Field(gt=0.0, allow_inf_nan=False)] = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +107,8 @@ class TrustragPlan(Strict):
     """TrustRAG's filter.
 
     `rouge_threshold` is rho, above which two documents are near duplicates. The paper's .25 drops
-    half of harmless search results, see `docs/orchestration.md`.
+    half of harmless search results, and at any it drops honest copies of one text: no service has
+    it, see `docs/orchestration.md`.
     """
 
     enabled: bool = False

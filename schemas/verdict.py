@@ -32,7 +32,7 @@ class Reason(StrEnum):
     QUARANTINED = "quarantined"  # taught a wrong answer before: no defence saw it
     OUTRANKED = "outranked"  # a reranker put enough others before it: no defence saw it
     SUSPECT = "suspect"  # a filter of candidates took it for planted: no defence saw it
-    NOT_DRAWN = "not_drawn"  # noise for privacy kept it out: no defence saw it
+    NOT_DRAWN = "not_drawn"  # below a threshold with noise: no defence saw it
     NOT_READ = "not_read"  # of a calm snapshot: others confirmed the standing answer first
 
 

@@ -203,7 +203,9 @@ class Prompted:
 
 
 def parts_with(engine: Engine, orchestration: Mapping[str, Any], **changed: Any) -> Parts:
-    """Parts on scripted models, every module a fake, without a control plane."""
+    """Parts on scripted models, every module a fake, without a control plane. The settings may be
+    those that only studies have.
+    """
     given: dict[str, Any] = {
         "usable": EVERY,
         "methods": droppers,
@@ -212,7 +214,6 @@ def parts_with(engine: Engine, orchestration: Mapping[str, Any], **changed: Any)
         "accounts": MemoryAccounts(),
     }
     made = build_parts(settings_with(policy="none", modules=(), always=()), engine=engine)
-    settings = made.settings.model_copy(
-        update={"orchestration": settings_with(**orchestration).orchestration}
-    )
+    section = settings_with().orchestration.model_copy(update=dict(orchestration))
+    settings = made.settings.model_copy(update={"orchestration": section})
     return replace(made, settings=settings, **(given | changed))

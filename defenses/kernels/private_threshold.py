@@ -1,7 +1,8 @@
-"""Which scores are high enough, decided with noise so that no single one decides it.
+"""Which scores are high enough, decided by a threshold with noise.
 
 Scores are clipped to `bounds`, which must not depend on them. epsilon and delta are those of
-differential privacy when one score is added or removed; an infinite epsilon means no noise.
+differential privacy of the threshold when one score is added or removed; which scores are above it,
+and how many, is not private. An infinite epsilon means no noise.
 """
 
 from math import isfinite, log, sqrt

@@ -1,21 +1,18 @@
 """Signs of an attack that cost next to nothing: in a question, and in what was found for it.
 
-ADO, section 4.3.2. Where its two public programs compute something else than it says, the paper
-holds, and theirs are the variants "v1" and "v2".
+ADO, section 4.3.2. Its two public programs compute something else than it says; the paper holds.
 """
 
-import math
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal
+from typing import Final
 
 import numpy as np
 
 from radarstream.defenses.kernels.rouge import rouge_l
-from radarstream.defenses.kernels.spread import Variant, dispersion, drop_off, robust_z
+from radarstream.defenses.kernels.spread import dispersion, drop_off, robust_z
 from radarstream.defenses.orchestration.wordings import asks_verbatim, fills_masks
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals, Thresholds
@@ -27,12 +24,6 @@ _TOKEN: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
     r"(?:['\u2019][^\W_]+)*"
 )
-# Of "v2", besides words of at most two letters.
-_STOP = (
-    "the and for are was were what which who whom whose when where why how that this these those"
-    " with from into has have had does did can could will would should about there their its"
-)
-_STOP_WORDS: Final = frozenset(_STOP.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,28 +94,21 @@ def retrieval_signals(
     )
 
 
-def lexical_overlap(question: str, recent: Sequence[str], variant: Variant = "paper") -> float:
+def lexical_overlap(question: str, recent: Sequence[str]) -> float:
     """M_LEX in [0, 1]: the largest Jaccard similarity of words to one of the last five questions.
-
-    "v1" compares with the last question alone; "v2" leaves out stop words and words of at most two
-    letters.
 
     >>> round(lexical_overlap("who is the ceo of acme", ["who was the ceo of acme"]), 6)
     0.714286
     """
-    window = recent[-1:] if variant == "v1" else recent[-WINDOW:]
-    asked = words(question, variant)
-    others = [words(other, variant) for other in window]
+    asked = words(question)
+    others = [words(other) for other in recent[-WINDOW:]]
     shares = [len(asked & o) / len(asked | o) for o in others if asked and o]
     return max(shares, default=0.0)
 
 
-def words(text: str, variant: Variant = "paper") -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
     """The different words of a text, casefolded; a Chinese or Japanese character is a word."""
-    found = frozenset(in_order(text))
-    if variant != "v2":
-        return found
-    return frozenset(word for word in found if len(word) > 2 and word not in _STOP_WORDS)
+    return frozenset(in_order(text))
 
 
 def in_order(text: str) -> list[str]:
@@ -132,32 +116,20 @@ def in_order(text: str) -> list[str]:
     return _TOKEN.findall(text.casefold())
 
 
-def complexity(question: str, variant: Variant = "paper") -> float:
+def complexity(question: str) -> float:
     """M_CMP in [0, 1]: the share of characters that are neither letter, digit nor white space.
-
-    "v2" adds five times that share to how unusual the entropy of the characters is.
 
     >>> round(complexity("What's 2+2?"), 6)
     0.272727
     """
-    if not question:
-        return 0.0
-    share = sum(not (c.isalnum() or c.isspace()) for c in question) / len(question)
-    if variant != "v2":
-        return share
-    counts = Counter(question.casefold()).values()
-    entropy = -sum(n / len(question) * math.log2(n / len(question)) for n in counts)
-    return min(1.0, abs(entropy - 3.85) / 2.0 * 0.5 + 5.0 * share)
+    odd = sum(not (c.isalnum() or c.isspace()) for c in question)
+    return odd / max(1, len(question))
 
 
-def velocity(interval_s: float, variant: Literal["paper", "v1"] = "paper") -> float:
+def velocity(interval_s: float) -> float:
     """M_INT in 1/s: the inverse of the seconds since the user's last question, of at least 1 ms.
 
-    "v1" is 1 below half a second and then falls to 0 at two seconds.
-
-    >>> velocity(4.0), velocity(0.2), [round(velocity(s, "v1"), 6) for s in (0.4, 1.0, 3.0)]
-    (0.25, 5.0, [1.0, 0.5, 0.0])
+    >>> velocity(4.0), velocity(0.2)
+    (0.25, 5.0)
     """
-    if variant == "v1":
-        return 1.0 if interval_s < 0.5 else max(0.0, 1.0 - interval_s / 2.0)
     return 1.0 / max(LEAST_INTERVAL_S, interval_s)

@@ -22,7 +22,6 @@ from radarstream.schemas.orchestration import (
     AuditPlan,
     GuardrailPlan,
     Plan,
-    PrivacyMethod,
     PrivacyPlan,
     RetrievalSignals,
     RiskLevel,
@@ -77,14 +76,11 @@ class RuleStrategist:
         results.
     unusual
         |z| of M_DIS from which it is unusual; 2 is passed by a twentieth of harmless questions.
-    privacy_method
-        How noise enters the retrieval.
     """
 
     threshold: Share = 0.4
     thresholds: Thresholds = "corrected"
     unusual: Annotated[float, Field(gt=0.0)] = 2.0
-    privacy_method: PrivacyMethod = PrivacyMethod.EXPONENTIAL
 
     def plan(self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None) -> Asking[Plan]:
         """The plan of stage 1, or with `earlier` that of stage 2."""
@@ -105,7 +101,7 @@ class RuleStrategist:
         critical = profile.level is RiskLevel.CRITICAL
         enabled = probed or critical or fast or seen.signals.lexical_overlap > OVERLAP_ALERT
         epsilon = EPSILON_CRITICAL if critical or fast else EPSILON_ELEVATED
-        privacy = PrivacyPlan(enabled, epsilon, method=self.privacy_method)
+        privacy = PrivacyPlan(enabled, epsilon)
         return Plan(differential_privacy=privacy, reasoning="rules")
 
     def second_stage(
@@ -142,8 +138,7 @@ class ModelStrategist:
     """A language model whose plan is strict JSON; the overrides of `rules` hold for it too.
 
     It may choose what acts where no override decides, and within bounds how strictly: an epsilon
-    at most that of the rules, a sigma at most .88. It chooses no mechanism, and does not switch off
-    the log of the audit.
+    at most that of the rules, a sigma at most .88. It does not switch off the log of the audit.
     """
 
     rules: RuleStrategist = RuleStrategist()

@@ -1,8 +1,7 @@
 """Trust in a user: it rises slowly with harmless questions and falls at once with suspicious ones.
 
 ADO, section 4.3.1 and equation 3. Its update lets an attacker earn in three harmless questions what
-makes every later one less watched; `schemas.trust` caps what an
-hour allows.
+makes every later one less watched; `schemas.trust` has the update, and caps what an hour allows.
 """
 
 from typing import Final
@@ -17,15 +16,6 @@ INTERVENED_DELTA: Final = -0.1  # where documents were removed, or the audit cha
 def bounded(delta: float) -> float:
     """A change of trust as it may count: at most 0.1 either way."""
     return min(MOST_DELTA, max(-MOST_DELTA, delta))
-
-
-def updated(trust: float, before: float, after: float) -> float:
-    """Trust after the deltas of both looks of the Sentinel, within [0, 1]; equation 3.
-
-    >>> round(updated(0.5, 0.1, 0.1), 6), round(updated(0.5, -0.1, 0.05), 6)
-    (0.7, 0.45)
-    """
-    return min(1.0, max(0.0, trust + bounded(before) + bounded(after)))
 
 
 def delta_of(profile: RiskProfile | None, *, fired: bool, intervened: bool) -> float:

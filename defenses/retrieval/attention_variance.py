@@ -31,7 +31,7 @@ class AttentionVariance:
 
     Of equal shares the candidate less similar to the question goes first. One always stays. Without
     any attention, as for an answer without a word, nothing is dropped. Costs at most
-    `max_corruptions` + 3 answers, and as many readings of them.
+    `max_corruptions` + 2 answers, and as many readings of them.
 
     Parameters
     ----------

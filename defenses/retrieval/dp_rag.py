@@ -1,6 +1,7 @@
 """DP-RAG: which candidates are similar enough is decided with noise."""
 
 from dataclasses import replace
+from enum import StrEnum
 from hashlib import sha256
 from typing import Annotated, ClassVar, Self
 
@@ -19,10 +20,18 @@ from radarstream.defenses.kernels.private_threshold import (
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
-from radarstream.schemas.orchestration import PrivacyMethod
 from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.verdict import Reason
+
+
+class Mechanism(StrEnum):
+    """How noise decides which candidates are near enough."""
+
+    EXPONENTIAL = "exponential"
+    GAUSSIAN = "gaussian"
+    NOISY_SCORES = "noisy_scores"
+    LEGACY_OFFBY2 = "legacy_offby2"
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -30,48 +39,42 @@ class DpRag:
     """Keeps candidates above a threshold that is drawn with noise, at most as many as wanted.
 
     After "Adaptive Defense Orchestration for RAG", whose DP-RAG does not say which mechanism it is,
-    and "RAG with Differential Privacy" by Grislain, which it cites. The noise hides from
-    whoever asks whether one document more or less is in the corpus, as far as the number of
-    documents tells. It is no guarantee for the documents: those that are kept are shown to
-    a model, which repeats them, and releasing them is not private. Grislain's system
-    therefore also adds noise to the answer, which this one does not.
+    and "RAG with Differential Privacy" by Grislain, which it cites.
 
-    The threshold has its guarantee only if all documents of the corpus are candidates; the K times
-    `candidate_multiplier` nearest depend on the documents themselves. A candidate that the noise
-    keeps out is `not_drawn`; nobody may tell a user which ones these were. Asks no model.
+    The threshold of "exponential" is private, if all documents of the corpus are candidates: one
+    document more or less changes its density at most by the factor exp(epsilon). Whoever asks does
+    not see the threshold but documents above it, and neither these nor their number are private:
+    of 15 equally similar documents never exactly one is kept, with a nearer one beside them often.
+    Grislain's system adds noise to the answer as well, which this one does not.
+
+    A candidate that the noise keeps out is `not_drawn`; nobody may tell a user which ones these
+    were. Asks no model.
 
     Parameters
     ----------
     method
-        "exponential": a threshold from the exponential mechanism, (epsilon, 0). "gaussian": normal
-        noise on the K-th score, (epsilon, delta) for epsilon below 1; against cosines it is a coin
+        "exponential": a threshold from the exponential mechanism. The others are for studies that
+        compare mechanisms. "gaussian": normal noise on the K-th score; against cosines it is a coin
         flip between all and none. "noisy_scores": Laplace noise on each score, as the paper's words
-        say; of little use. "legacy_offby2": the first as two public programs compute it,
-        which keeps two documents fewer.
+        say. "legacy_offby2": the first as two public programs compute it, which keeps two documents
+        fewer.
     epsilon
-        Of differential privacy, per question: smaller means more noise.
+        Of the threshold, per question: smaller means more noise.
     delta
-        Of differential privacy, for "gaussian" alone.
+        Of the noise of "gaussian" alone.
     low, high
         Similarities are clipped to them. They must not depend on the documents.
-    candidate_multiplier
-        So many times K candidates whoever searches is to fetch. Nothing here depends on it.
-    full_scan
-        Whether whoever searches fetches all documents, which the guarantee needs. Nothing here
-        depends on it; `orchestration.privacy.cost_of` says what is proved.
     seed
         Of the noise. The noise of a question depends on its text and the seed alone. Who knows the
-        seed knows the noise, and there is no guarantee: draw a new one for every question with
-        `secrets.randbits(128)`. The default is for studies.
+        seed knows the noise: draw a new one for every question with `secrets.randbits(128)`. The
+        default is for studies.
     """
 
-    method: PrivacyMethod = PrivacyMethod.EXPONENTIAL
+    method: Mechanism = Mechanism.EXPONENTIAL
     epsilon: Annotated[float, Field(gt=0.0)] = 3.0
     delta: Annotated[float, Field(gt=0.0, lt=1.0)] = 0.01
     low: float = -1.0
     high: float = 1.0
-    candidate_multiplier: Annotated[int, Field(ge=1)] = 3
-    full_scan: bool = False
     seed: Annotated[int, Field(ge=0)] = 0
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
@@ -90,7 +93,7 @@ class DpRag:
         pool = checked_pool(pool)
         yield from ()
         scores, rng = np.array(pool.similarities), self._noise(pool)
-        if self.method is PrivacyMethod.NOISY_SCORES:
+        if self.method is Mechanism.NOISY_SCORES:
             noisy = noisy_scores(scores, pool.keep, self.epsilon, rng, (self.low, self.high))
             order = np.argsort(-noisy, kind="stable").tolist()
             return reranked("dp_rag", pool, order, scores=noisy)
@@ -99,9 +102,9 @@ class DpRag:
     def _drawn(self, scores: FloatArray, keep: int, rng: np.random.Generator) -> BoolArray:
         """(n,) which are above the threshold."""
         bounds = (self.low, self.high)
-        if self.method is PrivacyMethod.GAUSSIAN:
+        if self.method is Mechanism.GAUSSIAN:
             return above_noisy_kth(scores, keep, self.epsilon, self.delta, rng, bounds)
-        uncounted = SENTINELS if self.method is PrivacyMethod.LEGACY_OFFBY2 else 0
+        uncounted = SENTINELS if self.method is Mechanism.LEGACY_OFFBY2 else 0
         return above_threshold(scores, keep, self.epsilon, rng, bounds, uncounted=uncounted)
 
     def _above(self, pool: CandidatePool, above: BoolArray) -> Reranking:

@@ -97,7 +97,7 @@ def build_asker(
     """Create what answers questions: the guard of the settings, its defences, where documents are.
 
     Without `accounts` they are kept in memory. `engine` is the state database, by default that of
-    the settings. `repeatable` draws the noise of private retrieval from the question, as studies
+    the settings. `repeatable` draws the noise of a retrieval from the question, as studies
     need it; it is of no use against an attacker. Raises ConfigurationError.
     """
     return build_parts(settings, accounts, engine=engine, repeatable=repeatable).assembled()
@@ -141,9 +141,7 @@ def build_control(settings: Settings, models: Models) -> ControlPlane | None:
     chosen = settings.orchestration
     if chosen.policy != "adaptive":
         return None
-    rules = RuleStrategist(
-        chosen.threshold, chosen.thresholds, privacy_method=chosen.privacy_method
-    )
+    rules = RuleStrategist(chosen.threshold, chosen.thresholds)
     by_model = chosen.strategist == "language_model"
     # What is usual was measured with the default embedder; of another nothing is known.
     known = settings.embedder == SentenceEmbedder()

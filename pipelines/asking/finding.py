@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from sqlalchemy import Engine
 
-from radarstream.defenses.orchestration.privacy import NOT_PROVED, cost_of, unspent
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import build_reranker
 from radarstream.pipelines.asking.course import Course, alive, each, together
@@ -122,32 +121,29 @@ class Finding:
             before = len(left(course))
             if outcome.reranking is not None:
                 course.chosen = chosen_of(course).after(outcome.reranking)
-            detail = self._unproved(course) if module is Module.PRIVACY else ""
-            hook = record(module, told, before, len(left(course)), detail=detail)
-            course.hooks.append(hook)
-
-    def _unproved(self, course: Course) -> str:
-        """Why a private retrieval has no proof: it was made among candidates, not in all."""
-        return "" if cost_of(course.plan.differential_privacy).proved else NOT_PROVED
+            course.hooks.append(record(module, told, before, len(left(course))))
 
     def _pay(self, course: Course) -> None:
-        """Take the cost of a private retrieval from the user's budget, before it is made."""
+        """Take the epsilon of a threshold from the user's budget, before it is drawn.
+
+        It stays spent if the retrieval fails.
+        """
         if self._why_not(Module.PRIVACY, course):
             return
-        user, epsilon = course.question.user, cost_of(course.plan.differential_privacy).epsilon
+        user, epsilon = course.question.user, course.plan.differential_privacy.epsilon
         budget = self.settings.orchestration.epsilon_budget
         try:
             paid = self.accounts.spend(user, CORPUS, epsilon, budget)
             spent = self.accounts.spent(user, CORPUS)
         except Exception as error:
-            raise DatabaseUnavailableError("the privacy budget of a user is not known") from error
+            raise DatabaseUnavailableError("the epsilon budget of a user is not known") from error
         if not paid:
             raise BudgetSpentError(
-                f"the privacy budget of this user for the corpus is spent: {epsilon:g} of "
+                f"the epsilon budget of this user for the corpus is spent: {epsilon:g} of "
                 f"{budget:g} is not left; own documents and the web can still be asked"
             )
         course.epsilon_spent = epsilon
-        course.epsilon_left = unspent(spent, budget)
+        course.epsilon_left = max(0.0, budget - spent)
 
     def _retrieve(self, course: Course) -> None:
         question, known = course.question, course.known
@@ -155,7 +151,7 @@ class Finding:
         if retriever is None or known is None:
             raise InputError(ReasonClass.OUT_OF_RANGE, f"no {question.origin} can be asked")
         reserve = self.must_act if question.origin is Origin.SEARCH else self.may_act
-        wanted = candidates(question.wanted, course.plan, reserve)
+        wanted = candidates(question.wanted, reserve)
         found = retriever.retrieve(course.question, wanted)
         snapshot = SearchSnapshot(known.query, known.seen_at(question.asked_at), found)
         course.observed = Observed(NO_RECORD, snapshot)
@@ -170,7 +166,7 @@ class Finding:
             course.chosen = Chosen(observed.snapshot)
 
     def _forget_undrawn(self, course: Course) -> None:
-        """Nobody is told what the noise kept out of a private retrieval."""
+        """Nobody is told what the noise kept out."""
         if not self._why_not(Module.PRIVACY, course):
             course.chosen = chosen_of(course).private()
             course.observed = Observed(NO_RECORD, course.chosen.snapshot)

@@ -1,10 +1,10 @@
 """The four hooks around one question, as pure values: what may act, and what it did.
 
-A, before the retrieval: how many candidates, and with how much privacy they are chosen.
-B, after the retrieval: TrustRAG's filter. C, before the generation: the attention filter and the
-guardrail. D, after the generation: the audit. Every hook leaves everything as it is unless the plan
-switches its module on, and writes down what it did (METHODS of "Adaptive Defense Orchestration for
-RAG", section 4).
+A, before the retrieval: how many candidates, and with how much noise they are chosen.
+B, after the retrieval: TrustRAG's filter, in studies alone. C, before the generation: the attention
+filter and the guardrail. D, after the generation: the audit. Every hook leaves everything as it is
+unless the plan switches its module on, and writes down what it did ("Adaptive Defense Orchestration
+for RAG", section 4).
 """
 
 from collections.abc import Collection, Mapping
@@ -61,12 +61,9 @@ class Chosen:
         return replace(self, snapshot=replace(self.snapshot, documents=documents))
 
 
-def candidates(wanted: int, plan: Plan, may_act: Collection[Module]) -> int:
+def candidates(wanted: int, may_act: Collection[Module]) -> int:
     """How many documents are looked for: more than wanted where a module may drop some."""
-    times = CANDIDATES if set(may_act) & set(CHOOSING) else 1
-    if enabled(plan, Module.PRIVACY):
-        times = max(times, plan.differential_privacy.candidate_multiplier)
-    return wanted * times
+    return wanted * CANDIDATES if set(may_act) & set(CHOOSING) else wanted
 
 
 def enabled(plan: Plan, module: Module) -> bool:

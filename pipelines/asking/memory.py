@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from threading import Lock
 
-from radarstream.defenses.orchestration.privacy import affordable
+from radarstream.schemas.epsilon_budget import most_spent
 from radarstream.schemas.times import milliseconds
 from radarstream.schemas.trust import UserTrust
 from radarstream.schemas.users import RECENT_QUESTIONS, Account
@@ -20,7 +20,7 @@ class _Kept:
 
 
 class MemoryAccounts:
-    """Trust, history and spent privacy of users in this process. Thread-safe.
+    """Trust, history and spent epsilon of users in this process. Thread-safe.
 
     The rules are those of the accounts in the database. `gain_per_hour` is the most by which trust
     rises within an hour.
@@ -52,9 +52,13 @@ class MemoryAccounts:
             return kept.trust.value
 
     def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
-        """Take `epsilon` from the user's budget for a corpus; False if it does not allow it."""
+        """Take `epsilon` from the user's budget for a corpus; False if it does not allow it.
+
+        Raises ValueError unless epsilon is positive and finite.
+        """
+        most = most_spent(epsilon, budget)
         with self._lock:
-            if not affordable(self._spent[user, corpus], epsilon, budget):
+            if self._spent[user, corpus] + epsilon > most:
                 return False
             self._spent[user, corpus] += epsilon
             return True

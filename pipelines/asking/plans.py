@@ -6,7 +6,7 @@ from typing import Final
 
 from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.pipelines.settings.serving import OrchestrationSettings
-from radarstream.schemas.orchestration import Module, Plan, PrivacyPlan, TrustragPlan
+from radarstream.schemas.orchestration import Module, Plan, TrustragPlan
 
 # What acts after the retrieval.
 LATER: Final = frozenset(Module) - {Module.PRIVACY}
@@ -34,11 +34,8 @@ def bounded(plan: Plan, allowed: Collection[Module], always: Collection[Module])
 
 
 def plain(settings: OrchestrationSettings) -> Plan:
-    """A plan that switches nothing on, with the mechanism and the thresholds of the settings."""
-    return Plan(
-        differential_privacy=PrivacyPlan(method=settings.privacy_method),
-        trustrag=TrustragPlan(rouge_threshold=RHO[settings.thresholds]),
-    )
+    """A plan that switches nothing on, with the thresholds of the settings."""
+    return Plan(trustrag=TrustragPlan(rouge_threshold=RHO[settings.thresholds]))
 
 
 def full(settings: OrchestrationSettings, modules: Collection[Module], reasoning: str) -> Plan:

@@ -19,7 +19,7 @@ class Retriever(Protocol):
 
 
 class Accounts(Protocol):
-    """Trust, history and spent privacy of users. Safe for threads and processes."""
+    """Trust, history and spent epsilon of users. Safe for threads and processes."""
 
     def account(self, user: str) -> Account:
         """What is known of a user; a new account for a name that is not known."""
@@ -38,7 +38,8 @@ class Accounts(Protocol):
 
     def spend(self, user: str, corpus: str, epsilon: float, budget: float) -> bool:
         """Take `epsilon` from the user's budget for a corpus; False, and nothing taken, if the
-        budget does not allow it. Of two that spend at once, both are counted.
+        budget does not allow it. Of two that spend at once, both are counted. Raises ValueError
+        unless epsilon is positive and finite.
         """
         ...
 

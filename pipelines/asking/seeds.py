@@ -1,4 +1,4 @@
-"""Where the noise of a private retrieval comes from."""
+"""Where the noise of a retrieval comes from."""
 
 from hashlib import sha256
 from secrets import randbits

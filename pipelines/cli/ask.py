@@ -25,9 +25,9 @@ from radarstream.pipelines.cli.options import (
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
 from radarstream.pipelines.pages.orchestration_words import (
     acted,
+    epsilon_in_words,
     findings_in_words,
     module_in_words,
-    privacy_in_words,
     risk_in_words,
 )
 from radarstream.pipelines.pages.verdict_words import (
@@ -86,7 +86,7 @@ def ask(
     base_url: BaseUrl = None,
     dry_run: DryRun = False,
     explain: Annotated[
-        bool, Option("--explain", help="Also show risk, plan, privacy and trust.")
+        bool, Option("--explain", help="Also show risk, plan, epsilon and trust.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -222,6 +222,6 @@ def _explain(reply: Reply) -> None:
         say(f"plan: {told.plan.reasoning}")
     for record in told.hooks:
         say(f"{record.hook}: {module_in_words(record)}")
-    if spent := privacy_in_words(told):
-        say(f"privacy: {spent}")
+    if spent := epsilon_in_words(told):
+        say(spent)
     say(f"trust: {told.trust:.2f}, then {told.trust_after:.2f}")

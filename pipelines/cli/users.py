@@ -62,7 +62,7 @@ def rotate(name: Name, config: Config = None, as_json: AsJson = False) -> None:
 
 @app.command()
 def revoke(name: Name, config: Config = None, yes: Yes = False) -> None:
-    """Let a user in no more. Trust and spent privacy budget stay, until `users add` or `forget`."""
+    """Let a user in no more. Trust and spent epsilon stay, until `users add` or `forget`."""
     agree(f"Revoke user {printable(name)!r}?", f"revoke user {printable(name)!r}", yes=yes)
     users.revoke_user(shared_engine(load_settings(config)), name, _now())
     say(f"{printable(name)}: revoked")
@@ -77,7 +77,7 @@ def roles(name: Name, role: Roles, config: Config = None) -> None:
 
 @app.command()
 def forget(name: Name, config: Config = None, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Delete a user with all traces: token, sessions, trust, questions, spent privacy budget.
+    """Delete a user with all traces: token, sessions, trust, questions, spent epsilon.
 
     Complaints and the action log keep what was said and done, under a random name. Exit code 1 if
     nothing was found.

@@ -1,4 +1,4 @@
-"""What was decided about a question, in words: risk, modules, privacy, trust."""
+"""What was decided about a question, in words: risk, modules, epsilon, trust."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -13,7 +13,7 @@ from radarstream.schemas.orchestration import (
 )
 
 MODULES: Final = {
-    Module.PRIVACY: "private retrieval",
+    Module.PRIVACY: "noisy retrieval",
     Module.TRUSTRAG: "TrustRAG's filter",
     Module.ATTENTION: "attention filter",
     Module.GUARDRAIL: "guardrail",
@@ -91,8 +91,8 @@ def risk_in_words(profile: RiskProfile) -> str:
     return f"{', '.join([LEVELS[profile.level], *named])} ({profile.sentinel})"
 
 
-def privacy_in_words(told: Orchestration) -> str:
-    """What a question cost of the privacy budget; empty where nothing was charged."""
+def epsilon_in_words(told: Orchestration) -> str:
+    """What a question cost of the epsilon budget; empty where nothing was charged."""
     if not told.epsilon_spent:
         return ""
     left = "" if told.epsilon_left is None else f", {told.epsilon_left:g} left"

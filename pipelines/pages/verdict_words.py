@@ -119,7 +119,7 @@ REASONS: Final = {
     Reason.QUARANTINED: "in quarantine: it taught a wrong answer before",
     Reason.OUTRANKED: "outranked: the reranker put enough others before it",
     Reason.SUSPECT: "suspect: the reranker took it for planted",
-    Reason.NOT_DRAWN: "not drawn: noise for the privacy of the corpus kept it out",
+    Reason.NOT_DRAWN: "not drawn: it was below a threshold with noise",
     Reason.NOT_READ: "not read: the documents read first confirmed the standing answer",
 }
 

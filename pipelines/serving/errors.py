@@ -93,7 +93,7 @@ def told_of(error: BaseException) -> ServiceError:
             return unavailable("search_unavailable", "the search gave no results; try again")
         case NotFoundError() | BudgetSpentError():  # trying again does not help
             spent = isinstance(error, BudgetSpentError)
-            status, code = (403, "privacy_budget_spent") if spent else (404, "not_found")
+            status, code = (403, "epsilon_budget_spent") if spent else (404, "not_found")
             return ServiceError(status, code, str(error))
         case InputError():
             return ServiceError(400, str(error.reason), error.detail)

@@ -18,7 +18,7 @@ from radarstream.pipelines.settings import Settings
 def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
     """Serve until standard input ends. Whoever starts the process may ask and report.
 
-    Trust, spent privacy and complaints are those of the user `name`. Raises ConfigurationError.
+    Trust, spent epsilon and complaints are those of the user `name`. Raises ConfigurationError.
     """
     user = User(checked_name(name), frozenset({Role.ASK, Role.REPORT}))
     metrics = ServingMetrics()

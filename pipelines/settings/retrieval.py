@@ -108,3 +108,9 @@ class RetrievalSettings(Section):
         if self.options and not self.name:
             raise ValueError("`options` are set without a `name`: they belong to a reranker")
         return self
+
+    @model_validator(mode="after")
+    def _no_noise(self) -> Self:
+        if self.name == "dp_rag":
+            raise ValueError("`dp_rag` hides nothing here: its documents and its seed are known")
+        return self

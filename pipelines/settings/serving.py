@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from radarstream.pipelines.settings.job import host_and_port
-from radarstream.schemas.orchestration import Module, PrivacyMethod, Thresholds
+from radarstream.schemas.orchestration import Module, Thresholds
 from radarstream.schemas.section import Section
 
 
@@ -13,6 +13,19 @@ def listenable(listen: str) -> str:
     """The same text. Raises ValueError unless it is host:port."""
     host_and_port(listen)
     return listen
+
+
+def of_a_service(modules: tuple[Module, ...]) -> tuple[Module, ...]:
+    """The same modules. Raises ValueError for TrustRAG's filter."""
+    if Module.TRUSTRAG in modules:
+        raise ValueError(
+            f"{Module.TRUSTRAG} drops honest pages that are alike, and leaves the answer to who"
+            " writes two others: only `evaluate-service` has it"
+        )
+    return modules
+
+
+Modules = Annotated[tuple[Module, ...], AfterValidator(of_a_service)]
 
 
 class OrchestrationSettings(Section):
@@ -23,10 +36,11 @@ class OrchestrationSettings(Section):
         description="none: only what `always` names; static: every one of `modules`; adaptive:"
         " those of `modules` that the risk of a question calls for",
     )
-    modules: tuple[Module, ...] = Field(
-        default=tuple(Module), description="which defences the policy may switch on"
+    modules: Modules = Field(
+        default=tuple(module for module in Module if module is not Module.TRUSTRAG),
+        description="which defences the policy may switch on",
     )
-    always: tuple[Module, ...] = Field(
+    always: Modules = Field(
         default=(Module.GUARDRAIL,),
         description="what acts on every question, whatever the policy says or a model fails",
     )
@@ -42,18 +56,15 @@ class OrchestrationSettings(Section):
     thresholds: Thresholds = Field(
         default="corrected",
         description="what counts as near duplicates and as unusual: corrected, as measured on"
-        " harmless questions, or paper, with which TrustRAG drops half of harmless documents",
+        " harmless questions, or paper, as published",
     )
     control_s: PositiveFloat = Field(
         default=10.0,
         description="seconds that a Sentinel or Strategist may take; then the rules decide",
     )
-    privacy_method: PrivacyMethod = Field(
-        default=PrivacyMethod.EXPONENTIAL, description="how noise enters the retrieval"
-    )
     epsilon_budget: PositiveFloat = Field(
         default=100.0,
-        description="privacy that a user may spend on a corpus; then retrieval is refused",
+        description="epsilon that a user may spend on noisy retrievals; then the corpus is refused",
     )
     trust_gain_per_hour: float = Field(
         default=0.1, ge=0.0, le=1.0, description="most that a user's trust rises within an hour"

@@ -18,7 +18,7 @@ NAMES = count()  # a new user for each example
 ACTS = st.one_of(
     st.tuples(st.just("trust"), st.floats(-0.2, 0.2)),
     st.tuples(st.just("question"), st.sampled_from(["who", "what", "where"])),
-    st.tuples(st.just("spend"), st.sampled_from([0.0, 0.1, 0.3, 1.0, 3.0])),
+    st.tuples(st.just("spend"), st.sampled_from([0.1, 0.3, 1.0, 3.0])),
 )
 
 
@@ -48,3 +48,25 @@ def test_both_keep_the_same(engine: Engine, acts: list[tuple[tuple[str, object],
         assert len(set(told)) <= 1
     assert stores[0].account(user) == stores[1].account(user)
     assert stores[0].spent(user, "corpus") == pytest.approx(stores[1].spent(user, "corpus"))
+
+
+@settings(max_examples=30, deadline=None)
+@given(questions=st.integers(1, 30), epsilon=st.floats(0.01, 5.0))
+def test_so_many_thresholds_as_the_budget_has(
+    engine: Engine, questions: int, epsilon: float
+) -> None:
+    """Rounding neither takes one away nor gives one more."""
+    user, budget = f"user {next(NAMES)}", questions * epsilon
+    for store in (MemoryAccounts(0.1), StoredAccounts(engine, 0.1)):
+        told = [store.spend(user, "corpus", epsilon, budget) for _ in range(questions + 1)]
+        assert told == [True] * questions + [False]
+        assert store.spent(user, "corpus") == pytest.approx(budget)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, -0.0, 0.0, float("nan"), float("inf"), -float("inf")])
+def test_what_no_threshold_costs_is_refused(engine: Engine, epsilon: float) -> None:
+    user = f"user {next(NAMES)}"
+    for store in (MemoryAccounts(0.1), StoredAccounts(engine, 0.1)):
+        with pytest.raises(ValueError, match="positive, finite epsilon"):
+            store.spend(user, "corpus", epsilon, 10.0)
+        assert store.spent(user, "corpus") == 0.0

@@ -1,22 +1,20 @@
 """DP-RAG: what is kept, in which order, why not, and how the noise is drawn."""
 
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from radarstream.defenses.kernels.private_threshold import count_probabilities
-from radarstream.defenses.retrieval.dp_rag import DpRag
-from radarstream.defenses.retrieval.registry import build_reranker
+from radarstream.defenses.retrieval.dp_rag import DpRag, Mechanism
 from radarstream.schemas.errors import EvidenceError
-from radarstream.schemas.orchestration import PrivacyMethod, PrivacyPlan
 from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.verdict import Reason
 from tests.builders import make_pool
 from tests.driving import Script, run
 
 FIFTEEN = [0.72, 0.66, 0.61, 0.58, 0.55, 0.53, 0.50, 0.48, 0.47, 0.45, 0.44, 0.43, 0.42, 0.41, 0.40]
-THRESHOLDS = [PrivacyMethod.EXPONENTIAL, PrivacyMethod.GAUSSIAN, PrivacyMethod.LEGACY_OFFBY2]
+THRESHOLDS = [Mechanism.EXPONENTIAL, Mechanism.GAUSSIAN, Mechanism.LEGACY_OFFBY2]
 
 
 def pool_of(similarities: list[float] = FIFTEEN, keep: int = 5) -> CandidatePool:
@@ -31,8 +29,8 @@ def drawn(count: int = 200, **options) -> list[Reranking]:
     return [rerank(pool_of(), seed=seed, **options) for seed in range(count)]
 
 
-@pytest.mark.parametrize("method", [PrivacyMethod.EXPONENTIAL, PrivacyMethod.NOISY_SCORES])
-def test_without_noise_it_is_the_plain_order(method: PrivacyMethod):
+@pytest.mark.parametrize("method", [Mechanism.EXPONENTIAL, Mechanism.NOISY_SCORES])
+def test_without_noise_it_is_the_plain_order(method: Mechanism):
     found = rerank(pool_of(), method=method, epsilon=1e9)
     assert [c.found_rank for c in found.kept] == [1, 2, 3, 4, 5]
 
@@ -43,7 +41,7 @@ def test_without_noise_the_published_program_keeps_two_fewer():
 
 
 @pytest.mark.parametrize("method", THRESHOLDS)
-def test_what_is_above_the_threshold_is_the_nearest(method: PrivacyMethod):
+def test_what_is_above_the_threshold_is_the_nearest(method: Mechanism):
     """At most as many as wanted; more than those are outranked, and nothing says how near."""
     reasons = set()
     for found in drawn(method=method):
@@ -106,10 +104,3 @@ def test_similarities_beyond_the_bounds_count_as_the_bound():
 def test_a_similarity_that_is_no_number_is_refused():
     with pytest.raises(EvidenceError):
         rerank(pool_of([float("nan")]))
-
-
-def test_options_of_a_plan_are_its_options():
-    plan = PrivacyPlan(True, 1.0, 0.05, PrivacyMethod.GAUSSIAN, 4)
-    options = {name: value for name, value in asdict(plan).items() if name != "enabled"}
-    built = build_reranker("dp_rag", {**options, "seed": 2**128 - 1})
-    assert built == DpRag("gaussian", 1.0, 0.05, candidate_multiplier=4, seed=2**128 - 1)

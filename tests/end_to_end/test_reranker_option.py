@@ -122,6 +122,11 @@ def test_options_are_for_a_reranker(monkeypatch: pytest.MonkeyPatch) -> None:
         build_reranker_of(load_settings())
 
 
+def test_noise_is_for_studies_and_the_service() -> None:
+    with pytest.raises(ConfigurationError, match="`dp_rag` hides nothing here"):
+        load_settings(profile="scripted", retrieval={"name": "dp_rag"})
+
+
 def test_a_layer_that_no_encoder_has_is_refused_in_a_dry_run(
     history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

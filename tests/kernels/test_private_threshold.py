@@ -24,8 +24,8 @@ FIFTEEN = np.array(
 SAMPLES = 20_000
 LEAST_EXPECTED = 5  # of a cell of a chi-square test; smaller ones are put together
 scores = st.lists(st.floats(-1, 1), max_size=8).map(np.array)
-# Far enough apart for the middle between two to be a place of its own.
-on_a_grid = st.lists(st.integers(-99, 99), max_size=8)
+# Similarities in hundredths: the middle between two is a place of its own, and some are equal.
+corpora = st.lists(st.integers(-99, 99) | st.sampled_from([50, 51]), max_size=16)
 epsilons = st.floats(0.01, 20.0)
 
 
@@ -109,16 +109,23 @@ class TestExponential:
         assert narrow[-1] < wide[-1]
 
     @settings(deadline=None)
-    @given(on_a_grid, st.integers(1, 10), epsilons, st.integers(-99, 99))
-    def test_one_score_changes_no_density_by_more_than_epsilon(self, values, k, epsilon, another):
-        """The guarantee itself: at every threshold, with one score more or less."""
-        values = np.array(values) / 100.0
-        more = np.append(values, another / 100.0)
-        ends = np.unique(np.concatenate((more, [-1.0, 1.0])))
-        for low, high in zip(ends[:-1], ends[1:], strict=True):
-            middle = 0.5 * (low + high)
-            fewer = density(values, k, epsilon, middle)
-            assert abs(np.log(density(more, k, epsilon, middle) / fewer)) <= epsilon + 1e-9
+    @given(corpora, st.integers(1, 10), epsilons, st.integers(-99, 99))
+    def test_one_document_changes_no_density_of_the_threshold_by_more_than_epsilon(
+        self, corpus, k, epsilon, another
+    ):
+        """Of neighbouring corpora, each the whole of its candidates, equal scores included."""
+        more = [*corpus, another]
+        ends = np.unique([*more, -100, 100]) / 100.0
+        for middle in 0.5 * (ends[:-1] + ends[1:]):
+            ratio = density(more, k, epsilon, middle) / density(corpus, k, epsilon, middle)
+            assert abs(np.log(ratio)) <= epsilon + 1e-9
+
+    @pytest.mark.parametrize("epsilon", [0.1, 3.0])
+    def test_the_number_above_the_threshold_is_not_private(self, epsilon: float):
+        """15 equal scores are kept or not together; with a nearer one, it may be kept alone."""
+        fewer = count_probabilities(np.full(15, 0.5), 5, epsilon)
+        more = count_probabilities(np.array([*[0.5] * 15, 0.9]), 5, epsilon)
+        assert fewer[1] == 0.0 < more[1]
 
     @settings(deadline=None)
     @given(st.sets(st.integers(-99, 99), min_size=1, max_size=8), st.integers(1, 10))
@@ -137,8 +144,9 @@ class TestExponential:
         assert found.sum() == pytest.approx(1.0)
 
 
-def density(values: np.ndarray, k: int, epsilon: float, threshold: float) -> float:
-    """Of the threshold at a place that is no score; NaN-free for distinct thresholds and scores."""
+def density(corpus: list[int], k: int, epsilon: float, threshold: float) -> float:
+    """Of the threshold at a place that is no score, which are hundredths."""
+    values = np.array(corpus) / 100.0
     falling = np.concatenate(([1.0], -np.sort(-values), [-1.0]))
     count = int((values > threshold).sum())
     return count_probabilities(values, k, epsilon)[count] / (falling[count] - falling[count + 1])

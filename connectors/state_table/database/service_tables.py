@@ -11,7 +11,7 @@ __all__ = [
     "ACTION_LOG",
     "KEPT_EVENTS",
     "METADATA",
-    "PRIVACY_SPENDING",
+    "EPSILON_SPENDING",
     "SESSIONS",
     "USERS",
     "USER_QUESTIONS",
@@ -64,8 +64,8 @@ USER_QUESTIONS = sa.Table(
 )
 
 # The epsilon that a user has spent on a corpus; it only grows.
-PRIVACY_SPENDING = sa.Table(
-    "privacy_spending",
+EPSILON_SPENDING = sa.Table(
+    "epsilon_spending",
     METADATA,
     sa.Column("user_name", sa.Text, primary_key=True),
     sa.Column("corpus", sa.Text, primary_key=True),

@@ -52,7 +52,7 @@ _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.QUARANTINE: ("updated_ms",),
     service.USERS: ("changed_ms",),
     service.USER_TRUST: ("updated_ms",),
-    service.PRIVACY_SPENDING: ("epsilon",),
+    service.EPSILON_SPENDING: ("epsilon",),
     service.ACTION_LOG: (),
 }
 TABLES: Final = {table.name: table for table in _AGES}
@@ -67,7 +67,7 @@ _COUNTS: Final = {
     t.SOURCE_LEDGER.c.dishonest,
     t.SOURCE_EVENTS.c.weight,
     service.USER_TRUST.c.trust,
-    service.PRIVACY_SPENDING.c.epsilon,
+    service.EPSILON_SPENDING.c.epsilon,
 }
 
 

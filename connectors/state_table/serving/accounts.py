@@ -1,4 +1,4 @@
-"""Trust, recent questions and spent privacy of users; `pipelines.asking.ports.Accounts` on tables.
+"""Trust, recent questions and spent epsilon of users; `pipelines.asking.ports.Accounts` on tables.
 
 Safe for several threads and processes: whoever moves or spends holds the row meanwhile.
 """
@@ -6,23 +6,22 @@ Safe for several threads and processes: whoever moves or spends holds the row me
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from math import isfinite
 
 from sqlalchemy import Connection, Engine, Select, delete, insert, select, update
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import (
-    PRIVACY_SPENDING,
+    EPSILON_SPENDING,
     USER_QUESTIONS,
     USER_TRUST,
 )
 from radarstream.schemas.codec import clean
-from radarstream.schemas.orchestration import ROUNDING
+from radarstream.schemas.epsilon_budget import most_spent
 from radarstream.schemas.times import milliseconds, time_at
 from radarstream.schemas.trust import START, UserTrust
 from radarstream.schemas.users import RECENT_QUESTIONS, Account
 
-_P, _Q, _T = PRIVACY_SPENDING.c, USER_QUESTIONS.c, USER_TRUST.c
+_P, _Q, _T = EPSILON_SPENDING.c, USER_QUESTIONS.c, USER_TRUST.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,19 +81,17 @@ class StoredAccounts:
         """Take `epsilon` from the user's budget for a corpus; False, and nothing taken, if the
         budget does not allow it. Of two that spend at once, both are counted.
 
-        Raises ValueError where epsilon is negative or no number.
+        Raises ValueError unless epsilon is positive and finite.
         """
-        if not (isfinite(epsilon) and epsilon >= 0.0):
-            raise ValueError(f"nobody can spend an epsilon of {epsilon}")
-        most = budget * (1.0 + ROUNDING)
-        if not epsilon <= most:
+        most = most_spent(epsilon, budget)
+        if epsilon > most:
             return False
         row, after = {"user_name": user, "corpus": corpus, "epsilon": epsilon}, _P.epsilon + epsilon
 
         def take(connection: Connection) -> int:
             changed = {"epsilon": after}
             return db.upsert(
-                connection, PRIVACY_SPENDING, row, changed=changed, only_if=after <= most
+                connection, EPSILON_SPENDING, row, changed=changed, only_if=after <= most
             )
 
         return db.in_transaction(self.engine, take) == 1

@@ -24,7 +24,7 @@ from radarstream.connectors.state_table.database.statements import in_transactio
 from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.schemas.names import plain_name
 
-NAMED: Final = (t.SESSIONS, t.USER_TRUST, t.USER_QUESTIONS, t.PRIVACY_SPENDING)
+NAMED: Final = (t.SESSIONS, t.USER_TRUST, t.USER_QUESTIONS, t.EPSILON_SPENDING)
 INCIDENTAL: Final = (COMPLAINTS, INCIDENTS)
 
 
@@ -35,7 +35,7 @@ class ForgottenUser(NamedTuple):
     sessions: int
     trust: int
     questions: int
-    privacy_spending: int
+    epsilon_spending: int
     complaints: int
     action_log: int
 

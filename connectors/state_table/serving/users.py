@@ -41,7 +41,7 @@ class StoredUser:
 def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) -> str:
     """Store a user and return the new token, which nobody can read again.
 
-    A revoked user comes back with a new token and the trust and spent privacy of before. Raises
+    A revoked user comes back with a new token and the trust and spent epsilon of before. Raises
     ConfigurationError for a name that could be taken for another one, or without a role, and
     StateConflictError where there is such a user.
     """

@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.service.policies import ADAPTIVE, FULL, RE
 from radarstream.schemas.orchestration import Module
 
 WITHIN: Final = 0.02  # of a rate: two points
-MOST_PRIVATE: Final = 0.05  # share of benign questions with private retrieval
+MOST_PRIVATE: Final = 0.05  # share of benign questions with noisy retrieval
 Cells = Mapping[tuple[str, str], pl.DataFrame]
 
 
@@ -79,7 +79,7 @@ def _of_policy(
         rate = rate_in(without_errors(cells[name, BENIGN]), f"acts_{Module.PRIVACY.value}")
         if rate.value is not None:
             low, high = rate.interval
-            words, reached = "benign questions with private retrieval", rate.value < MOST_PRIVATE
+            words, reached = "benign questions with noisy retrieval", rate.value < MOST_PRIVATE
             yield AimResult(name, words, BENIGN, rate.value, low, high, MOST_PRIVATE, reached)
 
 

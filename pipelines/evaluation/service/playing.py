@@ -112,6 +112,7 @@ class Setup:
             guard=replace(parts.guard, models=models),
             control=build_control(settings, models),
             retrievers={Origin.CORPUS: Retrievers(searchers, variants)},
+            methods=policy.method,
         )
         return Service(policy, parts.assembled(), tally, self.wanted)
 

@@ -4,14 +4,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from radarstream.defenses.retrieval.dp_rag import Mechanism
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.pipelines.asking.finding import Options, registered
 from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.serving import OrchestrationSettings
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.orchestration import Module, PrivacyMethod
+from radarstream.schemas.orchestration import Module
 
 REFERENCE: Final = "none"  # what every other policy is compared with
 FULL, ADAPTIVE, CALIBRATION = "static", "adaptive", "calibration"
+PUBLISHED: Final = f"{ADAPTIVE}:trustrag"  # ADO with its filter, which no service has
 SHORT: Final = {
     Module.PRIVACY: "privacy",
     Module.TRUSTRAG: "trustrag",
@@ -26,24 +30,30 @@ PAIRS: Final = tuple(
 FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
     "single": SINGLE,
     "pairs": PAIRS,
-    ALL: (*SINGLE, *PAIRS, FULL, ADAPTIVE),
-    CALIBRATION: tuple(f"{FULL}:privacy={method}" for method in PrivacyMethod),
+    ALL: (*SINGLE, *PAIRS, FULL, ADAPTIVE, PUBLISHED),
+    CALIBRATION: tuple(f"{FULL}:privacy={method}" for method in Mechanism),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """A policy as it is compared. `name` is its heading, `changes` are fields of the section
-    `orchestration`.
+    `orchestration`, also to values that no service takes. `mechanism` draws the noise.
     """
 
     name: str
     changes: tuple[tuple[str, Any], ...] = ()
+    mechanism: Mechanism = Mechanism.EXPONENTIAL
 
     def of(self, settings: Settings) -> Settings:
         """The settings with this policy."""
         section = settings.orchestration.model_copy(update=dict(self.changes))
         return settings.model_copy(update={"orchestration": section})
+
+    def method(self, module: Module, options: Options) -> RetrievalDefense:
+        """The retrieval defence of a module. Raises ConfigurationError."""
+        chosen = {"method": self.mechanism} if module is Module.PRIVACY else {}
+        return registered(module, options | chosen)
 
 
 def parse_policies(text: str) -> tuple[Policy, ...]:
@@ -65,7 +75,7 @@ def policy_of(spec: str) -> Policy:
 
     `none`: no module, not even those that settings always switch on. `static`: all modules, or
     those that are named. `adaptive`: as settings say; its options are fields of the section
-    `orchestration`.
+    `orchestration`, and `trustrag` lets that module act as well.
     """
     name, _, rest = spec.partition(":")
     parts = [part.strip() for part in rest.split(",") if part.strip()]
@@ -75,10 +85,12 @@ def policy_of(spec: str) -> Policy:
         case "static":
             return _static(parts)
         case "adaptive":
-            changes = _checked(dict(option(part) for part in parts))
-            shown = ",".join(f"{key}={plain(value)}" for key, value in changes.items())
+            beside = [part for part in parts if part == SHORT[Module.TRUSTRAG]]
+            changes = _checked(dict(option(part) for part in parts if part not in beside))
+            shown = ",".join([*beside, *(f"{key}={plain(v)}" for key, v in changes.items())])
             heading = f"{ADAPTIVE}:{shown}" if shown else ADAPTIVE
-            return Policy(heading, (("policy", ADAPTIVE), *changes.items()))
+            modules = {"modules": tuple(Module)} if beside else {}
+            return Policy(heading, tuple({"policy": ADAPTIVE, **changes, **modules}.items()))
     known = ", ".join((REFERENCE, FULL, ADAPTIVE, *FAMILIES))
     raise ConfigurationError(f"no policy {spec!r}; there are {known}; {FULL} takes modules")
 
@@ -86,6 +98,7 @@ def policy_of(spec: str) -> Policy:
 def _static(parts: list[str]) -> Policy:
     modules: list[Module] = []
     changes: dict[str, Any] = {}
+    method: Mechanism | None = None
     for part in parts:
         head, equals, value = part.partition("=")
         if equals and head in OrchestrationSettings.model_fields:
@@ -95,16 +108,22 @@ def _static(parts: list[str]) -> Policy:
         if equals and named[-1] is not Module.PRIVACY:
             raise ConfigurationError(f"{part!r}: only privacy takes a method")
         modules += named
-        changes |= _checked({"privacy_method": value}) if equals else {}
+        method = _mechanism(value) if equals else method
     modules = modules or list(Module)
-    method = changes.get("privacy_method")
     shown = "+".join(SHORT[module] for module in Module if module in modules)
     shown = shown.replace("privacy", f"privacy={method}") if method else shown
-    options = "".join(f",{k}={plain(v)}" for k, v in changes.items() if k != "privacy_method")
+    options = "".join(f",{k}={plain(v)}" for k, v in changes.items())
     is_full = set(modules) == set(Module) and not method and not options
     heading = FULL if is_full else f"{FULL}:{shown}{options}"
     given = {"policy": FULL, "modules": tuple(modules), "always": (), **changes}
-    return Policy(heading, tuple(given.items()))
+    return Policy(heading, tuple(given.items()), method or Mechanism.EXPONENTIAL)
+
+
+def _mechanism(name: str) -> Mechanism:
+    try:
+        return Mechanism(name)
+    except ValueError:
+        raise ConfigurationError(f"no noise {name!r}; there is {', '.join(Mechanism)}") from None
 
 
 def _module(name: str) -> Module:

@@ -320,7 +320,7 @@ FARMING: Final = (
     "What they learn is in the table of membership probes.",
 )
 ACTING: Final = (
-    "Percent of questions on which a module acts, and which are refused because the user's privacy "
+    "Percent of questions on which a module acts, and which are refused because the user's epsilon "
     "budget is spent; means of the rest."
 )
 COST: Final = (

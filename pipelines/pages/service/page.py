@@ -36,8 +36,8 @@ WORDS: Final = {
     "saw.",
     "recall_lex": "the share of the right answer that the documents behind the answer have, by "
     "overlap of words.",
-    "DP": "differential privacy: noise decides which documents are found.",
-    "Epsilon": "how much of the privacy budget a question spends.",
+    "DP": "DP-RAG: a threshold with noise decides which documents are found.",
+    "Epsilon": "how much of the epsilon budget a question spends.",
     "Trust": "a number from 0 to 1 per user, from what their questions set off.",
 }
 

@@ -39,7 +39,7 @@ def risk_in_words(orchestration: Orchestration) -> list[tuple[str, str]]:
     if orchestration.epsilon_spent:
         left = orchestration.epsilon_left
         rest = "" if left is None else f", {left:.1f} left"
-        told.append(("privacy spent", f"{orchestration.epsilon_spent:g}{rest}"))
+        told.append(("epsilon spent", f"{orchestration.epsilon_spent:g}{rest}"))
     if orchestration.audit is not None:
         kinds = ", ".join(sorted({finding.kind for finding in orchestration.audit.findings}))
         told.append(("audit", f"{orchestration.audit.action}{f': {kinds}' if kinds else ''}"))

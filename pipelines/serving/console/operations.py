@@ -16,7 +16,7 @@ from radarstream.connectors.kafka.offsets import OffsetReader
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.migration import HEAD
-from radarstream.connectors.state_table.database.service_tables import PRIVACY_SPENDING, USER_TRUST
+from radarstream.connectors.state_table.database.service_tables import EPSILON_SPENDING, USER_TRUST
 from radarstream.connectors.state_table.incidents import complaints, quarantine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.serving.action_log import read_actions
@@ -88,7 +88,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Spender:
-    """A user with trust and what they spent of their privacy budget on a corpus."""
+    """A user with trust and what they spent of their epsilon budget on a corpus."""
 
     name: str
     roles: str
@@ -149,10 +149,10 @@ def replies_of(context: Context) -> list[tuple[str, int]]:
 
 
 def spenders(engine: Engine) -> list[Spender]:
-    """All users with trust and spent privacy."""
+    """All users with trust and spent epsilon."""
     trusts = dict(db.fetch(engine, select(USER_TRUST.c.user_name, USER_TRUST.c.trust)))
     spent: dict[str, list[tuple[str, float]]] = {}
-    columns = PRIVACY_SPENDING.c
+    columns = EPSILON_SPENDING.c
     for name, corpus, epsilon in db.fetch(
         engine, select(columns.user_name, columns.corpus, columns.epsilon).order_by(columns.corpus)
     ):
@@ -211,7 +211,7 @@ def router(context: Context) -> APIRouter:
             title="Health",
             sentence="The service takes questions." if well else "Something needs a look.",
             links=(),
-            words=words("Lag", "Trust", "Privacy budget"),
+            words=words("Lag", "Trust", "Epsilon budget"),
         )
         budget = settings.orchestration.epsilon_budget
         return show(request, "health.html.j2", told, user, live=True, checks=checks,

@@ -186,7 +186,7 @@ MEANINGS: Final = {
     "Replay": "publish the original record again; a record is replayed once.",
     "Lag": "records that the job has not answered and committed yet.",
     "Trust": "a number in [0, 1] per user, from what their questions set off.",
-    "Privacy budget": "how much a user may learn in all about which documents a corpus has.",
+    "Epsilon budget": "how much noise thresholds that a user draws in a corpus may cost in all.",
     "Action log": "which user did what, for good.",
     "Plan": "which modules act on a question, with their options.",
     "Hook": "one of four places where a defence acts on a question.",

@@ -116,7 +116,7 @@ def test_users_and_log_move_to_another_database(
     file = tmp_path / "state.jsonl"
     file.write_text("".join(export_lines(engine)))
     counts = import_file(other_engine, file)
-    service = {"users": 1, "user_trust": 1, "privacy_spending": 1, "action_log": 2}
+    service = {"users": 1, "user_trust": 1, "epsilon_spending": 1, "action_log": 2}
     assert counts == {**service, "reports": 1}
     assert import_file(other_engine, file) == counts  # the same rows once more
     assert user_of_token(other_engine, token) is not None
@@ -130,7 +130,7 @@ def test_users_and_log_move_to_another_database(
         import_file(other_engine, file)  # the trust has moved since
 
 
-def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_privacy(
+def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_epsilon(
     engine: Engine, tmp_path: Path
 ) -> None:
     fill(engine)
@@ -138,7 +138,7 @@ def test_an_older_file_neither_lets_a_user_back_in_nor_refunds_privacy(
     file.write_text("".join(export_lines(engine)))
     accounts = StoredAccounts(engine, 0.1)
     assert accounts.spend("adalovelace", "docs", 1.0, 10.0)
-    with pytest.raises(StateConflictError, match="privacy_spending"):
+    with pytest.raises(StateConflictError, match="epsilon_spending"):
         import_file(engine, file)
     assert accounts.spent("adalovelace", "docs") == 4.0
     rotate_token(engine, "adalovelace", NOW + 1)
@@ -163,7 +163,7 @@ def test_a_logged_action_is_not_overwritten(engine: Engine, tmp_path: Path) -> N
         ("user_trust", "trust", 1.5),
         ("user_trust", "gains", "[[1]]"),
         ("user_trust", "gains", "{"),
-        ("privacy_spending", "epsilon", -1.0),
+        ("epsilon_spending", "epsilon", -1.0),
         ("users", "token_hash", "%%"),
     ],
 )

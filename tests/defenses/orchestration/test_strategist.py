@@ -16,7 +16,6 @@ from radarstream.schemas.orchestration import (
     AuditPlan,
     Module,
     Plan,
-    PrivacyMethod,
     PrivacyPlan,
     QuestionSignals,
     RetrievalSignals,
@@ -81,8 +80,6 @@ def test_privacy_and_its_epsilon(profile: RiskProfile, seen: Seen, epsilon: floa
     assert first(profile, replace(seen, trust=1.0)) == (  # trust lowers no epsilon
         expected if profile.membership == 0.0 else first(profile, CALM)
     )
-    gaussian = first(profile, seen, privacy_method=PrivacyMethod.GAUSSIAN)
-    assert gaussian == replace(expected, method=PrivacyMethod.GAUSSIAN)
 
 
 @pytest.mark.parametrize("z", [2.0, -2.0])
@@ -119,7 +116,7 @@ def test_critical_is_everything_and_stricter() -> None:
 
 
 @pytest.mark.parametrize("strategist", [RuleStrategist(), ModelStrategist()])
-@pytest.mark.parametrize("earlier", [Plan(), Plan(PrivacyPlan(True, 2.5, 0.02))])
+@pytest.mark.parametrize("earlier", [Plan(), Plan(PrivacyPlan(True, 2.5))])
 def test_privacy_stays_as_it_was_before_the_retrieval(
     strategist: RuleStrategist, earlier: Plan
 ) -> None:
@@ -188,7 +185,7 @@ def test_a_model_cannot_undo_an_override(profile: RiskProfile, seen: Seen) -> No
         assert set(plan.active) >= set(rules.without_model(profile, seen, earlier).active)
         assert plan.output_audit.enabled
         assert plan.trustrag.similarity_threshold <= 0.88
-    weak = '{"differential_privacy": {"enabled": true, "epsilon": 50, "method": "legacy_offby2"}}'
+    weak = '{"differential_privacy": {"enabled": true, "epsilon": 50}}'
     assert by_model(weak, CRITICAL, seen, None).differential_privacy == PrivacyPlan(True, 1.0)
 
 

@@ -1,23 +1,7 @@
 """What a question does to trust: METHODS E.5."""
 
-import pytest
-
-from radarstream.defenses.orchestration.trust import delta_of, updated
+from radarstream.defenses.orchestration.trust import delta_of
 from radarstream.schemas.orchestration import RiskLevel, RiskProfile
-
-
-def test_the_path_of_the_paper() -> None:
-    trust = updated(0.5, 0.1, 0.1)
-    assert trust == pytest.approx(0.7)
-    trust = updated(trust, -0.1, -0.1)
-    assert trust == pytest.approx(0.5)
-    assert updated(trust, -0.1, 0.05) == pytest.approx(0.45)
-
-
-def test_deltas_are_cut_before_they_count_and_trust_after() -> None:
-    assert updated(0.5, 9.0, -9.0) == 0.5
-    assert updated(0.95, 0.1, 0.1) == 1.0
-    assert updated(0.05, -0.1, -0.1) == 0.0
 
 
 def test_what_a_pass_changes() -> None:

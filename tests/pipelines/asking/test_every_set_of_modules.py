@@ -59,7 +59,7 @@ def test_what_is_on_acts_and_the_guard_answers_from_the_rest(
     assert prompted.heard == (["guarded"] if Module.GUARDRAIL in modules else [])
     assert reply.text == ("[masked]" if Module.AUDIT in modules else reply.event.answer)
     assert all(set(gone).isdisjoint(passages) for _, passages in auditor.heard)
-    # What the noise of a private retrieval kept out is not even told of.
+    # What the noise of a retrieval kept out is not even told of.
     assert (DROPPED[0] in seen.values()) == (Module.PRIVACY not in modules)
     assert set(DROPPED[1:]) <= set(seen.values())
 

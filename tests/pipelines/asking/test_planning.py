@@ -57,7 +57,8 @@ PLANS = st.builds(
 
 def ask(engine, *, sentinel=None, strategist=None, limit_s=30.0, orchestration=None, **changed):
     """A reply from the corpus under the adaptive policy, with everything allowed."""
-    chosen: dict[str, Any] = {"policy": "adaptive", "always": ()} | (orchestration or {})
+    chosen: dict[str, Any] = {"policy": "adaptive", "modules": ALL, "always": ()}
+    chosen |= orchestration or {}
     parts = parts_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)}, **changed)
     control = control_of(parts.guard.models, sentinel, strategist, limit_s)
     return replace(parts, control=control).assembled().ask(question(origin=Origin.CORPUS))

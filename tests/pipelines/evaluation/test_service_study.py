@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.defenses.retrieval.dp_rag import DpRag, Mechanism
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.passages import PassageRow
@@ -26,7 +27,7 @@ from radarstream.pipelines.evaluation.service.worlds import drawn, without
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, ModelError
-from radarstream.schemas.orchestration import Module, PrivacyMethod
+from radarstream.schemas.orchestration import Module
 from tests.pipelines.evaluation.attribution_studies import towns
 from tests.pipelines.evaluation.service_studies import Bench, all_of, lands
 
@@ -77,7 +78,9 @@ class TestPolicies:
         settings = load_settings(profile="scripted")
         assert pair.of(settings).orchestration.modules == (Module.PRIVACY, Module.TRUSTRAG)
         section = method.of(settings).orchestration
-        assert section.privacy_method is PrivacyMethod.GAUSSIAN and section.epsilon_budget == 9.0
+        assert section.epsilon_budget == 9.0
+        noise = method.method(Module.PRIVACY, {"epsilon": 3.0, "seed": 1})
+        assert noise == DpRag(Mechanism.GAUSSIAN, 3.0, seed=1)
         assert method.name == "static:privacy=gaussian,epsilon_budget=9.0"
         assert set(full.of(settings).orchestration.modules) == set(Module)
 
@@ -86,6 +89,11 @@ class TestPolicies:
         settings = load_settings(profile="scripted", orchestration={"sentinel": "language_model"})
         assert adaptive.of(settings).orchestration.sentinel == "language_model"
         assert strict.of(settings).orchestration.threshold == 0.2
+        assert Module.TRUSTRAG not in adaptive.of(settings).orchestration.modules
+        (_, published) = parse_policies("adaptive:trustrag,threshold=0.2")
+        section = published.of(settings).orchestration
+        assert (set(section.modules), section.threshold) == (set(Module), 0.2)
+        assert published.name == "adaptive:trustrag,threshold=0.2"
 
     @pytest.mark.parametrize("family", FAMILIES)
     def test_families_are_policies_that_name_themselves(self, family):
@@ -96,7 +104,7 @@ class TestPolicies:
     @pytest.mark.parametrize(
         ("spec", "words"),
         [("nobody", "no policy"), ("static:beauty", "no module"), ("none:privacy", "no policy"),
-         ("static:trustrag=gaussian", "only privacy"), ("static:privacy=loud", "options of"),
+         ("static:trustrag=gaussian", "only privacy"), ("static:privacy=loud", "no noise"),
          ("adaptive:beauty=1", "options of"), ("adaptive:threshold=7", "options of")],
     )  # fmt: skip
     def test_what_means_nothing_is_refused(self, spec, words):
@@ -173,7 +181,7 @@ class TestStudy:
         )
         assert rows == others
         methods = {row.planned.hooks and row.contender for row in all_of(study, ReplyRow)}
-        assert {f"static:privacy={method}" for method in PrivacyMethod} <= methods
+        assert {f"static:privacy={method}" for method in Mechanism} <= methods
 
     def test_a_second_run_asks_nothing(self, bench):
         bench.run("mba,poisoning", "static:trustrag")

@@ -152,11 +152,11 @@ def test_wrong_tokens_do_not_shut_out_who_is_known_at_the_same_address(app: Fast
         assert status("asking") == 429
 
 
-def test_a_spent_privacy_budget_is_a_refusal_that_no_client_repeats(tmp_path: Path) -> None:
-    asker = FakeAsker(lambda _: BudgetSpentError("the privacy budget of this user is spent"))
+def test_a_spent_epsilon_budget_is_a_refusal_that_no_client_repeats(tmp_path: Path) -> None:
+    asker = FakeAsker(lambda _: BudgetSpentError("the epsilon budget of this user is spent"))
     chat = {"model": "radarstream", "messages": [{"role": "user", "content": "Where?"}]}
     with TestClient(fake_service(tmp_path, asker), base_url=BASE) as client:
         for path, body in (("/answers", {"question": "Where?"}), ("/v1/chat/completions", chat)):
             sent = client.post(path, json=body, headers=bearer("all"))
-            assert (sent.status_code, sent.json()["error"]["code"]) == (403, "privacy_budget_spent")
+            assert (sent.status_code, sent.json()["error"]["code"]) == (403, "epsilon_budget_spent")
             assert "retry-after" not in sent.headers and "budget" in sent.text

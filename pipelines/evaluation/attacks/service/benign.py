@@ -6,7 +6,7 @@ from typing import ClassVar, Final
 from radarstream.pipelines.evaluation.attacks.service.protocol import READER, Ask, Stream, World
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
-# So few that always private retrieval does not spend a reader's budget (100, of which a question
+# So few that noisy retrieval does not spend a reader's budget (100, of which a question
 # takes 3): what that refuses is another matter than what the noise costs.
 QUESTIONS_EACH: Final = 20
 

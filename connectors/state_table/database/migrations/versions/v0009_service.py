@@ -58,7 +58,7 @@ def users() -> None:
 
 
 def accounts() -> None:
-    """What is known of users: trust, recent questions, spent privacy."""
+    """What is known of users: trust, recent questions, spent epsilon."""
     op.create_table(
         "user_trust",
         sa.Column("user_name", sa.Text, primary_key=True),
@@ -76,7 +76,7 @@ def accounts() -> None:
     )
     op.create_index("user_questions_user", "user_questions", ["user_name", "asked_ms", "seq"])
     op.create_table(
-        "privacy_spending",
+        "epsilon_spending",
         sa.Column("user_name", sa.Text, primary_key=True),
         sa.Column("corpus", sa.Text, primary_key=True),
         sa.Column("epsilon", sa.Double, nullable=False),
