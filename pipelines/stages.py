@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+import numpy as np
+
 from radarstream.defenses.protocol import EVIDENCE, Defense, Relate, Signal
 from radarstream.defenses.temporal import without_new_answer
 from radarstream.pipelines.settings import ReadingSettings
@@ -44,7 +46,7 @@ from radarstream.schemas.memory import Memory, StandingAnswer, StateT
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus, Support, lacks_support, status_of
 from radarstream.schemas.times import time_at
-from radarstream.schemas.verdict import Verdict
+from radarstream.schemas.verdict import Reason, Verdict
 
 ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
@@ -318,12 +320,25 @@ def concluded(
         return evidence
     if isinstance(outcome, Failure):
         return outcome
-    verdict, state = outcome
+    verdict, state = named_steering(evidence, outcome[0]), outcome[1]
     if verdict.abstained:
         return Decided(verdict, state, None, None)
     previous = verdict.memory.previous_answer
     changed = None if previous is None else not means_the_same(verdict.answer, previous, known)
     return Decided(verdict, state, changed, support_of(evidence, verdict, known))
+
+
+def named_steering(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """The verdict; a rejected document whose answer does not entail itself is told as steering."""
+    if evidence.relations is None:
+        return verdict
+    itself = np.diagonal(evidence.relations.entailment) < 0.5
+    ranks = {evidence.documents[evidence.informative[at]].rank for at in np.flatnonzero(itself)}
+    documents = tuple(
+        replace(d, reason=Reason.STEERING) if d.rank in ranks and not d.kept else d
+        for d in verdict.documents
+    )
+    return replace(verdict, documents=documents) if ranks else verdict
 
 
 def conclude(

@@ -29,7 +29,8 @@ class Relations:
     """Directed NLI probabilities between the n informative atomic answers of a snapshot.
 
     `entailment[i, j]` is P(answer i entails answer j), `contradiction[i, j]` likewise; both are
-    (n, n), values in [0, 1], diagonals ignored. Raises EvidenceError on shape, range or NaN.
+    (n, n), values in [0, 1]. The diagonal of `entailment` is small for an answer that steers a
+    judge; defences ignore diagonals. Raises EvidenceError on shape, range or NaN.
     """
 
     entailment: FloatArray

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
     DISTRUSTED = "distrusted"  # its source was blamed before, and no other source says the same
     UNINFORMATIVE = "uninformative"  # the document does not answer the question
+    STEERING = "steering"  # its answer tells the judge of relations what to say
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
     NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept
     TIGHT_CLUSTER = "tight_cluster"  # in the cluster of documents that are too much alike

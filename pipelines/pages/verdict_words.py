@@ -109,6 +109,7 @@ REASONS: Final = {
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
     Reason.DISTRUSTED: "survived the cut, but only sources blamed before say so",
     Reason.UNINFORMATIVE: "does not answer the question",
+    Reason.STEERING: "steers the model: its answer agrees with answers from elsewhere, too",
     Reason.NOT_JUDGED: "this defence does not select documents",
     Reason.CONTRADICTED: "outside the largest set of documents that do not contradict each other",
     Reason.NOT_SAMPLED: "in no round of samples that was kept",

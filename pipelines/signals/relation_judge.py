@@ -6,9 +6,10 @@ prompt of another pair. The answers are untrusted, and none may decide its own v
 
 - They are shown delimited, and a reply counts only if it is a label and nothing else.
 - Each answer is also judged beside itself, which it must entail, and beside decoys (`decoys.py`),
-  none of which it may entail. An answer that fails supports nothing, and nothing but the same text
-  supports it. What a decoy entails is entailed by too much: nothing supports it, though it may be
-  an honest answer that says little, such as "in Europe", and support others.
+  none of which it may entail. An answer that fails supports nothing and is supported by nothing,
+  not even by the same text elsewhere: it does not entail itself. What a decoy entails is entailed
+  by too much: nothing supports it, though it may be an honest answer that says little, such as
+  "in Europe", and support others.
 - An answer that quotes its rival could order something for this one pair, which no decoy would
   tell. The rules compare such two, and only what they hold for the same is supported.
 
@@ -102,6 +103,9 @@ class JudgedRelations:
         unsure = [pair for pair in dict.fromkeys(shown) if pair not in decided]
         replies = self._replies(unsure)
         decided |= {pair: verdict_of(pair, replies) for pair in unsure}
+        alone = {answer for pair in unsure for answer in answers_of(pair)}
+        known = [answer for answer in decided if answer in alone and is_told(answer, replies)]
+        decided |= {one: (None, "steering") for one in known if is_steering(one, replies)}
         self.judgements.update(how for _, how in decided.values())
         rows = {
             pair: relation if isinstance(relation, ModelError) else row_of(relation)
@@ -213,6 +217,12 @@ def asked_about(pair: AnswerPair) -> Iterator[AnswerPair]:
         yield from controls(answer)
 
 
+def is_told(answer: AnswerPair, replies: Replies) -> bool:
+    """Whether every control of an answer has a reply, and one of them is a label."""
+    told = [replies[control] for control in controls(answer)]
+    return any(told) and not any(isinstance(reply, ModelError) for reply in told)
+
+
 def is_steering(answer: AnswerPair, replies: Replies) -> bool:
     """Whether an answer beside itself does not entail itself, or entails a decoy."""
     entailed = any(replies[pair] == ENTAILMENT for pair in decoy_pairs(answer))
@@ -234,14 +244,16 @@ def is_fit(answer: str) -> bool:
 
 
 def is_quoting(pair: AnswerPair) -> bool:
-    """Whether one answer has the whole text of the other in it, however it is spelled.
+    """Whether one answer has the whole text of another in it, however it is spelled.
 
     >>> is_quoting(AnswerPair("?", "Lima", "L-i-m-a, Peru"))
     True
     """
     spellings = (latin_letters, numbered)
     written = [[spell(text) for text in answer_texts(pair)] for spell in spellings]
-    return any(one and other and (one in other or other in one) for one, other in written)
+    return pair.premise != pair.hypothesis and any(
+        one and other and (one in other or other in one) for one, other in written
+    )
 
 
 def numbered(text: str) -> str:
