@@ -207,8 +207,10 @@ def within(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
         logger.warning("the control plane hangs")
         return None
     found: list[ResultT] = []
-    asking = partial(copy_context().run, work)
-    thread = Thread(target=lambda: found.append(asking()), name="control plane", daemon=True)
+    context = copy_context()
+    thread = Thread(
+        target=lambda: found.append(context.run(work)), name="control plane", daemon=True
+    )
     thread.start()
     thread.join(seconds)
     if thread.is_alive():

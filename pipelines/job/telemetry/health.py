@@ -67,7 +67,7 @@ class Health(Collector):
 
     def checks(self) -> Mapping[str, bool]:
         """Return whether each check has passed."""
-        return dict(self._passed)
+        return {check: passed for check, passed in self._passed.items()}  # noqa: C416 typed
 
     @property
     def ready(self) -> bool:

@@ -57,14 +57,14 @@ def everything(engine: Engine) -> str:
 
 def test_nothing_names_a_user_who_was_forgotten(engine: Engine) -> None:
     token = fill(engine)
-    assert forget_user(engine, "adalovelace") == (1, 1, 1, 2, 1, 1, 2)
+    assert forget_user(engine, "adalovelace") == (1, 1, 1, 2, 1, 1, 1, 2)
     assert user_of_token(engine, token) is None
     left = everything(engine)
     for trace in ("adalovelace", "I am Ada", "Something else"):
         assert trace not in left
     by, about = (action for action in reversed(read_actions(engine)))
     assert by.user == about.target  # one pseudonym
-    assert forget_user(engine, "adalovelace") == (0,) * 7
+    assert forget_user(engine, "adalovelace") == (0,) * 8
     assert StoredAccounts(engine, 0.1).account("adalovelace").trust == 0.5
 
 
