@@ -28,7 +28,7 @@ from radarstream.schemas.errors import ConfigurationError
 HEAD_BYTES: Final = 16_384
 HEAD_S: Final = 10.0  # for the head of a request to arrive
 IDLE_S: Final = 30.0  # between two requests of a connection
-BACKLOG: Final = 512
+BACKLOG: Final = 128  # accepted before anything is read: fewer than `connections`
 TICK_S: Final = 1.0  # how often the event loop shows that it turns
 PREFIX: Final = 64  # bits of an IPv6 address that a network gives to one customer
 
