@@ -28,7 +28,8 @@ from radarstream.schemas.errors import ConfigurationError
 HEAD_BYTES: Final = 16_384
 HEAD_S: Final = 10.0  # for the head of a request to arrive
 IDLE_S: Final = 30.0  # between two requests of a connection
-BACKLOG: Final = 128  # accepted before anything is read: fewer than `connections`
+BACKLOG: Final = 512
+ACCEPTED: Final = 128  # connections at once, before anything is read: fewer than `connections`
 TICK_S: Final = 1.0  # how often the event loop shows that it turns
 PREFIX: Final = 64  # bits of an IPv6 address that a network gives to one customer
 
@@ -101,10 +102,13 @@ def make_room(connections: set[Any], most: int) -> None:
 def network_of(host: str) -> str:
     """The address, or the network of an IPv6 address: whoever has one has all of that.
 
-    >>> network_of("192.0.2.7"), network_of("2001:db8::7")
-    ('192.0.2.7', '2001:db8::/64')
+    >>> network_of("192.0.2.7"), network_of("::ffff:192.0.2.7"), network_of("2001:db8::7%eth0")
+    ('192.0.2.7', '192.0.2.7', '2001:db8::/64')
     """
-    return str(ipaddress.ip_network((host, PREFIX), strict=False)) if ":" in host else host
+    if ":" not in host:
+        return host
+    address = ipaddress.IPv6Address(host.partition("%")[0])
+    return str(address.ipv4_mapped or ipaddress.IPv6Network((address, PREFIX), strict=False))
 
 
 class Server(uvicorn.Server):
@@ -114,6 +118,12 @@ class Server(uvicorn.Server):
     def capture_signals(self) -> Iterator[None]:
         """Take no signals over."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Let more connections wait than are accepted at once."""
+        await super().startup(sockets)
+        for listening in sockets or ():
+            listening.listen(BACKLOG)
 
 
 def run_service(app: FastAPI, listening: socket.socket) -> None:
@@ -173,7 +183,7 @@ def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
         timeout_keep_alive=int(IDLE_S),
         timeout_graceful_shutdown=max(1, round(serving.stop_s)),
         h11_max_incomplete_event_size=HEAD_BYTES,
-        backlog=BACKLOG,
+        backlog=ACCEPTED,
     )
 
 

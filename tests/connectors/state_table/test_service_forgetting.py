@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, select
 
+from radarstream.connectors.models.response_cache import Cached, ResponseCache, kept_for
+from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, insert
@@ -42,6 +44,9 @@ def fill(engine: Engine) -> str:
     assert accounts.spend("adalovelace", "docs", 3.0, 10.0)
     log_action(engine, at_ms=NOW, user="adalovelace", action="approve", target=ANSWER.query_id)
     log_action(engine, at_ms=NOW, user="bob", action="revoke", target="adalovelace")
+    for user in ("adalovelace", "bob"):
+        with kept_for(user):
+            Cached(ScriptedEmbedder(), ResponseCache(engine)).embed(["the words of a document"])
     told = StoredComplaint("c1", "i1", "q", 0, "Rome", "adalovelace", NOW, NOW, comment="I am Ada")
     with engine.begin() as connection:
         insert(connection, told)
