@@ -39,7 +39,8 @@ OWN = [
 
 def service_settings(folder: Path, **serving: object) -> Settings:
     """Scripted models, a database in `folder`, any free port."""
-    given = {"listen": "127.0.0.1:0", "questions_per_minute": 100_000} | serving
+    free = {"listen": "127.0.0.1:0", "health_listen": "", "questions_per_minute": 100_000}
+    given = free | serving
     database = f"sqlite:///{folder}/state.sqlite"
     calm = {"policy": "none", "always": ()}
     return load_settings(

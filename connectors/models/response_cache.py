@@ -8,6 +8,8 @@ them agree exactly.
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import astuple, dataclass, replace
 from functools import cache
 from hashlib import sha256
@@ -24,7 +26,11 @@ from radarstream.connectors.models.batching import AnswersEach, places
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
 from radarstream.connectors.state_table.database.engine import retry_contended
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE, dialect_insert
-from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
+from radarstream.connectors.state_table.queries.subject import (
+    EMBEDDINGS,
+    owner_of,
+    question_subject,
+)
 from radarstream.schemas.arrays import embedding_rows, gram_matrices, relation_rows
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -33,7 +39,9 @@ from radarstream.schemas.prompt import Completion
 from radarstream.schemas.tokens import ContinuationQuery
 
 KEYS_PER_SELECT = 500
+KEY_BYTES = 32
 CHECKSUM_BYTES = 4
+_OWNER: Final[ContextVar[bytes]] = ContextVar("owner", default=b"")
 _KEY, _VALUE, _STAMP = RESPONSE_CACHE.c.key, RESPONSE_CACHE.c.value, RESPONSE_CACHE.c.stamp
 # Built once: building it again for every call would take longer than the database does.
 _FOUND: Final = select(_KEY, _VALUE, select(func.max(_STAMP)).scalar_subquery() - _STAMP).where(
@@ -293,6 +301,19 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
 }
 
 
+@contextmanager
+def kept_for(user: str) -> Iterator[None]:
+    """Let every `Cached` find and keep only a user's own entries within; "" for those of all.
+
+    So that a reply that comes at once tells nobody what another user asked about own documents.
+    """
+    token = _OWNER.set(owner_of(user) if user else b"")
+    try:
+        yield
+    finally:
+        _OWNER.reset(token)
+
+
 class Cached(Wrapped):
     """A model whose replies are kept in a `ResponseCache`.
 
@@ -332,9 +353,10 @@ class Cached(Wrapped):
 
     def _stored(self, call: Call) -> list[Any]:
         entry = ENTRIES[call.method]
-        prefix = digest_of(entry.name, self.model_id)
+        owner, prefix = _OWNER.get(), digest_of(entry.name, self.model_id)
         key_of = {
-            r: sha256(prefix + entry.digest(r)).digest() for r in dict.fromkeys(call.requests)
+            r: (owner + sha256(prefix + entry.digest(r)).digest())[:KEY_BYTES]
+            for r in dict.fromkeys(call.requests)
         }
         keys = [key_of[request] for request in call.requests]
         found = self._cache.get(keys)

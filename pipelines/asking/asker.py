@@ -10,6 +10,8 @@ fails does so alone.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from radarstream.connectors.models.batching import places
+from radarstream.connectors.models.response_cache import kept_for
 from radarstream.pipelines.asking.answering import Answering
 from radarstream.pipelines.asking.course import Course, each, together
 from radarstream.pipelines.asking.finding import Finding
@@ -40,8 +42,17 @@ class Asker:
         """Answer many questions with few calls of each model, in order.
 
         An error stands in the place of a reply that failed. What the job remembers of a question is
-        read and never written.
+        read and never written. Questions about own documents share calls, and cached replies, with
+        those of the same user alone.
         """
+        outcomes: dict[int, Reply | RadarstreamError] = {}
+        for user, group in places(map(private_to, questions)).items():
+            with kept_for(user):
+                found = self._together([questions[place] for place in group])
+            outcomes |= zip(group, found, strict=True)
+        return [outcomes[place] for place in range(len(questions))]
+
+    def _together(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
         courses = [Course(question) for question in questions]
         each(courses, check)
         together(courses, self._recognise)
@@ -60,6 +71,11 @@ class Asker:
         queries = [query_of(course.question.text) for course in courses]
         for course, known in zip(courses, self.queries.find(queries), strict=True):
             course.known = known
+
+
+def private_to(question: UserQuestion) -> str:
+    """The user who alone may know what a question is answered from; "" where all may."""
+    return question.user if question.origin is Origin.DOCUMENTS else ""
 
 
 def check(course: Course) -> None:

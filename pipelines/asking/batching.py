@@ -1,33 +1,40 @@
-"""Askers on an event loop share batches: what comes while models are busy is the next batch."""
+"""Askers on an event loop share batches: what comes while models are busy waits for the next."""
 
 import asyncio
+from collections import deque
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final, Generic, TypeVar
 
 ItemT = TypeVar("ItemT")
 OutT = TypeVar("OutT")
 
 AT_ONCE: Final = 64  # items of one batch
+Asked = tuple[ItemT, asyncio.Future[OutT]]
 
 
 class Batched(Generic[ItemT, OutT]):
     """Items one by one in, batches to `work` in a thread, each result to whoever asked.
 
-    `work` returns one result per item, in order; an exception among them is raised to its asker,
-    and where `work` raises for several items, each is tried alone. `name` is what messages call
-    it. One event loop at a time may ask.
+    Askers wait in one queue each, and batches of at most `at_once` take from the queues in turn
+    what somebody still waits for. `work` returns one result per item, in order; an exception among
+    them is raised to its asker, and where `work` raises for several items, each is tried alone.
+    `name` is what messages call it. One event loop at a time may ask.
     """
 
     def __init__(
-        self, work: Callable[[list[ItemT]], Sequence[OutT | Exception]], name: str
+        self,
+        work: Callable[[list[ItemT]], Sequence[OutT | Exception]],
+        name: str,
+        at_once: int = AT_ONCE,
     ) -> None:
-        self._work, self._name = work, name
-        self._waiting: list[tuple[ItemT, asyncio.Future[OutT]]] = []
+        self._work, self._name, self._at_once = work, name, at_once
+        self._waiting: dict[str, deque[Asked[ItemT, OutT]]] = {}  # whose turn is next comes first
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def ask(self, item: ItemT) -> OutT:
-        """The result for one item. Raises RuntimeError once closed."""
+    async def ask(self, item: ItemT, asker: str = "") -> OutT:
+        """The result for one item of an asker. Raises RuntimeError once closed."""
         if self._closed:
             raise RuntimeError(self._refusal)
         loop = asyncio.get_running_loop()
@@ -35,13 +42,13 @@ class Batched(Generic[ItemT, OutT]):
             self._waiting.clear()
             self._worker = loop.create_task(self._batches())
         future: asyncio.Future[OutT] = loop.create_future()
-        self._waiting.append((item, future))
+        self._waiting.setdefault(asker, deque()).append((item, future))
         return await future
 
     async def close(self) -> None:
         """Wait for the batch that is being worked on, and refuse what still waits."""
         self._closed = True
-        for _, future in self._waiting:
+        for _, future in chain.from_iterable(self._waiting.values()):
             give(future, RuntimeError(self._refusal))
         self._waiting.clear()
         worker = self._worker
@@ -63,20 +70,32 @@ class Batched(Generic[ItemT, OutT]):
 
     async def _batches(self) -> None:
         """Work on batch after batch until nobody waits. Askers are given what is raised."""
-        while self._waiting:
-            batch, self._waiting = self._waiting[:AT_ONCE], self._waiting[AT_ONCE:]
-            wanted = [(item, future) for item, future in batch if not future.done()]
+        while wanted := self._next():
             outcomes: Sequence[OutT | BaseException]
             try:
-                outcomes = await asyncio.to_thread(tried, self._work, [item for item, _ in wanted])
+                outcomes = await asyncio.to_thread(tried, self._work, wanted)
             except asyncio.CancelledError:
-                for _, future in (*wanted, *self._waiting):
+                for _, future in chain(wanted, *self._waiting.values()):
                     future.cancel()
                 raise
             except BaseException as error:  # noqa: BLE001 it is given to whoever asked
                 outcomes = [error] * len(wanted)
             for (_, future), outcome in zip(wanted, outcomes, strict=True):
                 give(future, outcome)
+
+    def _next(self) -> list[Asked[ItemT, OutT]]:
+        """The next batch: one item of each asker in turn, without those given up meanwhile."""
+        batch: list[Asked[ItemT, OutT]] = []
+        while self._waiting and len(batch) < self._at_once:
+            asker = next(iter(self._waiting))
+            queue = self._waiting.pop(asker)
+            while queue and queue[0][1].done():
+                queue.popleft()
+            if queue:
+                batch.append(queue.popleft())
+            if queue:
+                self._waiting[asker] = queue  # behind all others
+        return batch
 
 
 def give(future: "asyncio.Future[OutT]", outcome: OutT | BaseException) -> None:
@@ -92,12 +111,13 @@ def give(future: "asyncio.Future[OutT]", outcome: OutT | BaseException) -> None:
 
 
 def tried(
-    work: Callable[[list[ItemT]], Sequence[OutT | Exception]], items: list[ItemT]
+    work: Callable[[list[ItemT]], Sequence[OutT | Exception]], asked: list[Asked[ItemT, OutT]]
 ) -> list[OutT | Exception]:
-    """Work on a batch; an item on which something breaks fails alone."""
+    """Work on a batch; an item on which something breaks fails alone, unless it was given up."""
     try:
-        return [*work(items)]
+        return [*work([item for item, _ in asked])]
     except Exception as error:  # noqa: BLE001 it is given to whoever asked
-        if len(items) == 1:
-            return [error]
-    return [tried(work, [item])[0] for item in items]
+        failure = error
+    if len(asked) == 1:
+        return [failure]
+    return [failure if one[1].done() else tried(work, [one])[0] for one in asked]

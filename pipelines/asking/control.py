@@ -6,6 +6,7 @@ there is no plan, and the caller lets everything act that may.
 
 import logging
 from collections.abc import Callable, Generator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -206,7 +207,10 @@ def within(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
         logger.warning("the control plane hangs")
         return None
     found: list[ResultT] = []
-    thread = Thread(target=lambda: found.append(work()), name="control plane", daemon=True)
+    context = copy_context()
+    thread = Thread(
+        target=lambda: found.append(context.run(work)), name="control plane", daemon=True
+    )
     thread.start()
     thread.join(seconds)
     if thread.is_alive():

@@ -15,6 +15,7 @@ from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, too_many
+from radarstream.pipelines.serving.limits import take_place
 from radarstream.pipelines.serving.people import Role, User, address_of
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port
@@ -34,7 +35,10 @@ async def open_to_all() -> None:
 
 
 class SignedIn:
-    """A dependency that yields the User if they have a role. Raises ServiceError 401, 403, 429."""
+    """A dependency that yields the User if they have a role, and holds a place for the request.
+
+    Raises ServiceError 401, 403, 429 and 503.
+    """
 
     def __init__(self, role: Role) -> None:
         self.role, self.roles = role, frozenset({role})  # any one of `roles` is enough
@@ -51,6 +55,7 @@ class SignedIn:
             )
         if self.role not in user.roles:
             raise ServiceError(403, "role_missing", f"this needs the role {self.role.value!r}")
+        take_place(request, user)
         return user
 
 

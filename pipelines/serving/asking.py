@@ -1,9 +1,9 @@
-"""Asks for a request: within the user's rate and the time limit, while the client is there."""
+"""Asks for a request: within the user's rate, in turn, in time, while the client is there."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import structlog
 from fastapi import Request
@@ -12,11 +12,13 @@ from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.serving.errors import ServiceError, told_of, too_many
 from radarstream.pipelines.serving.metrics import ServingMetrics
-from radarstream.pipelines.serving.people import User, address_of
+from radarstream.pipelines.serving.people import User, share_of
 from radarstream.pipelines.serving.rates import Buckets
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings.serving import ServingSettings
 from radarstream.schemas.errors import RadarstreamError
+
+AT_ONCE: Final = 4  # questions of one batch: with ten documents each, enough to keep models busy
 
 log = structlog.get_logger("radarstream")
 
@@ -30,20 +32,20 @@ class Asker(Protocol):
 
 
 class Asking:
-    """Questions of requests. Models run in a thread; questions that wait share the next batch."""
+    """Questions of requests. Models run in a thread, on a few questions at once: nobody waits
+    behind all that another user asked. Each user has a queue, and they are served in turn.
+    """
 
     def __init__(
         self, asker: Asker, settings: ServingSettings, metrics: ServingMetrics, warming: Warming
     ) -> None:
         self._settings, self._metrics, self._warming = settings, metrics, warming
         self._buckets = Buckets(settings.questions_per_minute)
-        self._batched = Batched[UserQuestion, Reply](asker.ask_all, "service")
+        self._batched = Batched[UserQuestion, Reply](asker.ask_all, "service", AT_ONCE)
 
     def admit(self, request: Request | None, user: User) -> None:
         """Count a question of a user, or of an address without one. Raises ServiceError 429."""
-        address = "" if request is None else address_of(request)
-        name = f"user {user.name}" if user.name else f"address {address}"
-        if wait := self._buckets.take(name):
+        if wait := self._buckets.take(share_of(user.name, request)):
             raise too_many("too many questions", wait)
 
     async def ask(self, request: Request | None, question: UserQuestion) -> Reply:
@@ -57,17 +59,19 @@ class Asking:
         try:
             if self._warming.loading:
                 await first_of(self._warming.tried(), leaving)
-            reply = await self._before(leaving, question)
+            reply = await self._before(leaving, question, share_of(question.user, request))
         finally:
             leaving.cancel()
         self._count(reply, perf_counter() - started)
         return reply
 
-    async def _before(self, leaving: "asyncio.Task[None]", question: UserQuestion) -> Reply:
+    async def _before(
+        self, leaving: "asyncio.Task[None]", question: UserQuestion, share: str
+    ) -> Reply:
         """The reply, in time and before the client leaves."""
         if leaving.done():
             raise self._failed(given_up(left=True))
-        asking = asyncio.create_task(self._batched.ask(question))
+        asking = asyncio.create_task(self._batched.ask(question, share))
         if not await first_of(asking, leaving, self._settings.timeout_s):
             raise self._failed(given_up(left=leaving.done()))
         if (error := asking.exception()) is not None:

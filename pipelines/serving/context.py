@@ -9,6 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from radarstream.pipelines.serving.asking import Asker, Asking
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered, User
+from radarstream.pipelines.serving.places import Places
 from radarstream.pipelines.serving.rates import Buckets
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
@@ -36,6 +37,7 @@ class Context:
         self.by_token = Remembered(self.people.by_token)
         self.by_session = Remembered(self.people.by_session)
         self.failures = Buckets(WRONG_TOKENS_PER_MINUTE)
+        self.places = Places(self.settings.serving.at_once, self.metrics)
         self.asking = Asking(self.asker, self.settings.serving, self.metrics, self.warming)
 
     async def open_session(self, user: User) -> User:

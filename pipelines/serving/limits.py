@@ -1,13 +1,12 @@
 """What holds for every request before a route sees it, and for every response.
 
-Checks the host's name, how many requests are in hand, and size and time of the body; adds the
-security headers; counts, times and logs the request without a word of its content.
+Checks the host's name, and size and time of the body; gives known users places; adds the security
+headers; counts, times and logs the request without a word of its content.
 """
 
 import asyncio
 import ipaddress
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack
 from time import perf_counter
 from typing import Any, Final
 
@@ -17,7 +16,8 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import ServiceError, unavailable
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.people import User, share_of
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -36,7 +36,8 @@ SECURITY: Final = {
     "Cache-Control": "no-store",
 }
 YEAR: Final = "max-age=31536000"
-LEAVE: Final = "radarstream.leave"  # key of a scope: gives back the request's place
+PLACE: Final = "radarstream.place"  # key of a scope: holds the request's place once it has one
+KNOWN: Final = "radarstream.known"  # key of a scope: whether its user is known
 UNCOUNTED: Final = frozenset(("/healthz", "/readyz", "/metrics"))  # answered under any load
 
 log = structlog.get_logger("radarstream")
@@ -46,7 +47,7 @@ class RequestLimits:
     """ASGI middleware around the whole app."""
 
     def __init__(self, app: ASGIApp, context: Context) -> None:
-        self._app, self._context, self._in_hand = app, context, 0
+        self._app, self._context = app, context
         self._serving = context.settings.serving
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -67,6 +68,7 @@ class RequestLimits:
         try:
             await self._limited(scope, receive, answer)
         except TimeoutError:
+            scope[KNOWN] = False
             self._context.metrics.refused.labels("slow").inc()
         finally:
             self._tell(scope, status, perf_counter() - started)
@@ -74,9 +76,9 @@ class RequestLimits:
     async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             self._check_host(scope)
-            with self._place(scope):
-                body = await self._body(scope, receive)
-                if body is not None:
+            body = await self._body(scope, receive)
+            if body is not None:
+                with ExitStack() as scope[PLACE]:
                     await self._app(scope, replayed(body, receive), send)
         except ServiceError as refused:
             await refused.response()(scope, receive, send)
@@ -88,32 +90,6 @@ class RequestLimits:
             self._context.metrics.refused.labels("host").inc()
             told = "this host name is not served here; the setting serving.hosts lists names"
             raise ServiceError(421, "unknown_host", told)
-
-    @contextmanager
-    def _place(self, scope: Scope) -> Iterator[None]:
-        """Hold one of the places for requests until the end, or until the request leaves it."""
-        if scope["path"] in UNCOUNTED:
-            yield
-            return
-        if self._in_hand >= self._serving.at_once:
-            self._context.metrics.refused.labels("busy").inc()
-            raise unavailable("overloaded", "too many requests are in hand; try again")
-        held = True
-
-        def leave() -> None:
-            nonlocal held
-            if held:
-                held = False
-                self._in_hand -= 1
-                self._context.metrics.in_hand.dec()
-
-        self._in_hand += 1
-        self._context.metrics.in_hand.inc()
-        scope[LEAVE] = leave
-        try:
-            yield
-        finally:
-            leave()
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None where the client went away. Raises ServiceError 400, 408, 413."""
@@ -152,11 +128,21 @@ class RequestLimits:
         level("request", route=route, status=status, seconds=round(seconds, 4))
 
 
+def take_place(request: Request, user: User) -> None:
+    """Hold one of the places for requests until the end, or until the request leaves it.
+
+    The whole request has arrived, and the user is known. Raises ServiceError 503.
+    """
+    scope = request.scope
+    scope[KNOWN] = True
+    if scope["path"] not in UNCOUNTED:
+        places = request.app.state.context.places
+        scope[PLACE].enter_context(places.taken(share_of(user.name, request)))
+
+
 def leave_place(request: Request) -> None:
     """Give back the place of a request that streams without end and has a limit of its own."""
-    leave: Callable[[], None] | None = request.scope.get(LEAVE)
-    if leave is not None:
-        leave()
+    request.scope[PLACE].close()
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:

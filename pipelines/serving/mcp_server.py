@@ -40,6 +40,7 @@ from radarstream.pipelines.serving.access import (
 from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocument, Sources, question_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
+from radarstream.pipelines.serving.limits import take_place
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.told import facts_of, text_of
 from radarstream.schemas.codec import encode
@@ -113,7 +114,7 @@ class Tools:
         chosen = Sources.model_validate(given)
         asked = question_of(self._context.settings, user, question, chosen, defense)
         self._context.asking.admit(request, user)
-        reply = await self._context.asking.ask(None, asked)
+        reply = await self._context.asking.ask(request, asked)
         return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
 
     async def answer_history(
@@ -278,6 +279,7 @@ class McpRoute:
                 "this needs a token: Authorization: Bearer …; `radarstream users` makes one",
                 headers={"WWW-Authenticate": 'Bearer realm="radarstream"'},
             )
+        take_place(request, user)
         if self._sessions is None:
             raise ServiceError(503, "stopping", "the service is not ready")
         await self._sessions.handle_request({**scope, USER: user}, receive, send)

@@ -10,11 +10,30 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
+from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.serving.access import open_to_all, signed_in
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.people import Role
 
 TITLE = "radarstream: operations of the service"
+
+
+class ServiceHealth(Health):
+    """Lives while the event loop turns; looks whether the service takes questions when asked."""
+
+    def __init__(self, context: Context) -> None:
+        silence_s = context.settings.telemetry.silence_s
+        super().__init__(silence_s, silence_s, checks=())
+        self._context = context
+
+    def checks(self) -> dict[str, bool]:
+        """Return whether the database answers, the models are loaded, and nobody stops it."""
+        context = self._context
+        return {
+            "database": answers(context.engine),
+            "models": context.warming.ready,
+            "running": not context.stopping.is_set(),
+        }
 
 
 def router(context: Context) -> APIRouter:
@@ -31,13 +50,8 @@ def router(context: Context) -> APIRouter:
         """Whether the service takes questions: the database answers, the models are loaded, and
         nobody stops it.
         """
-        checks = {
-            "database": await run_in_threadpool(answers, context.engine),
-            "models": context.warming.ready,
-            "running": not context.stopping.is_set(),
-        }
-        ready = all(checks.values())
-        return JSONResponse({"ready": ready, "checks": checks}, 200 if ready else 503)
+        body = await run_in_threadpool(ServiceHealth(context).readiness)
+        return JSONResponse(body, 200 if body["ready"] else 503)
 
     @routes.get("/metrics", dependencies=[Depends(signed_in(Role.OPERATE))])
     async def metrics() -> Response:

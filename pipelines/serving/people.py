@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from radarstream.schemas.users import Role
 
-__all__ = ["People", "Remembered", "Role", "User", "address_of"]
+__all__ = ["People", "Remembered", "Role", "User", "address_of", "share_of"]
 REMEMBERED_S: Final = 2.0  # how long a revoked token may still work in a process
 REMEMBERED: Final = 10_000
 
@@ -37,6 +37,11 @@ class User:
 def address_of(request: Request) -> str:
     """The address that a request came from; "" where it is not known."""
     return request.client.host if request.client else ""
+
+
+def share_of(user: str, request: Request | None) -> str:
+    """Whose share of places, rates and turns a request takes: a user's, else an address's."""
+    return f"user {user}" if user else f"address {address_of(request) if request else ''}"
 
 
 class People(Protocol):

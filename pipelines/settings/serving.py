@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
-from radarstream.pipelines.settings.job import host_and_port
+from radarstream.pipelines.settings.job import checked_listen, host_and_port
 from radarstream.schemas.orchestration import Module, Thresholds
 from radarstream.schemas.section import Section
 
@@ -77,6 +77,11 @@ class ServingSettings(Section):
     listen: Annotated[str, AfterValidator(listenable)] = Field(
         default="127.0.0.1:8080", description="host:port to listen on"
     )
+    health_listen: Annotated[str, AfterValidator(checked_listen)] = Field(
+        default="127.0.0.1:9465",
+        description="host:port that serves /metrics, /healthz and /readyz without a token;"
+        " empty = none",
+    )
     anonymous: Literal["refuse", "ask"] = Field(
         default="refuse",
         description="what a request without a token may do; ask is for loopback addresses alone",
@@ -100,7 +105,14 @@ class ServingSettings(Section):
         default=60, description="questions a user may ask within a minute"
     )
     at_once: PositiveInt = Field(
-        default=256, description="requests that are handled at once; more are refused"
+        default=256,
+        description="requests of users that are handled at once; more are refused, and the last"
+        " quarter is for users with few",
+    )
+    connections: PositiveInt = Field(
+        default=256,
+        description="connections without a request of a known user; one more, and the address with"
+        " most of them loses its oldest",
     )
     request_s: PositiveFloat = Field(
         default=10.0,

@@ -7,6 +7,7 @@ import yaml
 
 from radarstream.pipelines.settings import load_settings
 from tests.deployment_files import (
+    DOCKERFILE,
     IMAGES,
     INFRA,
     SERVICES,
@@ -18,24 +19,31 @@ from tests.deployment_files import (
 )
 from tests.documented_commands import check_command
 
+PROBES = ("startup", "liveness", "readiness")
+
 
 def test_the_service_listens_where_it_is_asked() -> None:
     settings = load_settings(INFRA / "kubernetes" / "settings.toml")
     (serve,) = (c for c in containers() if c["name"] == "serve")
-    (port,) = serve["ports"]
-    assert settings.serving.listen == f"0.0.0.0:{port['containerPort']}"
+    ports = {port["name"]: port["containerPort"] for port in serve["ports"]}
+    assert settings.serving.listen == f"0.0.0.0:{ports['http']}"
+    assert settings.serving.health_listen == f"0.0.0.0:{ports['telemetry']}"
+    assert {serve[f"{kind}Probe"]["httpGet"]["port"] for kind in PROBES} == {"telemetry"}
     assert settings.serving.hosts
     allowed = {
         p["port"] for rule in policies()["radarstream-serve"]["ingress"] for p in rule["ports"]
     }
-    assert allowed == {port["containerPort"]}
+    assert allowed == set(ports.values())
     (service,) = (d for d in documents() if d.get("kind") == "Service")
     assert service["spec"]["selector"] == {"app.kubernetes.io/name": "radarstream-serve"}
-    assert service["spec"]["ports"][0]["targetPort"] == port["name"]
+    assert service["spec"]["ports"][0]["targetPort"] == "http"
     pod = templates()["radarstream-serve"]["spec"]
     before = float(serve["lifecycle"]["preStop"]["exec"]["command"][1])
     assert pod["terminationGracePeriodSeconds"] > before + settings.serving.stop_s
-    composed = SERVICES["serve"]["environment"]["RADARSTREAM_SERVING__LISTEN"]
+    environment = SERVICES["serve"]["environment"]
+    assert environment["RADARSTREAM_SERVING__HEALTH_LISTEN"] in DOCKERFILE.read_text("utf-8")
+    assert "healthcheck" not in SERVICES["serve"]  # but the image's
+    composed = environment["RADARSTREAM_SERVING__LISTEN"]
     assert SERVICES["serve"]["ports"] == [f"127.0.0.1:8080:{composed.rpartition(':')[2]}"]
     assert float(SERVICES["serve"]["stop_grace_period"].removesuffix("s")) > settings.serving.stop_s
 

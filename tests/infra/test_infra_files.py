@@ -150,8 +150,7 @@ def test_health_is_asked_where_it_is_told() -> None:
     asked = re.findall(r"path: (/\w+)", "".join(m.read_text("utf-8") for m in MANIFESTS))
     asked += re.findall(r"127\.0\.0\.1:9464(/\w+)", DOCKERFILE.read_text("utf-8"))
     assert {"/healthz", "/readyz"} == set(asked)
-    service = (ROOT / "pipelines" / "serving" / "operations.py").read_text("utf-8")
-    assert all(f'"{path}"' in text for path in asked for text in (endpoint, service))
+    assert all(f'"{path}"' in endpoint for path in asked)
     assert load_settings().telemetry.listen.endswith(":9464")
 
 
@@ -232,10 +231,8 @@ def test_whoever_serves_metrics_is_scraped_and_probed() -> None:
             commands.add(container["args"][0])
             if container["args"][0] == "alert":
                 continue
-            (port,) = container["ports"]
-            if container["args"][0] != "serve":  # which shows its metrics to operators only
-                assert template["metadata"]["annotations"]["prometheus.io/port"] == "9464"
-                assert port["containerPort"] == 9464
+            assert template["metadata"]["annotations"]["prometheus.io/port"] == "9464"
+            assert {"name": "telemetry", "containerPort": 9464} in container["ports"]
             assert {"startupProbe", "livenessProbe", "readinessProbe"} <= container.keys()
     composed = {SERVICES[name]["command"][0] for name in OWN - ONE_SHOT - {"beam-workers"}}
     assert commands == composed

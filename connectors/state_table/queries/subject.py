@@ -1,4 +1,4 @@
-"""Whom a cached model answer is about, so that everything about a question can be deleted.
+"""What a cached model answer is about, and whose it is, so that all about either can be deleted.
 
 A subject is 16 bytes of SHA-256: enough to find a question's entries, not to read the question.
 """
@@ -9,6 +9,7 @@ from typing import Final
 from unicodedata import category, normalize
 
 SUBJECT_BYTES: Final = 16
+OWNER_BYTES: Final = 16
 # Not above what a prompt keeps of a question, so that prompts and questions agree.
 SUBJECT_CHARACTERS: Final = 500
 
@@ -30,3 +31,8 @@ def question_subject(question: str) -> bytes:
 
 # Embeddings are of texts that any question may share; forgetting one question drops them all.
 EMBEDDINGS: Final = sha256(b"embeddings").digest()[:SUBJECT_BYTES]
+
+
+def owner_of(user: str) -> bytes:
+    """Return how the keys begin of what is cached for a user alone."""
+    return sha256(b"user/" + user.encode("utf-8", "surrogatepass")).digest()[:OWNER_BYTES]

@@ -21,7 +21,12 @@ from sqlalchemy import (
 
 from radarstream.connectors.state_table.database import service_tables as t
 from radarstream.connectors.state_table.database.statements import in_transaction
-from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
+from radarstream.connectors.state_table.database.tables import (
+    COMPLAINTS,
+    INCIDENTS,
+    RESPONSE_CACHE,
+)
+from radarstream.connectors.state_table.queries.subject import owner_of
 from radarstream.schemas.names import plain_name
 
 NAMED: Final = (t.SESSIONS, t.USER_TRUST, t.USER_QUESTIONS, t.EPSILON_SPENDING)
@@ -36,6 +41,7 @@ class ForgottenUser(NamedTuple):
     trust: int
     questions: int
     epsilon_spending: int
+    cached_answers: int
     complaints: int
     action_log: int
 
@@ -55,6 +61,8 @@ def forget_user(engine: Engine, name: str) -> ForgottenUser:
             connection.exec_driver_sql("PRAGMA secure_delete = ON")
         gone = [delete(t.USERS).where(t.USERS.c.name == name)]
         gone += [delete(table).where(table.c.user_name == name) for table in NAMED]
+        key, owner = RESPONSE_CACHE.c.key, owner_of(name)
+        gone.append(delete(RESPONSE_CACHE).where(key >= owner, key < owner + b"\xff" * 32))
         anonymous = update(COMPLAINTS).where(sent.sender == name).values(sender=nobody, comment="")
         logged = update(t.ACTION_LOG).where(log.user_name == name).values(user_name=nobody)
         about = update(t.ACTION_LOG).where(log.target == name).values(target=nobody)

@@ -35,16 +35,18 @@ log = structlog.get_logger("radarstream")
 
 
 @contextmanager
-def serving(listen: str, registry: CollectorRegistry, health: Health) -> Iterator[int]:
+def serving(
+    listen: str, registry: CollectorRegistry, health: Health, setting: str = "telemetry.listen"
+) -> Iterator[int]:
     """Serve until the context ends; yields the port, which the system chose if `listen` says 0.
 
-    An empty `listen` serves nothing and yields 0. Raises ConfigurationError when the address is
-    not ours or in use.
+    An empty `listen`, the value of `setting`, serves nothing and yields 0. Raises
+    ConfigurationError when the address is not ours or in use.
     """
     if not listen:
         yield 0
         return
-    endpoint = opened(listen, registry, health)
+    endpoint = opened(listen, registry, health, setting)
     registry.register(health)
     port: int = endpoint.server_address[1]
     thread = Thread(target=endpoint.serve_forever, args=(POLL_S,), name="telemetry", daemon=True)
@@ -60,7 +62,7 @@ def serving(listen: str, registry: CollectorRegistry, health: Health) -> Iterato
         registry.unregister(health)
 
 
-def opened(listen: str, registry: CollectorRegistry, health: Health) -> "Endpoint":
+def opened(listen: str, registry: CollectorRegistry, health: Health, setting: str) -> "Endpoint":
     """Bind the address. Raises ConfigurationError."""
     host, port = host_and_port(listen)
     try:
@@ -68,8 +70,9 @@ def opened(listen: str, registry: CollectorRegistry, health: Health) -> "Endpoin
         endpoint = Endpoint(family, address)
     except OSError as error:
         raise ConfigurationError(
-            f"telemetry.listen {listen}: {error.strerror}; each process on a host needs a port of "
-            "its own, for example RADARSTREAM_TELEMETRY__LISTEN=127.0.0.1:9465, or none (empty)"
+            f"{setting} {listen}: {error.strerror}; each process on a host needs a port of its own,"
+            f" for example RADARSTREAM_{setting.upper().replace('.', '__')}=127.0.0.1:9475, or none"
+            " (empty)"
         ) from None
     endpoint.set_app(pages(registry, health))
     return endpoint
@@ -86,12 +89,16 @@ def pages(registry: CollectorRegistry, health: Health) -> WSGIApplication:
             case "/metrics":
                 return list(metrics(environ | {"REQUEST_METHOD": "GET"}, start))
             case "/healthz":
-                good, value = health.alive, health.life()
+                value = health.life()
             case "/readyz":
-                good, value = health.ready, health.readiness()
+                value = health.readiness()
             case _:
                 return answer(start, HTTPStatus.NOT_FOUND)
-        status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
+        status = (
+            HTTPStatus.OK
+            if value.get("alive", value.get("ready"))
+            else HTTPStatus.SERVICE_UNAVAILABLE
+        )
         return answer(start, status, json.dumps(value), "application/json")
 
     def application(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:

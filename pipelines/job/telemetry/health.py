@@ -1,6 +1,6 @@
 """Whether the job lives and whether it is ready, as its loop and its models last showed."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
 from time import monotonic
@@ -65,10 +65,14 @@ class Health(Collector):
         """Whether the last sign is young enough."""
         return self._silence_s <= (self._busy_limit_s if self._busy else self._limit_s)
 
+    def checks(self) -> Mapping[str, bool]:
+        """Return whether each check has passed."""
+        return {check: passed for check, passed in self._passed.items()}  # noqa: C416 typed
+
     @property
     def ready(self) -> bool:
         """Whether every check has passed."""
-        return all(self._passed.values())
+        return all(self.checks().values())
 
     @property
     def _silence_s(self) -> float:
@@ -82,10 +86,11 @@ class Health(Collector):
 
     def readiness(self) -> dict[str, object]:
         """Return the body of /readyz."""
-        return {"ready": self.ready, "checks": dict(self._passed)}
+        checks = self.checks()
+        return {"ready": all(checks.values()), "checks": checks}
 
     def collect(self) -> Iterator[Metric]:
         """Export every check."""
-        passed = [([check], float(passed)) for check, passed in self._passed.items()]
+        passed = [([check], float(passed)) for check, passed in self.checks().items()]
         text = "Whether a check of /readyz has passed: 1 or 0"
         yield read(GaugeMetricFamily, "check_passed", text, ["check"], passed)

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from radarstream.pipelines.serving.access import Credentials, SignedIn, user_of
 from radarstream.pipelines.serving.console.showing import READERS
 from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.limits import take_place
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.errors import ConfigurationError
 
@@ -41,6 +42,7 @@ class Visitor(SignedIn):
         if not self.roles & user.roles:
             names = " or ".join(sorted(self.roles))
             raise ServiceError(403, "role_missing", f"this needs the role {names}")
+        take_place(request, user)
         return user
 
 

@@ -1,9 +1,13 @@
 """The defence that a question names, another answer where the audit wants one, and batches."""
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
+from threading import Event
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
@@ -83,3 +87,60 @@ def test_askers_on_a_loop_share_batches(engine) -> None:
     assert all(isinstance(reply, Reply) for reply in replies)
     assert isinstance(failed, InputError)
     assert batches == [6]
+
+
+def test_where_a_batch_breaks_nobody_is_asked_for_who_left() -> None:
+    batches: list[list[str]] = []
+
+    def breaking(items: list[str]) -> list[str | Exception]:
+        batches.append(items)
+        if len(items) > 1:
+            leaving.get_loop().call_soon_threadsafe(leaving.cancel)
+            assert gone.wait(20)
+            raise ZeroDivisionError
+        return [*items]
+
+    async def ask() -> list[str | BaseException]:
+        nonlocal leaving
+        together = Batched[str, str](breaking, "asker")
+        staying = [asyncio.create_task(together.ask(name)) for name in ("one", "two")]
+        leaving = asyncio.create_task(together.ask("left"))
+        leaving.add_done_callback(lambda _: gone.set())
+        return await asyncio.gather(*staying, leaving, return_exceptions=True)
+
+    leaving: asyncio.Task[str]
+    gone = Event()
+    *replies, failed = asyncio.run(asyncio.wait_for(ask(), 30))
+    assert replies == ["one", "two"] and isinstance(failed, asyncio.CancelledError)
+    assert batches == [["one", "two", "left"], ["one"], ["two"]]
+
+
+@given(
+    waiting=st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=40),
+    at_once=st.integers(1, 6),
+)
+def test_whoever_waits_has_every_turn_that_others_have(
+    waiting: list[tuple[str, bool]], at_once: int
+) -> None:
+    """Between two turns of an asker nobody else has two; what was given up takes none."""
+    served: list[str] = []
+
+    def serve(items: list[str]) -> list[str]:
+        served.extend(items)
+        return items
+
+    async def ask() -> None:
+        together = Batched[str, str](serve, "asker", at_once)
+        tasks = [asyncio.create_task(together.ask(name, name)) for name, _ in waiting]
+        await asyncio.sleep(0)
+        for task, (_, stays) in zip(tasks, waiting, strict=True):
+            if not stays:
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    asyncio.run(ask())
+    assert Counter(served) == Counter(name for name, stays in waiting if stays)
+    for place, name in enumerate(served):
+        if name in (later := served[place + 1 :]):
+            between = later[: later.index(name)]
+            assert len(between) == len(set(between))

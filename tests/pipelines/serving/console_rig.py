@@ -51,6 +51,7 @@ def settings_of(directory: Path, **more: object) -> Settings:
         database=f"sqlite:///{directory / 'state.sqlite'}",
         kafka={"bootstrap": f"127.0.0.1:{port}", "request_timeout_s": 1.0}
         | dict(more.pop("kafka", {})),
+        serving={"health_listen": ""} | dict(more.pop("serving", {})),
         attribution={"enabled": True, "min_gap": 0.0, "max_chance": 1.0},
         **more,
     )

@@ -1,6 +1,5 @@
 """The service when something is slow, down, in a hurry or killed."""
 
-import json
 import os
 import signal
 import socket
@@ -83,30 +82,6 @@ def in_hand(url: str) -> float:
     return next(float(line.removeprefix(name)) for line in lines if line.startswith(name))
 
 
-def test_a_client_that_leaves_is_not_asked_for(tmp_path: Path, held: HeldAsker) -> None:
-    """One question is in hand; the next waits for the batch, and its client goes away."""
-    with running(fake_service(tmp_path, held)) as port:
-        url = f"{BASE}:{port}"
-        first = Thread(
-            target=httpx.post,
-            args=(f"{url}/answers",),
-            kwargs={"json": ASKED, "headers": HEADERS, "timeout": TIMEOUT},
-        )
-        first.start()
-        assert held.begun.wait(20)
-        body = json.dumps({"question": "Left alone?"}).encode()
-        with closing(socket.create_connection(("127.0.0.1", port))) as leaving:
-            leaving.sendall(head(len(body)) + body)
-            while in_hand(url) < 2:
-                pass
-        while in_hand(url) > 1:
-            pass
-        held.released.set()
-        first.join(20)
-        assert httpx.post(f"{url}/answers", json=ASKED, headers=HEADERS).status_code == 200
-    assert {question.text for question in held.asked} == {"Where?"}
-
-
 def head(length: int) -> bytes:
     return (
         "POST /answers HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer all\r\n"
@@ -178,11 +153,13 @@ def test_a_stop_finishes_what_is_in_hand(tmp_path: Path, held: HeldAsker) -> Non
 
 
 @contextmanager
-def process(folder: Path, *, answers: bool) -> Iterator[tuple[int, int]]:
+def process(folder: Path, *, answers: bool, **given: object) -> Iterator[tuple[int, int]]:
     """A service in a process of its own: its port and id; killed at the end if it still runs."""
     listening = bound("127.0.0.1:0")
     asker = FakeAsker() if answers else HeldAsker()
-    child = FORK.Process(target=lambda: run_service(fake_service(folder, asker), listening))
+    child = FORK.Process(
+        target=lambda: run_service(fake_service(folder, asker, **given), listening)
+    )
     child.start()
     port = listening.getsockname()[1]
     listening.close()

@@ -136,7 +136,7 @@ def test_nobody_is_asked_for_a_client_that_left_while_models_loaded(tmp_path: Pa
         asking = Asking(asker, settings, ServingMetrics(), warming)
         async with warming.running():
             with pytest.raises(ServiceError) as caught:
-                await asking.ask(SimpleNamespace(receive=disconnect), a_question())  # type: ignore[arg-type]
+                await asking.ask(SimpleNamespace(receive=disconnect, client=None), a_question())  # type: ignore[arg-type]
             assert caught.value.status == 499
             load.released.set()
 
