@@ -237,7 +237,9 @@ def _outcome(row: Mapping[str, Any]) -> Outcome:
 
 
 def sources_of(queries: Sequence[QueryView]) -> tuple[SourceRow, ...]:
-    """Sites whose pages were rejected for what they say, those rejected most first."""
+    """Sites whose pages were rejected for what they say, those rejected most first; but before them
+    those whose pages taught a wrong answer.
+    """
     seen: dict[str, list[tuple[Highlight, DocumentLine]]] = defaultdict(list)
     for query in queries:
         for step in query.steps:
@@ -246,9 +248,7 @@ def sources_of(queries: Sequence[QueryView]) -> tuple[SourceRow, ...]:
                     seen[line.site].append((Highlight(query, step), line))
     rows = [_source(name, found) for name, found in seen.items()]
     rows = [row for row in rows if row.rejected or row.taught]
-    rows.sort(
-        key=lambda row: (-row.taught, -row.planted, -row.rejected / row.appearances, row.domain)
-    )
+    rows.sort(key=lambda row: (-row.taught, -row.rejected, row.domain))
     return tuple(rows[:MOST_SOURCES])
 
 

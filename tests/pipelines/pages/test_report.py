@@ -232,6 +232,23 @@ def test_a_lie_that_stays_is_found(run):
     assert [finding.step.event.step for finding in stayed] == [second.step]
 
 
+def test_memory_that_kept_a_wrong_answer_did_not_hold(run):
+    answers, snapshots = run
+    held = build_view(answers, snapshots, make_record()).findings[view.HELD]
+    first = held[0].step.event
+    wrong = [replace(e, answer="Nobody at all") if e == first else e for e in answers]
+    now = build_view(wrong, snapshots, make_record()).findings[view.HELD]
+    assert len(now) == len(held) - 1
+    assert first.snapshot_id not in [finding.step.event.snapshot_id for finding in now]
+
+
+def test_sources_that_taught_a_wrong_answer_come_first_then_those_rejected_most(run):
+    answers, snapshots = run
+    rows = build_view(answers, snapshots, make_record()).sources
+    order = [(-row.taught, -row.rejected, row.domain) for row in rows]
+    assert len(rows) > 2 and order == sorted(order)
+
+
 def test_every_question_stands_under_its_dates(run, monkeypatch):
     answers, snapshots = run
     early, late = answers[:3], [event for event in answers if event.query_id != answers[0].query_id]
@@ -246,7 +263,7 @@ def test_every_question_stands_under_its_dates(run, monkeypatch):
     first = early[0].observed_at.replace(hour=9)
     twice = [replace(e, observed_at=first.replace(hour=9 + n)) for n, e in enumerate(early)]
     shown = build_view(twice, snapshots, make_record())
-    assert list(shown.columns) == [f"{first:%Y-%m-%d} {h}" for h in
+    assert list(shown.columns) == [f"{first:%Y-%m-%d} {h} UTC" for h in
                                                 ("09:00", "10:00", "11:00")]  # fmt: skip
 
     monkeypatch.setattr(view, "MAX_DATES", 3)
