@@ -1,6 +1,8 @@
 """Methods by name, with options as their classes name them."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -29,3 +31,10 @@ def built(
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
         )
         raise ConfigurationError(f"options of {kind} {name!r}: {problems}") from error
+
+
+def options_of(method: object) -> str:
+    """The options of a method as JSON; those of what is no dataclass are not known."""
+    if is_dataclass(method) and not isinstance(method, type):
+        return json.dumps(asdict(method), sort_keys=True)
+    return "{}"

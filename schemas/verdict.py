@@ -120,7 +120,9 @@ class Verdict(Strict):
     """The defended answer and why.
 
     `energy` is E(y) of Eq. 3-5, 18 recomputed in float64 from the labels, and `edges` with the
-    documents' and memory's terminals are all that is needed to recompute it.
+    documents' and memory's terminals are all that is needed to recompute it. `conflicts` are how
+    far the answers of two nodes contradict each other (Eq. 30); with edges, ranks and options the
+    terminals follow from them.
     """
 
     answer: str
@@ -129,6 +131,7 @@ class Verdict(Strict):
     memory: MemoryVerdict = MemoryVerdict()
     energy: float | None = None
     edges: tuple[Edge, ...] = ()
+    conflicts: tuple[Edge, ...] = ()
 
     @property
     def abstained(self) -> bool:
