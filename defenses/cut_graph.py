@@ -284,9 +284,6 @@ def _memory_verdict(
         support_posterior=float(graph.source[-1]),
         conflict_posterior=float(graph.sink[-1]),
         margin=float(margins[-1]),
-        documents=state.documents if state.confirmed_at else None,
-        voices=state.voices if state.confirmed_at else None,
-        confirmed_at=state.confirmed_at,
     )
 
 

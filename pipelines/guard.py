@@ -8,8 +8,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
-from radarstream.defenses.cut_defense import as_asked
-from radarstream.defenses.options import options_of
+from radarstream.defenses.options import as_asked, options_of
 from radarstream.defenses.protocol import EVIDENCE, Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages

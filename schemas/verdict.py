@@ -8,7 +8,6 @@ from pydantic import Field
 
 from radarstream.schemas.memory import Probability
 from radarstream.schemas.snapshot import Strict
-from radarstream.schemas.times import Moment
 
 MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
 
@@ -94,8 +93,7 @@ class MemoryVerdict(Strict):
 
     Priors are what the state carried (pi_S, pi_F); posteriors are the node's terminal capacities:
     for RADAR S_old and F_old, after the Bayesian update with this step's likelihoods (Eq. 13-16).
-    None where the memory is no node of the graph. `documents` and `voices` stood behind the
-    previous answer at `confirmed_at`, where a defence counts them.
+    None where the memory is no node of the graph.
     """
 
     decision: MemoryDecision = MemoryDecision.NONE
@@ -105,9 +103,6 @@ class MemoryVerdict(Strict):
     support_posterior: Probability | None = None
     conflict_posterior: Probability | None = None
     margin: float | None = None
-    documents: float | None = None
-    voices: float | None = None
-    confirmed_at: Moment | None = None
 
 
 # An undirected edge of the cut graph: two nodes and the cost of separating them. A snapshot of 50

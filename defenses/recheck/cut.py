@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.cut_defense import CutDefense
 from radarstream.defenses.cut_graph import Graph, Recalled
 from radarstream.defenses.kernels.min_cut import energy, flip_margins, min_cut
+from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck.checks import TOLERANCE, Check, Outcome, check_of
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
@@ -52,7 +52,7 @@ def cut_checks(event: AnswerEvent, defense: Any) -> tuple[Check, ...]:
     """Whether the energy follows from the recorded sides and capacities, and the verdict from
     capacities, ranks and options.
     """
-    if isinstance(defense, CutDefense) and not event.calm:
+    if isinstance(defense, Radar) and not event.calm:
         kept = f"{sum(document.kept for document in event.seen)} of {len(event.seen)} kept"
         return (
             check_of("energy", energy_flaws(event.verdict), f"{event.verdict.energy}"),
@@ -127,7 +127,7 @@ def energy_flaws(verdict: Verdict) -> Iterator[str]:
         yield f"{verdict.energy} is recorded, {found:.6f} computed"
 
 
-def verdict_flaws(event: AnswerEvent, defense: CutDefense) -> Iterator[str]:
+def verdict_flaws(event: AnswerEvent, defense: Radar) -> Iterator[str]:
     """Where the verdict is not what capacities, ranks and options lead to."""
     verdict = event.verdict
     graph = recorded_graph(verdict)
@@ -170,7 +170,7 @@ def without_evidence(event: AnswerEvent) -> Iterator[str]:
         yield "a document was judged"
 
 
-def judged_again(event: AnswerEvent, defense: CutDefense, graph: RecordedGraph) -> Graph:
+def judged_again(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Graph:
     """The graph that the defence builds from the recorded edges and conflicts."""
     n = sum(node != MEMORY_NODE for node in graph.nodes)
     with np.errstate(over="ignore"):  # of an absurd scale
@@ -201,7 +201,7 @@ def recalled_of(
     return Recalled(state, consistency[0], conflict[0])
 
 
-def fallback(event: AnswerEvent, defense: CutDefense, graph: RecordedGraph) -> Iterator[str]:
+def fallback(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Iterator[str]:
     """What cannot be of an empty cut, and of one that is not."""
     best = [d.rank for d in event.seen if d.reason is Reason.BEST_OF_NONE]
     if best and (graph.kept.any() or defense.on_empty == "abstain"):

@@ -3,7 +3,7 @@
 import json
 from typing import Final
 
-from radarstream.defenses.cut_defense import CutDefense
+from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck.support import knows_rival
 from radarstream.defenses.registry import build_defense
 from radarstream.schemas.events import AnswerEvent
@@ -46,8 +46,6 @@ ALWAYS: Final = {
     "verdict.memory.previous_answer": _BEFORE,
     "verdict.memory.support_prior": _BEFORE,
     "verdict.memory.conflict_prior": _BEFORE,
-    "verdict.memory.documents": _BEFORE,
-    "verdict.memory.voices": _BEFORE,
     "standing": _BEFORE,
     "sources.title": _TEXTS,
     "sources.url": _TEXTS,
@@ -61,7 +59,7 @@ def not_checked(event: AnswerEvent) -> dict[str, str]:
     """
     named = dict(ALWAYS)
     defense = build_defense(event.defense, json.loads(event.options))
-    if not isinstance(defense, CutDefense):
+    if not isinstance(defense, Radar):
         named |= dict.fromkeys(("verdict.documents.kept", "verdict.abstention"), _MODELS)
         named["verdict.memory.decision"] = _MODELS
     elif not defense.pair_scale:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from radarstream.defenses.cut_defense import CutDefense
 from radarstream.defenses.kernels.independence import voices
 from radarstream.defenses.protocol import EVIDENCE, Signal, needs_at
+from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck.checks import TOLERANCE, Check, Outcome, check_of
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.events import AnswerEvent
@@ -160,7 +160,7 @@ def relations_of(event: AnswerEvent, defense: Any) -> tuple[Relation, Relation]:
     """How far the nodes of a cut agree, and conflict, with each other; empty where the event does
     not tell.
     """
-    if event.verdict.energy is None or not isinstance(defense, CutDefense):
+    if event.verdict.energy is None or not isinstance(defense, Radar):
         return {}, {}
     if not defense.pair_scale:
         return {}, {}
