@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from radarstream.defenses.kernels.honesty import distrust
 from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
-from radarstream.defenses.kernels.radar import both_ways
+from radarstream.defenses.kernels.radar import both_ways, symmetrise
 from radarstream.defenses.protocol import Embed, Relate
 from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import EvidenceError
@@ -227,7 +227,8 @@ def verdict_on(
         abstention=abstention,
         memory=_memory_verdict(recalled, selection, margins),
         energy=cut.energy,
-        edges=_edges_of(graph),
+        edges=_edges_of(graph.nodes, graph.pair),
+        conflicts=_edges_of(graph.nodes, _conflict(evidence, recalled)),
     )
 
 
@@ -283,16 +284,19 @@ def _memory_verdict(
         support_posterior=float(graph.source[-1]),
         conflict_posterior=float(graph.sink[-1]),
         margin=float(margins[-1]),
-        documents=state.documents if state.confirmed_at else None,
-        voices=state.voices if state.confirmed_at else None,
-        confirmed_at=state.confirmed_at,
     )
 
 
-def _edges_of(graph: Graph) -> tuple[Edge, ...]:
-    """Every pair with a positive capacity, once."""
-    rows, columns = np.nonzero(np.triu(graph.pair, 1))
-    nodes, capacities = np.array(graph.nodes), graph.pair[rows, columns]
-    return tuple(
-        zip(nodes[rows].tolist(), nodes[columns].tolist(), capacities.tolist(), strict=True)
-    )
+def _conflict(evidence: Evidence, recalled: Recalled | None) -> FloatArray:
+    """How far each two nodes contradict each other, (N, N)."""
+    conflict = symmetrise(known_relations(evidence).contradiction)
+    if recalled is None:
+        return conflict
+    return np.block([[conflict, recalled.conflict[:, None]], [recalled.conflict, np.zeros(1)]])
+
+
+def _edges_of(nodes: tuple[int, ...], pair: FloatArray) -> tuple[Edge, ...]:
+    """Every pair with a positive value, once."""
+    rows, columns = np.nonzero(np.triu(pair, 1))
+    named, values = np.array(nodes), pair[rows, columns]
+    return tuple(zip(named[rows].tolist(), named[columns].tolist(), values.tolist(), strict=True))

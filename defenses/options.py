@@ -1,12 +1,15 @@
 """Methods by name, with options as their classes name them."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Query
 
 MethodT = TypeVar("MethodT")
 
@@ -29,3 +32,17 @@ def built(
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
         )
         raise ConfigurationError(f"options of {kind} {name!r}: {problems}") from error
+
+
+def options_of(method: object) -> str:
+    """The options of a method as JSON; those of what is no dataclass are not known."""
+    if is_dataclass(method) and not isinstance(method, type):
+        return json.dumps(asdict(method), sort_keys=True)
+    return "{}"
+
+
+def as_asked(method: MethodT, query: Query) -> MethodT:
+    """A defence with what a query says of `on_empty`, if it has that option."""
+    if query.on_empty is None or not hasattr(method, "on_empty"):
+        return method
+    return replace(method, on_empty=query.on_empty)  # type: ignore[type-var]

@@ -1,21 +1,37 @@
 """RADAR: exact selection of mutually consistent documents, with a memory of the last answer.
 
-Read `CutDefense.defend` beside Algorithm 1 of the paper; `docs/radar.md` says what the paper leaves
+Read `Radar.defend` beside Algorithm 1 of the paper; `docs/radar.md` says what the paper leaves
 open and what was chosen.
 """
 
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.cut_defense import CutDefense
+from radarstream.defenses import cut_graph
 from radarstream.defenses.cut_graph import Graph, Recalled
-from radarstream.defenses.responses import Asking
-from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.defenses.kernels.radar import (
+    bayes,
+    eigenvector_centrality,
+    keep_evidence,
+    reject_evidence,
+    rescaled,
+    symmetrise,
+)
+from radarstream.defenses.options import as_asked
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import ask
+from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.snapshot import STRICT
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import STRICT, OnEmpty
+from radarstream.schemas.verdict import Abstention, Verdict
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Radar(CutDefense):
+class Radar:
     """Min-cut over atomic answers, with a Bayesian memory node.
 
     From "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1).
@@ -46,20 +62,97 @@ class Radar(CutDefense):
         or their atomic answers, as Appendix G says. Small models read one page at a time better.
     """
 
+    epsilon: Annotated[float, Field(ge=0.0)] = 0.01
+    iterations: Annotated[int, Field(ge=1, le=10_000)] = 10
+    delta: Annotated[float, Field(gt=0.0)] = 1e-8
+    similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.3
+    pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
+    on_empty: OnEmpty = "best_document"
+    source_prior: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
+    first_answer: Literal["documents", "answers"] = "documents"
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """The ledger of sources is read only if it counts."""
+        known = {Signal.SOURCE_HONESTY} if self.source_prior else set()
+        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS} | known)
+
+    def initial_state(self) -> Belief | None:
+        """No previous answer."""
+        return None
+
+    def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
+        """Judge one snapshot (RADAR, Algorithm 1, lines 4-24).
+
+        The state moves only when there is a new answer. Raises EvidenceError when answers or
+        relations are missing, or when a response is not what its request asked for.
+        """
+        question = evidence.query.text
+        answers = cut_graph.informative_answers(evidence)
+        if not answers:
+            return cut_graph.verdict_without_evidence(evidence, state), state
+        recalled = None
+        if state is not None:
+            cut_graph.known_relations(evidence)  # refuses incomplete evidence before it asks
+            recalled = Recalled(
+                state, *(yield from cut_graph.relate(question, state.answer, answers))
+            )
+        graph = self.build_graph(evidence, answers, recalled)
+
+        liars = cut_graph.known_liars(graph, evidence, self.source_prior)
+        selection = yield from cut_graph.select(
+            graph, liars, as_asked(self, evidence.query).on_empty, self.similarity_threshold
+        )
+
+        def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
+            return cut_graph.verdict_on(evidence, recalled, selection, outcome)
+
+        if not selection.trusted.any():
+            return verdict(Abstention.NO_CONSENSUS), state
+        if state is None and self.first_answer == "documents":
+            documents = cut_graph.trusted_passages(evidence, selection)
+            answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, question, documents))
+        else:
+            claims = tuple(graph.texts[i] for i in np.flatnonzero(selection.trusted))
+            answer = yield from ask(Complete(Task.SYNTHESISE_ANSWERS, question, claims))
+        if answer.abstained:
+            return verdict(Abstention.MODEL_ABSTAINED), state
+
+        consistency, conflict = yield from cut_graph.relate(question, answer.text, answers)
+        support, refutation = float(consistency.mean()), float(conflict.mean())  # Eq. 11 and 12
+        return verdict(answer), Belief(answer.text, support, refutation)
+
     def build_graph(
         self, evidence: Evidence, answers: tuple[str, ...], recalled: Recalled | None
     ) -> Graph:
-        """Nodes and capacities (lines 6-9; Eq. 6, 7, 13-16, 29-36)."""
-        return self.published_graph(evidence, answers, recalled, self.epsilon)
+        """Nodes and capacities of the informative documents and of the previous answer
+        (lines 6-9; Eq. 6, 7, 13-16, 29-36).
+        """
+        relations = cut_graph.known_relations(evidence)
+        ranks = tuple(evidence.documents[i].rank for i in evidence.informative)
+        consistency = symmetrise(relations.entailment)
+        raw = eigenvector_centrality(
+            consistency, epsilon=self.epsilon, iterations=self.iterations, delta=self.delta
+        )
+        centrality = rescaled(raw, delta=self.delta)
+        rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
+        if self.source_prior:
+            rejected = rejected + self.source_prior * cut_graph.distrust_of(evidence)
+        graph = Graph(
+            nodes=ranks,
+            texts=answers,
+            source=keep_evidence(centrality, np.array(ranks), retrieved=len(evidence.documents)),
+            sink=rejected,
+            pair=self.pair_scale * consistency,
+        )
+        return self.with_memory(graph, recalled)
 
-    def believe(
-        self,
-        evidence: Evidence,  # noqa: ARG002 RADAR+ counts its votes
-        state: Belief | None,  # noqa: ARG002 RADAR+ lets its votes fade
-        answer: str,
-        consistency: FloatArray,
-        conflict: FloatArray,
-    ) -> Asking[Belief]:
-        """Remember the answer with its support and conflict (Eq. 11 and 12)."""
-        yield from ()  # asks nothing
-        return Belief(answer, float(consistency.mean()), float(conflict.mean()))
+    def with_memory(self, graph: Graph, recalled: Recalled | None) -> Graph:
+        """The graph with the previous answer as one more node, if there is any (Eq. 13-16)."""
+        if recalled is None:
+            return graph
+        state = recalled.state
+        support = bayes(state.support, float(recalled.consistency.mean()))
+        refutation = bayes(state.conflict, float(recalled.conflict.mean()))
+        pairs = self.pair_scale * recalled.consistency
+        return cut_graph.with_memory(graph, state.answer, support, refutation, pairs)

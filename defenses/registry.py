@@ -9,7 +9,6 @@ from radarstream.defenses.majority import Majority
 from radarstream.defenses.options import built
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.radar import Radar
-from radarstream.defenses.radar_plus import RadarPlus
 from radarstream.defenses.reliability_rag import ReliabilityRag
 from radarstream.defenses.robust_rag import RobustRag
 from radarstream.defenses.robust_rag_decoding import RobustRagDecoding
@@ -22,7 +21,6 @@ DEFENSES: dict[str, type[Defense[Any]]] = {
     "instruct_rag": InstructRag,
     "majority": Majority,
     "radar": Radar,
-    "radar_plus": RadarPlus,
     "reliability_rag": ReliabilityRag,
     "robust_rag": RobustRag,
     "robust_rag_decoding": RobustRagDecoding,

@@ -32,8 +32,8 @@ from radarstream.connectors.state_table.database.groups import enter
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
-from radarstream.defenses.cut_defense import CutDefense
 from radarstream.defenses.protocol import Defense, Signal
+from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import build_reranker
@@ -95,7 +95,7 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
 def defense_options(settings: s.DefenseSettings) -> dict[str, Any]:
     """The options of the configured defence, with those that settings of their own stand for."""
     options = dict(settings.options)
-    if issubclass(DEFENSES.get(settings.name, object), CutDefense):
+    if issubclass(DEFENSES.get(settings.name, object), Radar):
         options.setdefault("first_answer", settings.first_answer)
         options.setdefault("on_empty", settings.on_empty)
         if settings.unlike_answers == "keep":

@@ -8,6 +8,7 @@ from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
+from radarstream.defenses.options import as_asked, options_of
 from radarstream.defenses.protocol import EVIDENCE, Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
@@ -219,7 +220,7 @@ class Guard(Generic[StateT]):
     ) -> Concluded[StateT]:
         """The event of a calm snapshot; only step and time of the standing answer move."""
         decision = Decided(verdict, memory.state, False, support)
-        event, after = stages.conclude(self.name, self.models, snapshot, memory, decision, None)
+        event, after = self.told(snapshot, memory, decision, None)
         read = [judged for judged in verdict.documents if judged.reason is not Reason.NOT_READ]
         return replace(event, documents_read=len(read)), after
 
@@ -277,7 +278,22 @@ class Guard(Generic[StateT]):
         """The event and the memory after a decision; an answer that lacks support is not given."""
         least = self.min_support_of(snapshot.query)
         decision = stages.insisting(decision, least, memory.state)
-        return stages.conclude(self.name, self.models, snapshot, memory, decision, undefended)
+        return self.told(snapshot, memory, decision, undefended)
+
+    def told(
+        self,
+        snapshot: SearchSnapshot,
+        memory: Memory[StateT],
+        decision: Decided[StateT],
+        undefended: str | None,
+    ) -> Concluded[StateT]:
+        """The event, with the rules that its answer was given by, and the memory."""
+        event, after = stages.conclude(
+            self.name, self.models, snapshot, memory, decision, undefended
+        )
+        rules = options_of(as_asked(self.defense, snapshot.query))
+        least = self.min_support_of(snapshot.query)
+        return replace(event, options=rules, min_support=least), after
 
     def min_support_of(self, query: Query) -> int:
         """How many independent sites must say the answer to a query.

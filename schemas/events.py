@@ -8,7 +8,7 @@ from pydantic import Field
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
-from radarstream.schemas.snapshot import ABSENT_UNSET, Document, Provenance, Strict
+from radarstream.schemas.snapshot import ABSENT_UNSET, MOST_SUPPORT, Document, Provenance, Strict
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.times import Moment
 from radarstream.schemas.verdict import (
@@ -44,9 +44,11 @@ class AnswerEvent(Strict):
     the job compares; `changed` tells whether the answer means something else than the previous
     step's, None when there is none to compare with. `support` says what is behind the answer, None
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
-    Events of version 1 have neither, and no `status`. `reranking` says how a reranker chose the
-    documents, None without one; ranks everywhere else are those of its order. `documents_read` is
-    how many documents of a calm snapshot were read, None where the defence judged them all.
+    Events of version 1 have neither, and no `status`. `options` are those of the defence, as JSON;
+    `min_support` is how many independent sites had to say the answer. `reranking` says how a
+    reranker chose the documents, None without one; ranks everywhere else are those of its order.
+    `documents_read` is how many documents of a calm snapshot were read, None where the defence
+    judged them all.
     """
 
     query_id: str
@@ -68,6 +70,8 @@ class AnswerEvent(Strict):
     generator: str = ""
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
+    options: str = "{}"
+    min_support: Annotated[int, Field(ge=0, le=MOST_SUPPORT)] = 0
     reranking: Annotated[Reranking | None, ABSENT_UNSET] = None
     documents_read: Annotated[Annotated[int, Field(ge=0)] | None, ABSENT_UNSET] = None
 

@@ -19,17 +19,12 @@ class Belief(Strict):
 
     `answer` is the last defended answer; `support` (pi_S) and `conflict` (pi_F) are the mean
     entailment and contradiction between it and the atomic answers of the step that produced it
-    (RADAR, Eq. 11 and 12), both in [0, 1]. Only RADAR+ keeps the rest: `voices` of sites and
-    `documents` stood behind the answer at `confirmed_at`, the event time when it last led among the
-    pages of a snapshot. Without that time they count for nothing.
+    (RADAR, Eq. 11 and 12), both in [0, 1].
     """
 
     answer: str
     support: Probability
     conflict: Probability
-    voices: Annotated[float, Field(ge=0.0)] = 0.0
-    documents: Annotated[float, Field(ge=0.0)] = 0.0
-    confirmed_at: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)

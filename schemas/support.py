@@ -18,6 +18,9 @@ UNSEEN: Final = 8.0  # voices that might yet speak against an answer
 
 Count = Annotated[int, Field(ge=0)]
 Weight = Annotated[float, Field(ge=0.0)]
+# A document that is for an answer, or against it: its rank, the probability that its own answer
+# means the same, or contradicts it, and whose voice it is: the rank of the best document of that.
+Stance = tuple[int, float, int]
 
 
 class AnswerStatus(StrEnum):
@@ -41,7 +44,8 @@ class Support(Strict):
     agree with each other; `rival_answer` is its text, None without documents against. `memory` is
     what the previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without
     one. `margin` is the weight for the answer, with the memory, less that of the rival.
-    `confidence` orders answers from unsure to sure; it is no probability.
+    `confidence` orders answers from unsure to sure; it is no probability. `stances_for` and
+    `stances_against` are what all that is counted from.
     """
 
     documents_for: Count = 0
@@ -55,6 +59,8 @@ class Support(Strict):
     margin: float = 0.0
     confidence: Probability = 0.0
     rival_answer: Annotated[str | None, ABSENT_UNSET] = None
+    stances_for: tuple[Stance, ...] = ()
+    stances_against: tuple[Stance, ...] = ()
 
     @property
     def balance(self) -> "Balance":

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from radarstream.schemas.memory import Probability
 from radarstream.schemas.snapshot import Strict
-from radarstream.schemas.times import Moment
 
 MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
 
@@ -95,8 +94,7 @@ class MemoryVerdict(Strict):
 
     Priors are what the state carried (pi_S, pi_F); posteriors are the node's terminal capacities:
     for RADAR S_old and F_old, after the Bayesian update with this step's likelihoods (Eq. 13-16).
-    None where the memory is no node of the graph. `documents` and `voices` stood behind the
-    previous answer at `confirmed_at`, where a defence counts them.
+    None where the memory is no node of the graph.
     """
 
     decision: MemoryDecision = MemoryDecision.NONE
@@ -106,9 +104,6 @@ class MemoryVerdict(Strict):
     support_posterior: Probability | None = None
     conflict_posterior: Probability | None = None
     margin: float | None = None
-    documents: float | None = None
-    voices: float | None = None
-    confirmed_at: Moment | None = None
 
 
 # An undirected edge of the cut graph: two nodes and the cost of separating them. A snapshot of 50
@@ -121,7 +116,9 @@ class Verdict(Strict):
     """The defended answer and why.
 
     `energy` is E(y) of Eq. 3-5, 18 recomputed in float64 from the labels, and `edges` with the
-    documents' and memory's terminals are all that is needed to recompute it.
+    documents' and memory's terminals are all that is needed to recompute it. `conflicts` are how
+    far the answers of two nodes contradict each other (Eq. 30); with edges, ranks and options the
+    terminals follow from them.
     """
 
     answer: str
@@ -130,6 +127,7 @@ class Verdict(Strict):
     memory: MemoryVerdict = MemoryVerdict()
     energy: float | None = None
     edges: tuple[Edge, ...] = ()
+    conflicts: tuple[Edge, ...] = ()
 
     @property
     def abstained(self) -> bool:

@@ -1,15 +1,31 @@
 """Checks an answer event against itself: what follows from it is computed again."""
 
-from radarstream.defenses.recheck.checks import Check
+import json
+
+from radarstream.defenses.options import options_of
+from radarstream.defenses.recheck.checks import Check, Outcome
 from radarstream.defenses.recheck.cut import cut_checks
+from radarstream.defenses.recheck.record import record_check
 from radarstream.defenses.recheck.support import status_check, support_check
+from radarstream.defenses.registry import build_defense
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.events import AnswerEvent
 
 
 def rechecked(event: AnswerEvent) -> tuple[Check, ...]:
-    """Everything about an event that can be computed again from the event alone.
+    """Everything about an event that follows from the event alone.
 
-    What the models said is taken as it stands: answers, relations (as capacities), the similarity
-    of answers and the written answer cannot be checked without the models.
+    `given.not_checked` names what does not.
     """
-    return *cut_checks(event), support_check(event), status_check(event)
+    try:
+        defense = build_defense(event.defense, json.loads(event.options))
+    except (ConfigurationError, ValueError, TypeError, RecursionError) as error:
+        return (Check("record", Outcome.WRONG, f"no such defence: {error}"),)
+    if options_of(defense) != event.options:
+        return (Check("record", Outcome.WRONG, "not all options are told"),)
+    return (
+        record_check(event),
+        *cut_checks(event, defense),
+        support_check(event, defense),
+        status_check(event),
+    )

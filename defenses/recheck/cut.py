@@ -1,113 +1,218 @@
-"""Checks the cut of an answer event: its energy and its verdict."""
+"""Checks the cut of an answer event: its capacities, its energy, and what follows from both."""
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from radarstream.defenses.cut_graph import Graph, Recalled
 from radarstream.defenses.kernels.min_cut import energy, flip_margins, min_cut
-from radarstream.defenses.recheck.checks import Check, Outcome
+from radarstream.defenses.radar import Radar
+from radarstream.defenses.recheck.checks import TOLERANCE, Check, Outcome, check_of
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.verdict import MEMORY_NODE, SOURCE_SIDE, MemoryDecision, Reason, Verdict
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.snapshot import Document, Query
+from radarstream.schemas.sources import NEUTRAL
+from radarstream.schemas.verdict import (
+    MEMORY_NODE,
+    SOURCE_SIDE,
+    Abstention,
+    DocumentVerdict,
+    Edge,
+    MemoryDecision,
+    MemoryVerdict,
+    Reason,
+    Verdict,
+)
 
 FloatArray = NDArray[np.float64]
-
-TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordedGraph:
-    """The cut graph that a verdict records, and the side of each node; (n,), (n, n) for `pair`."""
+    """The cut graph that a verdict records, and the side of each node; (n,), (n, n) for `pair`
+    and `conflict`.
+
+    Its nodes are documents by rank, then the memory if it has posteriors.
+    """
 
     nodes: tuple[int, ...]
     source: FloatArray
     sink: FloatArray
     pair: FloatArray
+    conflict: FloatArray
     margins: FloatArray
     kept: NDArray[np.bool_]
 
 
-def cut_checks(event: AnswerEvent) -> tuple[Check, Check]:
-    """Whether energy and verdict follow from the recorded capacities."""
-    verdict, (energy_check, verdict_check) = event.verdict, _graph_checks(event.verdict)
-    if (event.answer, event.abstention) != (verdict.answer, verdict.abstention):
-        verdict_check = Check("verdict", Outcome.WRONG, "the answer is not the verdict's")
-    return energy_check, verdict_check
-
-
-def recorded_graph(verdict: Verdict) -> RecordedGraph | None:
-    """The graph of a verdict; None where its defence cut none. Raises ValueError if it is torn."""
-    if verdict.energy is None:
-        return None
-    rows = [
-        (
-            d.rank,
-            d.keep_evidence,
-            d.reject_evidence or 0.0,
-            d.margin or 0.0,
-            d.reason in SOURCE_SIDE,
+def cut_checks(event: AnswerEvent, defense: Any) -> tuple[Check, ...]:
+    """Whether the energy follows from the recorded sides and capacities, and the verdict from
+    capacities, ranks and options.
+    """
+    if isinstance(defense, Radar) and not event.calm:
+        kept = f"{sum(document.kept for document in event.seen)} of {len(event.seen)} kept"
+        return (
+            check_of("energy", energy_flaws(event.verdict), f"{event.verdict.energy}"),
+            check_of("verdict", verdict_flaws(event, defense), kept),
         )
-        for d in verdict.documents
-        if d.keep_evidence is not None
-    ]
+    outcome = Outcome.WRONG if has_cut(event.verdict) else Outcome.ABSENT
+    return tuple(Check(name, outcome, "no graph was cut") for name in ("energy", "verdict"))
+
+
+def has_cut(verdict: Verdict) -> bool:
+    """Whether a verdict has anything that only a cut gives."""
     memory = verdict.memory
-    if memory.support_posterior is not None:
-        retained = memory.decision is MemoryDecision.RETAINED
-        conflict, margin = memory.conflict_posterior or 0.0, memory.margin or 0.0
-        rows.append((MEMORY_NODE, memory.support_posterior, conflict, margin, retained))
-    place = {node: index for index, (node, *_) in enumerate(rows)}
-    pair = np.zeros((len(rows), len(rows)))
-    for one, other, capacity in verdict.edges:
-        if one not in place or other not in place:
-            raise ValueError(f"an edge joins {one} and {other}, which are not both judged")
-        a, b = place[one], place[other]
-        pair[a, b] = pair[b, a] = capacity
-    return RecordedGraph(
-        nodes=tuple(place),
-        source=np.array([row[1] for row in rows], dtype=np.float64),
-        sink=np.array([row[2] for row in rows], dtype=np.float64),
-        pair=pair,
-        margins=np.array([row[3] for row in rows], dtype=np.float64),
-        kept=np.array([row[4] for row in rows], dtype=np.bool_),
-    )
+    values = [memory.support_posterior, memory.conflict_posterior, memory.margin, verdict.energy]
+    for document in verdict.documents:
+        values += [document.keep_evidence, document.reject_evidence, document.margin]
+    return bool(verdict.edges or verdict.conflicts) or any(value is not None for value in values)
 
 
-def _graph_checks(verdict: Verdict) -> tuple[Check, Check]:
-    try:
-        graph = recorded_graph(verdict)
-        if graph is None:
-            absent = "the defence cuts no graph"
-            return Check("energy", Outcome.ABSENT, absent), Check("verdict", Outcome.ABSENT, absent)
-        return _energy_check(verdict, graph), _verdict_check(verdict, graph)
-    except (ValueError, ArithmeticError) as error:  # of capacities that no graph can have
-        torn = str(error)
-        return Check("energy", Outcome.WRONG, torn), Check("verdict", Outcome.WRONG, torn)
+def recorded_graph(verdict: Verdict) -> RecordedGraph:
+    """The graph of a verdict. Raises ValueError where it is torn."""
+    rows = [row_of(document) for document in verdict.documents if answers(document)]
+    memory = verdict.memory
+    nodes = [document.rank for document in verdict.documents if answers(document)]
+    held = (memory.support_posterior, memory.conflict_posterior, memory.margin)
+    if (memory.decision is MemoryDecision.NONE) != (held == (None, None, None)):
+        raise ValueError("the memory is only partly judged")
+    if memory.decision is not MemoryDecision.NONE:
+        nodes.append(MEMORY_NODE)
+        rows.append((*held, memory.decision is MemoryDecision.RETAINED))
+    if any(None in row for row in rows):
+        raise ValueError("a node lacks a capacity or its margin")
+    source, sink, margins, kept = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    pair, conflict = matrix_of(nodes, verdict.edges), matrix_of(nodes, verdict.conflicts)
+    return RecordedGraph(tuple(nodes), source, sink, pair, conflict, margins, kept > 0.0)
 
 
-def _energy_check(verdict: Verdict, graph: RecordedGraph) -> Check:
-    """E(y) from the recorded sides and capacities."""
+def matrix_of(nodes: Sequence[int], edges: Sequence[Edge]) -> FloatArray:
+    """What joins each two nodes, (n, n). Raises ValueError where it is not told once, in order."""
+    place = {node: index for index, node in enumerate(nodes)}
+    order = [(place[one], place[other]) for one, other, _ in edges]
+    if order != sorted(set(order)) or any(a >= b for a, b in order):
+        raise ValueError("edges are not in order")
+    matrix = np.zeros((len(nodes), len(nodes)))
+    for (a, b), (*_, value) in zip(order, edges, strict=True):
+        matrix[a, b] = matrix[b, a] = value
+    return matrix
+
+
+def answers(document: DocumentVerdict) -> bool:
+    """Whether a document is a node. Raises ValueError where only part of it says so."""
+    held = (document.keep_evidence, document.reject_evidence, document.margin)
+    if (document.atomic_answer is None) != (held == (None, None, None)):
+        raise ValueError(f"document {document.rank} is only partly judged")
+    return document.atomic_answer is not None
+
+
+def row_of(document: DocumentVerdict) -> tuple[float | None, float | None, float | None, bool]:
+    """Capacities, margin and side of a document."""
+    side = document.reason in SOURCE_SIDE
+    return document.keep_evidence, document.reject_evidence, document.margin, side
+
+
+def energy_flaws(verdict: Verdict) -> Iterator[str]:
+    """Where E(y) is not that of the recorded sides and capacities."""
+    graph = recorded_graph(verdict)
+    if not graph.nodes or graph.nodes == (MEMORY_NODE,):
+        if has_cut(verdict):
+            yield "no document was judged"
+        return
     found = energy(graph.kept, graph.source, graph.sink, graph.pair)
-    recorded = verdict.energy or 0.0
-    if abs(found - recorded) > TOLERANCE * max(1.0, abs(found)):
-        return Check("energy", Outcome.WRONG, f"{recorded:.6f} is recorded, {found:.6f} computed")
-    return Check("energy", Outcome.RIGHT, f"{found:.6f}")
+    if verdict.energy is None or abs(found - verdict.energy) > TOLERANCE * max(1.0, abs(found)):
+        yield f"{verdict.energy} is recorded, {found:.6f} computed"
 
 
-def _verdict_check(verdict: Verdict, graph: RecordedGraph) -> Check:
-    """Whether the recorded sides are a minimum cut, and documents were kept as it says."""
+def verdict_flaws(event: AnswerEvent, defense: Radar) -> Iterator[str]:
+    """Where the verdict is not what capacities, ranks and options lead to."""
+    verdict = event.verdict
+    graph = recorded_graph(verdict)
+    if verdict.energy is None:
+        yield from without_evidence(event)
+        return
+    if verdict.memory.previous_answer is None and MEMORY_NODE in graph.nodes:
+        yield "a memory without an answer was judged"
+    if verdict.memory.previous_answer is not None and MEMORY_NODE not in graph.nodes:
+        yield "the memory was not judged"
+    if defense.pair_scale:
+        expected = judged_again(event, defense, graph)
+        yield from unlike("keep-evidence", graph, expected.source - graph.source)
+        if not defense.source_prior:
+            yield from unlike("reject-evidence", graph, expected.sink - graph.sink)
     cut = min_cut(graph.source, graph.sink, graph.pair)
     found = energy(graph.kept, graph.source, graph.sink, graph.pair)
     if found > cut.energy + cut.error_bound + TOLERANCE:
-        detail = f"a cut of energy {cut.energy:.6f} exists, the recorded one has {found:.6f}"
-        return Check("verdict", Outcome.WRONG, detail)
+        yield f"a cut of energy {cut.energy:.6f} exists, the recorded one has {found:.6f}"
     margins = flip_margins(graph.kept, graph.source, graph.sink, graph.pair)
     if np.abs(margins - graph.margins).max(initial=0.0) > TOLERANCE:
-        return Check("verdict", Outcome.WRONG, "a margin is not what its capacities say")
-    trusted = (Reason.SUPPORTED, Reason.BEST_OF_NONE)
-    for document in verdict.documents:
-        if document.keep_evidence is not None and document.kept != (document.reason in trusted):
-            detail = f"document {document.rank} is {document.reason} and kept is {document.kept}"
-            return Check("verdict", Outcome.WRONG, detail)
-    if graph.kept.any() and any(d.reason is Reason.BEST_OF_NONE for d in verdict.documents):
-        return Check("verdict", Outcome.WRONG, "a fallback answers though the cut kept something")
-    return Check("verdict", Outcome.RIGHT, f"{int(graph.kept.sum())} of {len(graph.nodes)} kept")
+        yield "a margin is not what its capacities say"
+    yield from fallback(event, defense, graph)
+
+
+def unlike(name: str, graph: RecordedGraph, difference: FloatArray) -> Iterator[str]:
+    """The nodes of which a capacity is another one than follows, by their (n,) difference."""
+    for node in np.array(graph.nodes)[np.abs(difference) > TOLERANCE].tolist():
+        yield f"{name} of {node} is not what edges, conflicts and ranks say"
+
+
+def without_evidence(event: AnswerEvent) -> Iterator[str]:
+    """What cannot be where no document answers: the previous answer stands, if there is one."""
+    previous, why = event.verdict.memory.previous_answer, Abstention.NO_DOCUMENTS
+    if event.seen:
+        why = Abstention.NO_EVIDENCE
+    if (event.answer, event.abstention) != ((previous, None) if previous else ("", why)):
+        yield "no document answers, and the previous answer is not given"
+    if any(document.reason is not Reason.UNINFORMATIVE for document in event.seen):
+        yield "a document was judged"
+
+
+def judged_again(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Graph:
+    """The graph that the defence builds from the recorded edges and conflicts."""
+    n = sum(node != MEMORY_NODE for node in graph.nodes)
+    with np.errstate(over="ignore"):  # of an absurd scale
+        consistency = np.minimum(graph.pair / defense.pair_scale, 1.0)
+    url_of = {source.rank: source.url for source in event.sources}
+    evidence = Evidence(
+        Query(event.query_id, event.question),
+        event.observed_at,
+        tuple(Document(d.rank, "", url=url_of.get(d.rank, "")) for d in event.seen),
+        tuple(AtomicAnswer(d.atomic_answer or "", d.atomic_answer is None) for d in event.seen),
+        Relations(consistency[:n, :n], graph.conflict[:n, :n]),
+        np.full(len(event.seen), NEUTRAL),
+    )
+    texts = tuple(d.atomic_answer for d in event.seen if d.atomic_answer is not None)
+    recalled = recalled_of(event.verdict.memory, consistency[n:, :n], graph.conflict[n:, :n])
+    return defense.build_graph(evidence, texts, recalled)
+
+
+def recalled_of(
+    memory: MemoryVerdict, consistency: FloatArray, conflict: FloatArray
+) -> Recalled | None:
+    """The previous answer, and how it relates to documents, both (0 or 1, n)."""
+    if not len(consistency):
+        return None
+    if memory.support_prior is None or memory.conflict_prior is None:
+        raise ValueError("the memory has no priors")
+    state = Belief(memory.previous_answer or "", memory.support_prior, memory.conflict_prior)
+    return Recalled(state, consistency[0], conflict[0])
+
+
+def fallback(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Iterator[str]:
+    """What cannot be of an empty cut, and of one that is not."""
+    best = [d.rank for d in event.seen if d.reason is Reason.BEST_OF_NONE]
+    if best and (graph.kept.any() or defense.on_empty == "abstain"):
+        yield f"a fallback keeps document {best[0]}"
+    elif not graph.kept.any() and defense.on_empty == "best_document" and not defense.source_prior:
+        documents = graph.source - graph.sink  # nothing is retained, so that the last may be it
+        nodes = np.array(graph.nodes)
+        if best != [nodes[np.argmax(np.where(nodes == MEMORY_NODE, -np.inf, documents))]]:
+            yield "the document with the best margin is not kept"
+    trusted = event.verdict.memory.decision is MemoryDecision.RETAINED or bool(
+        event.verdict.kept_ranks
+    )
+    if trusted == (event.abstention is Abstention.NO_CONSENSUS) and not defense.source_prior:
+        yield f"{event.abstention or 'an answer'} does not follow from what was kept"

@@ -12,7 +12,7 @@ from functools import cache
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.gguf_weights import is_assembled
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
-from radarstream.defenses.cut_defense import CutDefense
+from radarstream.defenses.radar import Radar
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.doctor_checks import Check, attempt
 from radarstream.pipelines.cli.doctor_rerankers import reranker_models
@@ -124,7 +124,7 @@ def embeds(settings: Settings) -> bool:
         defense, _ = build.build_methods(settings)
     except ConfigurationError:
         return True  # another check tells
-    return not isinstance(defense, CutDefense) or defense.similarity_threshold > -1.0
+    return not isinstance(defense, Radar) or defense.similarity_threshold > -1.0
 
 
 def _embedder(model: Embedder) -> str:

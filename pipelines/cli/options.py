@@ -49,7 +49,7 @@ WhenEmpty = Annotated[
     Option(
         "--on-empty",
         metavar="WHAT",
-        help=f"What RADAR and RADAR+ do when they keep no document: {', '.join(get_args(OnEmpty))}."
+        help=f"What RADAR does when it keeps no document: {', '.join(get_args(OnEmpty))}."
         " Default: defense.on_empty.",
     ),
 ]
@@ -145,14 +145,14 @@ def with_rule(settings: Settings, min_support: int | None, on_empty: OnEmpty | N
     Raises ConfigurationError for --on-empty where the defence knows no such rule.
     """
     # Most commands that take options need no defence.
-    from radarstream.defenses.cut_defense import CutDefense
+    from radarstream.defenses.radar import Radar
     from radarstream.defenses.registry import DEFENSES
 
     changed: dict[str, Any] = {} if min_support is None else {"min_support": min_support}
     if on_empty is not None:
-        if not issubclass(DEFENSES.get(settings.defense.name, CutDefense), CutDefense):
+        if not issubclass(DEFENSES.get(settings.defense.name, Radar), Radar):
             raise ConfigurationError(
-                f"--on-empty is for radar and radar_plus: {settings.defense.name} has no such rule"
+                f"--on-empty is for radar: {settings.defense.name} has no such rule"
             )
         changed["on_empty"] = on_empty
         if "on_empty" in settings.defense.options:  # which would win

@@ -3,7 +3,6 @@
 import sys
 from collections.abc import Iterable
 from dataclasses import asdict
-from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -182,9 +181,7 @@ def _described(row: memory.MemoryRow) -> dict[str, Any]:
 
 def _shown(items: list[tuple[str, Any]]) -> dict[str, Any]:
     """The fields of a state under the names that they are shown by."""
-    return {
-        SHOWN.get(name, name): wire_time(v) if isinstance(v, datetime) else v for name, v in items
-    }
+    return {SHOWN.get(name, name): value for name, value in items}
 
 
 def _print_rows(rows: list[dict[str, Any]], total: int) -> None:

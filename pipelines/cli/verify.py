@@ -1,30 +1,31 @@
 """`radarstream verify`: check answers against their own evidence."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.text import Text
 from typer import Argument, Option
 
 from radarstream.defenses.recheck import rechecked
 from radarstream.defenses.recheck.checks import Check, Outcome
+from radarstream.defenses.recheck.given import not_checked
 from radarstream.pipelines.cli.options import AsJson
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.codec import decode_answer
-from radarstream.schemas.codec.json_text import parse_object
+from radarstream.schemas.codec.cloud_events import attributes, envelope
+from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.errors import ConfigurationError, InputError, NotFoundError
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import MOST_SUPPORT
 
 MOST_BYTES = 64 * 2**20
+SOURCE = {"source": "it is a setting of who published"}
 STYLES = {Outcome.RIGHT: "green", Outcome.WRONG: "bold red", Outcome.ABSENT: "dim"}
-NOT_CHECKED = (
-    "Not checked, since it takes the models: what each document answers, how answers relate, which "
-    "are unlike the others, and what is written from the kept ones; nor, since it takes the texts, "
-    "which documents copy one another."
-)
 
 
 def verify(
@@ -34,40 +35,86 @@ def verify(
     everything: Annotated[
         bool, Option("--all", help="Also show the answers whose checks are all right.")
     ] = False,
+    least: Annotated[
+        int,
+        Option("--min-support", min=0, max=MOST_SUPPORT, help="Refuse answers by a laxer rule."),
+    ] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Compute energy, verdict and status of answers again, and check their support, from their
-    events alone.
+    """Compute again what follows from the events of answers, and name what does not.
 
-    Ends with exit code 1 if anything differs from what an event says, or if there is no answer.
-    Events that are no answers are passed over.
+    Energy, keep-evidence, verdict, support and status follow from answers, edges, stances and
+    rules. Ends with exit code 1 if anything differs from what an event says, or if there is no
+    answer. Events that are no answers are passed over.
     """
-    found = [(event, rechecked(event)) for event in answers_in(file)]
+    found = list(verified_in(file, least))
     if not found:
         raise NotFoundError(f"{file}: no answers in it")
-    wrong = sum(any(c.outcome is Outcome.WRONG for c in checks) for _, checks in found)
+    wrong = sum(one.wrong for one in found)
+    unchecked = {name: why for one in found for name, why in one.not_checked.items()}
     if as_json:
-        print_json({"answers": len(found), "wrong": wrong, "checks": counts_of(found)})
+        counts = {"answers": len(found), "wrong": wrong, "checks": counts_of(found)}
+        print_json(counts | {"not_checked": unchecked})
     else:
         _print(found, everything=everything)
         say(f"{counted_noun(len(found), 'answer')}, {wrong} with a mismatch")
-        say(NOT_CHECKED)
+        for reason in dict.fromkeys(unchecked.values()):
+            names = ", ".join(name for name, why in unchecked.items() if why == reason)
+            say(f"Not checked, since {reason}: {names}.")
     if wrong:
         raise typer.Exit(1)
 
 
-def answers_in(file: Path) -> Iterator[AnswerEvent]:
-    """The answer events of a file. Raises ConfigurationError naming a line that is damaged."""
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """An answer, what checks of it found, and why some of its values were not checked, by name."""
+
+    event: AnswerEvent
+    checks: tuple[Check, ...]
+    not_checked: dict[str, str]
+
+    @property
+    def wrong(self) -> bool:
+        """Whether anything differs from what the event says."""
+        return any(check.outcome is Outcome.WRONG for check in self.checks)
+
+
+def verified_in(file: Path, least: int) -> Iterator[Verified]:
+    """The answers of a file. Raises ConfigurationError naming a line that is damaged."""
     try:
         with file.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
                 try:
                     if line.strip() and _is_answer(line):
-                        yield decode_answer(line)
+                        yield verified(line, least)
                 except InputError as error:
                     raise ConfigurationError(f"{file} line {number}: {error}") from None
     except OSError as error:
         raise ConfigurationError(f"{file}: {error.strerror}") from None
+
+
+def verified(line: bytes, least: int = 0) -> Verified:
+    """An answer on one line, checked; by a `min_support` of `least` or more. Raises InputError."""
+    event = decode_answer(line)
+    head = envelope_check(parse_object(line, max_bytes=MOST_BYTES), event)
+    found = Verified(event, (head, *rechecked(event), rule_check(event, least)), {})
+    return found if found.wrong else replace(found, not_checked=SOURCE | not_checked(event))
+
+
+def envelope_check(line: JsonObject, event: AnswerEvent) -> Check:
+    """Whether the attributes of an event are those of its data."""
+    if "specversion" not in line:
+        return Check("envelope", Outcome.ABSENT, "a bare event")
+    due = attributes(envelope(event, source=str(line.get("source"))))
+    unlike = ", ".join(name for name, text in due.items() if line.get(name) != text)
+    return Check("envelope", Outcome.WRONG if unlike else Outcome.RIGHT, unlike)
+
+
+def rule_check(event: AnswerEvent, least: int) -> Check:
+    """Whether an answer had to have support enough."""
+    lax = event.min_support < least
+    told = f"min_support {event.min_support}"
+    return Check("rule", Outcome.WRONG if lax else Outcome.RIGHT, told)
 
 
 def _is_answer(line: bytes) -> bool:
@@ -76,32 +123,35 @@ def _is_answer(line: bytes) -> bool:
     return isinstance(kind, str) and kind.partition("/")[0] == "answer.defended"
 
 
-def counts_of(found: list[tuple[AnswerEvent, tuple[Check, ...]]]) -> dict[str, dict[str, int]]:
+def counts_of(found: Sequence[Verified]) -> dict[str, dict[str, int]]:
     """How often each check ended how."""
     counts: dict[str, Counter[str]] = {}
-    for _, checks in found:
-        for check in checks:
+    for one in found:
+        for check in one.checks:
             counts.setdefault(check.about, Counter())[check.outcome.value] += 1
     return {about: dict(outcomes) for about, outcomes in counts.items()}
 
 
-def _print(found: list[tuple[AnswerEvent, tuple[Check, ...]]], *, everything: bool) -> None:
+def _print(found: Sequence[Verified], *, everything: bool) -> None:
+    counts = counts_of(found)
     print_table(
         ("check", *Outcome),
         (
             (about, *(str(outcomes.get(outcome, 0)) for outcome in Outcome))
-            for about, outcomes in counts_of(found).items()
+            for about, outcomes in counts.items()
         ),
         title="checks",
     )
-    rows = [
-        (
-            cell(f"{event.query_id}/{event.step}"),
-            event.defense,
-            *(cell(f"{c.outcome} {c.detail}".strip(), STYLES[c.outcome]) for c in checks),
-        )
-        for event, checks in found
-        if everything or any(check.outcome is Outcome.WRONG for check in checks)
-    ]
+    rows = []
+    for one in found:
+        if everything or one.wrong:
+            name = cell(f"{one.event.query_id}/{one.event.step}")
+            told = {check.about: check for check in one.checks}
+            cells = [_cell(told[about]) if about in told else "" for about in counts]
+            rows.append((name, one.event.defense, *cells))
     if rows:
-        print_table(("answer", "defence", *counts_of(found)), rows, title="answers")
+        print_table(("answer", "defence", *counts), rows, title="answers")
+
+
+def _cell(check: Check) -> Text:
+    return cell(f"{check.outcome} {check.detail}".strip(), STYLES[check.outcome])

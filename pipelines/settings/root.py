@@ -51,7 +51,7 @@ class DefenseSettings(Section):
         " 0 gives every answer",
     )
     on_empty: OnEmpty = Field(
-        default="abstain", description="what RADAR and RADAR+ do when they keep no document"
+        default="abstain", description="what RADAR does when it keeps no document"
     )
     unlike_answers: Literal["drop", "keep"] = Field(
         default="drop",

@@ -16,7 +16,7 @@ from radarstream.defenses.protocol import Relate, Request
 from radarstream.schemas.answer_text import contains, spelling
 from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.sites import owner_of
-from radarstream.schemas.support import Balance, Support
+from radarstream.schemas.support import Balance, Stance, Support
 from radarstream.schemas.verdict import Verdict
 
 ResultT = TypeVar("ResultT")
@@ -127,7 +127,19 @@ def support_of(evidence: Evidence, verdict: Verdict, known: Known) -> Support:
         margin=balance.margin,
         confidence=balance.confidence,
         rival_answer=rival_answer,
+        stances_for=_told(evidence, is_for, agreement, speaking.groups),
+        stances_against=_told(evidence, is_against, conflict, opposing.groups),
     )
+
+
+def _told(
+    evidence: Evidence, side: BoolArray, probabilities: FloatArray, groups: IntArray
+) -> tuple[Stance, ...]:
+    """The stances of a side, a (documents,) mask, whose documents are in these `groups`."""
+    places = np.flatnonzero(side)
+    ranks = [evidence.documents[place].rank for place in places]
+    weights, voice = probabilities[places].tolist(), [ranks[group] for group in groups]
+    return tuple(zip(ranks, weights, voice, strict=True))
 
 
 def _stances(evidence: Evidence, answer: str, known: Known) -> tuple[FloatArray, FloatArray]:

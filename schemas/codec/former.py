@@ -42,7 +42,7 @@ FORMER_SCHEMAS: Final = (
         "answer.defended",
         1,
         AnswerEvent,
-        without=frozenset({"status", "support", "standing", "reranking"}),
+        without=frozenset({"status", "support", "standing", "options", "min_support", "reranking"}),
     ),
     FormerSchema("answer.reported", 1, Complaint, {"reporter": "sender", "reported_at": "sent_at"}),
     FormerSchema("event.attribution", 1, RejectedEvent),

@@ -6,7 +6,6 @@ the same decisions as one that was never stopped.
 
 import json
 from datetime import datetime
-from sys import float_info
 from typing import Any
 
 from radarstream.schemas.codec.wire import compact_json
@@ -14,12 +13,7 @@ from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.memory import Belief, LastAnswer, StandingAnswer
 from radarstream.schemas.times import CALENDAR_MS, milliseconds, time_at
 
-STATE_VERSION = 2  # version 1 knows no standing answer and no time of the voices
-
-_COUNTS = {
-    "n": "stored voices are not a finite number >= 0",
-    "d": "stored documents are not a finite number >= 0",
-}
+STATE_VERSION = 2  # version 1 knows no standing answer
 
 State = Belief | LastAnswer | None
 
@@ -27,11 +21,9 @@ State = Belief | LastAnswer | None
 def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
     """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state.
 
-    Voices are `"n"`, where there are any.
     The last answer of a lightweight history is `"p"`, beside what it wraps.
-    Two things make the version 2, times in milliseconds since 1970. With a standing answer, `"t"`
-    is when it was confirmed, and `"w"` its words where they are not those of `"a"`. With the time
-    of the voices, which is `"u"`, the documents are `"d"`.
+    With a standing answer, which makes the version 2, `"t"` is when it was confirmed, in
+    milliseconds since 1970, and `"w"` its words where they are not those of `"a"`.
     """
     row: dict[str, object] = {"v": 1 if standing is None else STATE_VERSION}
     if isinstance(state, LastAnswer):
@@ -39,10 +31,6 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
         state = state.inner
     if state is not None:
         row |= {"a": state.answer, "s": state.support, "f": state.conflict}
-        if state.voices:
-            row["n"] = state.voices
-        if state.confirmed_at is not None:
-            row |= {"v": STATE_VERSION, "d": state.documents, "u": milliseconds(state.confirmed_at)}
     if standing is not None:
         at = standing.confirmed_at
         row["t"] = None if at is None else milliseconds(at)
@@ -67,8 +55,7 @@ def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
     except (ValueError, RecursionError):
         raise InputError(ReasonClass.MALFORMED_JSON, "the stored state is not JSON") from None
     version = row.pop("v", None) if isinstance(row, dict) else None
-    timed = isinstance(row, dict) and not row.keys().isdisjoint(("t", "u"))
-    if type(version) is not int or version != 1 + timed:
+    if type(version) is not int or version != 1 + ("t" in row):
         raise InputError(
             ReasonClass.UNKNOWN_SCHEMA,
             f"the stored state is neither of version 1 nor of version {STATE_VERSION}",
@@ -99,16 +86,12 @@ def _standing(row: dict[str, Any]) -> StandingAnswer:
 def _belief(row: dict[str, Any]) -> Belief | None:
     if not row:
         return None
-    voices, documents = (
-        _number(row.pop(name, 0.0), float_info.max, detail) for name, detail in _COUNTS.items()
-    )
-    since = _time(row.pop("u")) if "u" in row else None
     if row.keys() != {"a", "s", "f"} or not isinstance(row["a"], str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not a belief")
     support, conflict = (
         _number(row[name], 1.0, "a stored probability is not in [0, 1]") for name in ("s", "f")
     )
-    return Belief(row["a"], support, conflict, voices, documents, since)
+    return Belief(row["a"], support, conflict)
 
 
 def _time(value: Any) -> datetime:

@@ -1,4 +1,4 @@
-"""RADAR and RADAR+ with a ledger: a bounded term that is nothing until a source has lied."""
+"""RADAR with a ledger: a bounded term that is nothing until a source has lied."""
 
 from dataclasses import replace
 
@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from radarstream.defenses.protocol import Complete, Embed, Relate, Signal
 from radarstream.defenses.radar import Radar
-from radarstream.defenses.radar_plus import RadarPlus
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Belief
@@ -20,16 +19,7 @@ from tests.builders import camps, claims_evidence, make_evidence, read_only
 from tests.driving import Script, most_common, run
 from tests.verdicts import keep_values, recomputed_energy, reject_values
 
-Method = Radar | RadarPlus
 PRIOR = Radar(source_prior=1.0)
-PLUS, PLUS_PRIOR = RadarPlus(), RadarPlus(source_prior=1.0)
-AS_RADAR = {
-    "votes": False,
-    "normalise": False,
-    "self_support": False,
-    "site_cap": False,
-    "on_empty": "best_document",
-}
 ONE_LIE, TWO_LIES = Counts(dishonest=1.0).honesty, Counts(dishonest=2.0).honesty
 CERTAIN_LIAR = 1e-9
 
@@ -38,7 +28,7 @@ def knowing(evidence: Evidence, *honesty: float) -> Evidence:
     return replace(evidence, source_honesty=read_only(honesty))
 
 
-def told(radar: Method, evidence: Evidence, state: Belief | None = None) -> tuple[Verdict, Script]:
+def told(radar: Radar, evidence: Evidence, state: Belief | None = None) -> tuple[Verdict, Script]:
     script = Script(
         answer=most_common, relation=lambda a, b: (0.9, 0.05) if a == b else (0.02, 0.95)
     )
@@ -58,13 +48,11 @@ def requests(script: Script) -> list[list[object]]:
         (Radar(), Radar(), CERTAIN_LIAR),
         (Radar(), PRIOR, NEUTRAL),
         (Radar(), PRIOR, 0.999),
-        (PLUS, PLUS, CERTAIN_LIAR),
-        (PLUS, PLUS_PRIOR, NEUTRAL),
     ],
 )
 def test_off_or_neutral_it_changes_not_a_bit(
-    bare: Method,
-    radar: Method,
+    bare: Radar,
+    radar: Radar,
     honesty: float,
     claims: list[str | None],
     state: Belief | None,
@@ -77,34 +65,8 @@ def test_off_or_neutral_it_changes_not_a_bit(
 
 
 def test_off_it_reads_no_ledger():
-    for bare, listening in ((Radar(), PRIOR), (PLUS, PLUS_PRIOR)):
-        assert Signal.SOURCE_HONESTY not in bare.needs
-        assert Signal.SOURCE_HONESTY in listening.needs
-
-
-@pytest.mark.parametrize("state", [None, Belief("A", 0.9, 0.1)])
-def test_radar_plus_with_its_changes_off_is_radar_with_a_ledger(state: Belief | None):
-    evidence = knowing(claims_evidence(["B", "A", None, "A"]), TWO_LIES, ONE_LIE, 0.8, 0.9)
-    plus = RadarPlus(source_prior=1.0, **AS_RADAR)
-    assert told(plus, evidence, state)[0] == told(PRIOR, evidence, state)[0]
-
-
-@pytest.mark.parametrize("state", [None, Belief("lie", 0.9, 0.1)])
-def test_radar_plus_counts_the_vote_of_a_liar_for_less(state: Belief | None):
-    """The memory is a node, too, and has no source: its answer loses the liar's vote alone."""
-    evidence = claims_evidence(["lie", "truth"])
-    plain, _ = told(PLUS, evidence, state)
-    verdict, _ = told(PLUS_PRIOR, knowing(evidence, TWO_LIES, NEUTRAL), state)
-    lie, truth = np.subtract(reject_values(verdict), reject_values(plain))
-    assert lie > 0.0 > truth
-    assert verdict.energy == pytest.approx(recomputed_energy(verdict), abs=1e-12)
-
-
-def test_radar_plus_believes_the_other_of_two_where_one_has_lied():
-    evidence = claims_evidence(["lie", "truth"])
-    assert told(PLUS, evidence)[0].abstained
-    verdict, _ = told(PLUS_PRIOR, knowing(evidence, ONE_LIE, NEUTRAL))
-    assert verdict.kept_ranks == (2,)
+    assert Signal.SOURCE_HONESTY not in Radar().needs
+    assert Signal.SOURCE_HONESTY in PRIOR.needs
 
 
 def test_the_term_is_added_to_the_reject_evidence_and_the_energy_is_rechecked():
@@ -148,30 +110,27 @@ def test_agreeing_sources_outvote_a_past():
     assert verdict.kept_ranks == (1, 2, 3)
 
 
-@pytest.mark.parametrize("radar", [PRIOR, PLUS_PRIOR])
-@pytest.mark.parametrize("state", [None, Belief("A", 0.9, 0.1, voices=2.0)])
-def test_no_single_lie_silences_a_source(radar: Method, state: Belief | None):
+@pytest.mark.parametrize("state", [None, Belief("A", 0.9, 0.1)])
+def test_no_single_lie_silences_a_source(state: Belief | None):
     """It is believed where it is alone, as without a ledger."""
     evidence = claims_evidence(["A", None, None])
-    verdict, _ = told(radar, knowing(evidence, ONE_LIE, NEUTRAL, NEUTRAL), state)
+    verdict, _ = told(PRIOR, knowing(evidence, ONE_LIE, NEUTRAL, NEUTRAL), state)
     assert verdict.kept_ranks == (1,)
 
 
-@pytest.mark.parametrize("radar", [PRIOR, PLUS_PRIOR])
 @pytest.mark.parametrize("claims", [["lie"], ["lie", "lie"], ["lie", None, "lie", None]])
-def test_known_liars_alone_carry_no_answer(radar: Method, claims: list[str | None]):
+def test_known_liars_alone_carry_no_answer(claims: list[str | None]):
     evidence = knowing(claims_evidence(claims), *[TWO_LIES] * len(claims))
-    verdict, script = told(radar, evidence)
+    verdict, script = told(PRIOR, evidence)
     assert verdict.abstained
     assert verdict.kept_ranks == ()
     assert script.asked(Complete) == []
     assert verdict.energy == pytest.approx(recomputed_energy(verdict), abs=1e-12)
 
 
-@pytest.mark.parametrize("radar", [PRIOR, PLUS_PRIOR])
-def test_what_liars_say_is_answered_where_another_source_says_it(radar: Method):
+def test_what_liars_say_is_answered_where_another_source_says_it():
     evidence = knowing(claims_evidence(["A", "A", "A"]), TWO_LIES, TWO_LIES, NEUTRAL)
-    assert told(radar, evidence)[0].kept_ranks == (1, 2, 3)
+    assert told(PRIOR, evidence)[0].kept_ranks == (1, 2, 3)
 
 
 def test_a_liar_kept_by_the_cut_is_told_apart_from_one_that_is_cut():

@@ -32,9 +32,13 @@ def altered(answers: Path, target: Path, **changes: object) -> Path:
 def test_answers_of_a_replay_are_right(answers: Path) -> None:
     result = run("verify", answers, "--all")
     assert "4 answers, 0 with a mismatch" in result.stdout
+    assert "Not checked, since it takes the pages: sources.title, sources.url." in result.stdout
+    assert "min_support" in result.stdout
+    run("verify", answers, "--min-support", 3, exit_code=1)  # they were given under 2
     found = json.loads(run("verify", answers, "--json").stdout)
+    assert "verdict.answer" in found["not_checked"]
     assert found["wrong"] == 0
-    checks = ("energy", "verdict", "support", "status")
+    checks = ("envelope", "record", "energy", "verdict", "support", "status", "rule")
     assert found["checks"] == {name: {"right": 4} for name in checks}
 
 
@@ -47,7 +51,7 @@ def test_an_altered_energy_is_found(answers: Path, tmp_path: Path) -> None:
 def test_a_forged_status_and_forged_support_are_found(answers: Path, tmp_path: Path) -> None:
     for field, value, told in (
         ("status", "disputed", "disputed is recorded, it is"),
-        ("support", {"sites_for": 9}, "cannot be of 9 sites"),
+        ("support", {"sites_for": 9}, "9 sites for it"),
     ):
         first = json.loads(answers.read_text("utf-8").splitlines()[0])
         held = first["data"][field]

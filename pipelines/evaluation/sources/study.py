@@ -124,7 +124,7 @@ class SourcesRequest(Request):
 
 def contenders(priors: Sequence[float]) -> tuple[Contender, ...]:
     """No defence; RADAR without a ledger, with one of each weight, and with one of the last weight
-    that also learns; RADAR+ without a ledger and with the last weight.
+    that also learns.
     """
     last = priors[-1]
     return (
@@ -132,8 +132,6 @@ def contenders(priors: Sequence[float]) -> tuple[Contender, ...]:
         Contender("radar"),
         *map(with_ledger, dict.fromkeys(priors)),
         Contender(f"radar, prior {last:g}, learning", source_prior=last, learn=True),
-        Contender("radar_plus", "radar_plus"),
-        Contender(f"radar_plus, prior {last:g}", "radar_plus", last),
     )
 
 

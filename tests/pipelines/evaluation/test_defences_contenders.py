@@ -173,8 +173,8 @@ def test_all_leaves_out_what_decodes_with_a_second_model() -> None:
         assert notes == []
 
 
-@pytest.mark.parametrize("spec", ["radar:source_prior=1", "radar_plus:source_prior=0.5"])
-def test_what_needs_a_ledger_is_refused_before_anything_runs(spec: str):
+def test_what_needs_a_ledger_is_refused_before_anything_runs():
+    spec = "radar:source_prior=1"
     with pytest.raises(ConfigurationError, match="needs a ledger of sources"):
         servable(parse_contenders(spec), scripted_models(), insisted=spec)
 

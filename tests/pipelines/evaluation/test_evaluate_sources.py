@@ -203,8 +203,8 @@ class TestResuming:
         first.run()
         assert first.progress.done == first.progress.total and first.progress.seconds_left() == 0.0
         counts = {name: len(rows) for name, rows in lines(tmp_path).items()}
-        assert counts == {"attacks.jsonl": 9, "flags.jsonl": 10, "rows.jsonl": 19 * 2}
-        assert first.progress.answered == first.progress.wanted == 19 * 2
+        assert counts == {"attacks.jsonl": 6, "flags.jsonl": 10, "rows.jsonl": 16 * 2}
+        assert first.progress.answered == first.progress.wanted == 16 * 2
 
     def test_a_second_run_plays_nothing(self, whole: Path, models: Models):
         written = lines(whole)
@@ -237,7 +237,7 @@ class TestResuming:
         later.run()
         results, uncut = scored(later.record, later.store), study(whole, models)
         assert results == scored(uncut.record, uncut.store)
-        assert len(results.attacks) == 9 and len(results.flags) == 10
+        assert len(results.attacks) == 6 and len(results.flags) == 10
 
     def test_more_priors_may_come_later(self, whole: Path, models: Models):
         later = study(whole, models, 1.0, 2.0)
@@ -288,7 +288,7 @@ def test_the_command_writes_tables_and_results_and_resumes(tmp_path: Path):
     assert result.exit_code == 0, (result.output, result.exception)
     written = json.loads((out / "results.json").read_text())
     assert written["record"]["campaign"]["attack"] == "pia"
-    assert len(written["results"]["attacks"]) == 3 * 9
+    assert len(written["results"]["attacks"]) == 3 * 6
     tables = (out / "tables.md").read_text()
     assert tables.count("| defence |") == 3
     assert "k=2, one honest answer: attack success" in result.stdout
@@ -296,10 +296,10 @@ def test_the_command_writes_tables_and_results_and_resumes(tmp_path: Path):
     (out / "tables.md").unlink()
     again = run(*command, "--table", tmp_path / "answers.parquet")
     assert again.exit_code == 0, (again.output, again.exception)
-    assert "114 of 114 answers" in again.stderr
+    assert "96 of 96 answers" in again.stderr
     assert again.stdout == result.stdout and lines(out) == rows
     table = pl.read_parquet(tmp_path / "answers.parquet")
-    assert table.height == len(rows["rows.jsonl"]) == 114
+    assert table.height == len(rows["rows.jsonl"]) == 96
     assert table.columns[:4] == ["contender", "condition", "query_id", "step"]
     refused = run(*command, "--days", 3)
     assert "campaign" in str(refused.exception)

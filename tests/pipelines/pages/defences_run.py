@@ -47,8 +47,7 @@ RIVALS = {
     "reliability_rag": (0.75, 0.15, 0.05, 11),
     "trust_rag": (0.71, 0.4, 0.2, 4),
 }
-STATIC = (*(Contender(name, name) for name in RIVALS), Contender("radar", "radar"),
-          Contender("radar_plus", "radar_plus"))  # fmt: skip
+STATIC = (*(Contender(name, name) for name in RIVALS), Contender("radar", "radar"))
 SWEEP = tuple(
     Contender(f"radar:pair_scale={value}", "radar", (("pair_scale", value),))
     for value in (0.1, 0.3, 3.0)

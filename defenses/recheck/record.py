@@ -1,0 +1,72 @@
+"""Checks whether the parts of an answer event fit each other."""
+
+from collections.abc import Iterator
+
+from radarstream.defenses.recheck.checks import Check, check_of
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.times import milliseconds
+from radarstream.schemas.verdict import UNSEEN, MemoryDecision, Reason
+
+TRUSTED = frozenset({Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED})
+DROPPED = frozenset({Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN})  # by a reranker
+
+
+def record_check(event: AnswerEvent) -> Check:
+    """Whether ids, documents, sources and what is said of the previous answer fit each other."""
+    return check_of("record", flaws(event), f"{len(event.verdict.documents)} documents")
+
+
+def flaws(event: AnswerEvent) -> Iterator[str]:
+    """What does not fit, each in a few words."""
+    verdict = event.verdict
+    if event.snapshot_id != f"{event.query_id}@{milliseconds(event.observed_at)}":
+        yield "the snapshot's id is not of this query and time"
+    if (event.answer, event.abstention) != (verdict.answer, verdict.abstention):
+        yield "the answer is not the verdict's"
+    if event.abstention is not None and event.answer:
+        yield "an abstention has an answer"
+    ranks = [document.rank for document in verdict.documents]
+    if ranks != sorted(set(ranks)) or ranks != [source.rank for source in event.sources]:
+        yield "documents and sources are not the same"
+    for document in verdict.documents:
+        if document.kept != (document.reason in TRUSTED):
+            yield f"document {document.rank} is {document.reason} and kept is {document.kept}"
+        if document.reason in UNSEEN and document.atomic_answer is not None:
+            yield f"document {document.rank} is {document.reason} and answers"
+    yield from changed(event)
+    yield from calm(event)
+    yield from reranked(event)
+
+
+def changed(event: AnswerEvent) -> Iterator[str]:
+    """What cannot be of the previous answer."""
+    memory = event.verdict.memory
+    if memory.previous_answer is None and memory.decision is not MemoryDecision.NONE:
+        yield f"no previous answer is {memory.decision}"
+    if event.abstention is not None or memory.previous_answer is None:
+        if event.changed is not None:
+            yield "there are no two answers to compare"
+    elif event.changed is None or (event.changed and memory.previous_answer == event.answer):
+        yield f"the previous answer is {memory.previous_answer!r}, changed is {event.changed}"
+
+
+def calm(event: AnswerEvent) -> Iterator[str]:
+    """What cannot be of the documents that were read first."""
+    left = any(document.reason is Reason.NOT_READ for document in event.verdict.documents)
+    if event.documents_read != (len(event.seen) if left else None):
+        yield f"{event.documents_read} documents read is not what their verdicts say"
+    retained = event.verdict.memory.decision is MemoryDecision.RETAINED
+    if left and (event.changed is not False or not retained):
+        yield "a calm snapshot does not repeat its answer"
+
+
+def reranked(event: AnswerEvent) -> Iterator[str]:
+    """What cannot be of a reranking."""
+    candidates = event.reranking.candidates if event.reranking is not None else ()
+    why = {c.rank: None if c.kept else c.reason or Reason.OUTRANKED for c in candidates}
+    found = {document.rank: document.reason for document in event.verdict.documents}
+    dropped = {rank: reason for rank, reason in found.items() if reason in DROPPED}
+    if dropped != {rank: reason for rank, reason in why.items() if reason is not None}:
+        yield "what the reranker dropped is not what the verdict says"
+    if not why.keys() <= found.keys() or sorted(why) != sorted(c.found_rank for c in candidates):
+        yield "the ranks of candidates are not those that they were found at"

@@ -1,0 +1,438 @@
+"""`verify` refuses an altered event, or names what was altered as not checked.
+
+The search alters every field of events of all kinds as they are on the wire: each alone, and equal
+texts together. It knows nothing of what the checks look at.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cache
+from hashlib import sha256
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pytest
+
+import radarstream
+from radarstream.connectors.models.scripted_gradients import ScriptedGradients
+from radarstream.defenses.recheck.checks import TOLERANCE
+from radarstream.defenses.recheck.given import ALWAYS
+from radarstream.defenses.registry import build_defense
+from radarstream.pipelines.cli.verify import verified
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.signals.first_look import FirstLook
+from radarstream.pipelines.signals.reranking import with_left_out
+from radarstream.schemas.codec import decode_answer, encode, envelope, structured
+from radarstream.schemas.errors import InputError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.prompt import AnswerPair
+from radarstream.schemas.snapshot import Provenance, SearchSnapshot
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.verdict import Abstention, Reason
+from tests.builders import OBSERVED_AT, make_snapshot
+from tests.reranking import Wary, crowd
+from tests.scripted_models import scripted_models
+
+CLAIMS = ("Rome", "Roma", "Rome, Italy", "Bern", "Oslo", "I don't know")
+DEFENCES = ("radar", "majority", "reliability_rag", "robust_rag", "vanilla")
+Place = tuple[str | int, ...]
+
+# What follows from the rest of an event of RADAR: never named as not checked.
+FOLLOWS = frozenset(
+    {
+        "snapshot_id",
+        "abstention",
+        "status",
+        "documents_read",
+        "sources.rank",
+        "verdict.abstention",
+        "verdict.energy",
+        "verdict.documents.rank",
+        "verdict.documents.kept",
+        "verdict.documents.keep_evidence",
+        "verdict.documents.reject_evidence",
+        "verdict.documents.margin",
+        "verdict.memory.decision",
+        "verdict.memory.support_posterior",
+        "verdict.memory.conflict_posterior",
+        "verdict.memory.margin",
+        "support.documents_for",
+        "support.documents_against",
+        "support.weight_for",
+        "support.weight_against",
+        "support.rival",
+        "support.rival_answer",
+        "support.margin",
+        "support.confidence",
+    }
+)
+# What takes a second alteration, of what follows from it, to pass.
+NEVER_ALONE = frozenset(
+    {
+        "query_id",
+        "defense",
+        "step",
+        "observed_at",
+        "support.memory",
+        "support.stances_for",
+        "support.stances_against",
+        "verdict.edges",
+        "verdict.documents.reason",
+        "verdict.conflicts",
+    }
+)
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """Relations by the hash of a pair: the same answers agree, others more or less."""
+
+    seed: int
+    model_id: str = "noisy"
+
+    def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
+        return np.array([self.row(pair.premise, pair.hypothesis) for pair in pairs])
+
+    def row(self, premise: str, hypothesis: str) -> list[float]:
+        if premise == hypothesis:
+            return [1.0, 0.0, 0.0]
+        digest = sha256(f"{self.seed}/{premise}/{hypothesis}".encode()).digest()
+        entailed = digest[0] / 255 if premise[0] == hypothesis[0] else digest[0] / 1024
+        return [
+            entailed,
+            (1.0 - entailed) * digest[1] / 1024,
+            (1.0 - entailed) * (1 - digest[1] / 1024),
+        ]
+
+
+def snapshot_of(winners: Sequence[str], step: int = 0, sites: int = 4) -> SearchSnapshot:
+    """Pages on a few sites, every third the words of another one."""
+    texts = [f"Page {n - n % 3 // 2} of {step}, so they wrote: {w}." for n, w in enumerate(winners)]
+    snapshot = make_snapshot(texts, observed_at=OBSERVED_AT + timedelta(days=step))
+    documents = tuple(
+        replace(d, url=f"https://s{n % sites}.example/{n}" if n % 5 else "")
+        for n, d in enumerate(snapshot.documents)
+    )
+    return replace(snapshot, documents=documents)
+
+
+def history(
+    name: str, seed: int, options: dict[str, Any] | None = None, *, min_support: int
+) -> list[AnswerEvent]:
+    """The events of a random history."""
+    models = replace(scripted_models(), relations=Noisy(seed))
+    guard: Guard[Any] = Guard(name, build_defense(name, options), models, min_support=min_support)
+    rng, memory, events = np.random.default_rng(seed), guard.initial_memory(), []
+    for step in range(6):
+        winners = rng.choice(CLAIMS, int(rng.integers(0, 9)), p=[0.4, 0.15, 0.05, 0.2, 0.1, 0.1])
+        event, memory = guard.answer(snapshot_of(winners.tolist(), step), memory)
+        events.append(decode_answer(encode(event)))
+    return events
+
+
+def answered(winners: Sequence[str], *, sites: int = 8, **options: Any) -> AnswerEvent:
+    """The event of one snapshot."""
+    guard: Guard[Any] = Guard("radar", build_defense("radar"), scripted_models(), **options)
+    return guard.answer(snapshot_of(winners, sites=sites), guard.initial_memory())[0]
+
+
+def reranked() -> AnswerEvent:
+    """Twenty results, of which seven are judged, and one that a person blocked."""
+    models = replace(scripted_models(), gradients=ScriptedGradients())
+    guard: Guard[Any] = Guard(
+        "radar", build_defense("radar"), models, min_support=2, reranker=Wary(), keep=7
+    )
+    found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))
+    event, _ = guard.answer(found, guard.initial_memory())
+    blocked = replace(found.documents[0], rank=21)
+    return with_left_out(event, [(blocked, Reason.BLOCKED)])
+
+
+def calm() -> AnswerEvent:
+    """The second of two snapshots that say the same."""
+    look = FirstLook(full_share=0.0)
+    guard: Guard[Any] = Guard("radar", build_defense("radar"), scripted_models(), first_look=look)
+    _, memory = guard.answer(snapshot_of(["Rome"] * 8, sites=8), guard.initial_memory())
+    event, _ = guard.answer(snapshot_of(["Rome"] * 8, 1, sites=8), memory)
+    assert event.calm
+    return event
+
+
+def line_of(event: AnswerEvent) -> bytes:
+    return structured(envelope(event), encode(event))
+
+
+@cache
+def events() -> tuple[AnswerEvent, ...]:
+    """One event of each kind: by defence, status, why there is no answer, and what is recalled."""
+    kinds = {"reranked": replace(reranked(), provenance=Provenance.LIVE), "calm": calm()}
+    kinds["no evidence"] = answered(["I don't know"] * 2)
+    for seed in range(24):
+        on_empty = ("abstain", "best_document", "all_informative")[seed % 3]
+        options = {"on_empty": on_empty, "pair_scale": 0.3 if seed % 2 else 1.0}
+        for event in history("radar", seed, options, min_support=seed % 4):
+            kind = (event.status, event.abstention, event.verdict.memory.decision)
+            kinds.setdefault(str(kind), event)
+    for name in DEFENCES[1:]:
+        for event in history(name, 1, min_support=1):
+            kinds.setdefault(str((name, event.status)), event)
+    return tuple(kinds.values())
+
+
+def test_there_are_events_of_all_kinds() -> None:
+    assert {event.status for event in events()} == set(AnswerStatus)
+    assert {event.abstention for event in events()} >= {
+        None,
+        Abstention.NO_DOCUMENTS,
+        Abstention.NO_EVIDENCE,
+        Abstention.NO_CONSENSUS,
+        Abstention.THIN_EVIDENCE,
+        Abstention.OUTWEIGHED,
+    }
+
+
+@pytest.mark.parametrize("name", DEFENCES)
+def test_honest_events_are_right(name: str) -> None:
+    for seed in range(12):
+        for event in history(name, seed, min_support=seed % 4):
+            assert flaws(line_of(event)) == []
+
+
+def test_events_of_every_kind_are_right() -> None:
+    for event in events():
+        assert flaws(line_of(event)) == []
+
+
+def flaws(line: bytes) -> list[str]:
+    return [f"{c.about}: {c.detail}" for c in verified(line).checks if c.outcome == "wrong"]
+
+
+def places(value: Any, here: Place = ()) -> Iterator[tuple[Place, Any]]:
+    """Every place in JSON with what it holds, containers too."""
+    if here:
+        yield here, value
+    items = value.items() if isinstance(value, dict) else ()
+    items = enumerate(value) if isinstance(value, list) else items
+    for name, held in items:
+        yield from places(held, (*here, name))
+
+
+def name_of(place: Place) -> str:
+    """The name of a place on the wire, without numbers of elements and the envelope's `data`."""
+    return ".".join(part for part in place if isinstance(part, str)).removeprefix("data.")
+
+
+def put(value: Any, place: Place, new: Any) -> Any:
+    """A copy of JSON with another value in a place; `...` takes it away."""
+    if not place:
+        return new
+    first, *rest = place
+    copy = value.copy()
+    if rest or new is not ...:
+        copy[first] = put(value[first], tuple(rest), new)
+    else:
+        del copy[first]
+    return copy
+
+
+def others(value: Any) -> Iterator[Any]:
+    """Other values for a place, by its kind alone."""
+    yield from (None, ...)
+    match value:
+        case None:
+            yield from ("other", 0, 0.5, True)
+        case bool():
+            yield not value
+        case int():
+            yield from (0, 1, value + 1, max(0, value - 1))
+        case float():
+            yield from (
+                0.0,
+                1.0,
+                value + 1e-4,
+                value * 1.1 + 0.01,
+                value * 0.9 - 0.01,
+                value / 2,
+                -value,
+            )
+        case str():
+            yield from ("", value + "x", value[:-1])
+        case list():
+            yield from ([], value[::-1], value[1:], value[:-1], value + value[:1], [*value, "x"])
+        case dict():
+            yield {}
+
+
+def alterations(event: AnswerEvent, seen: dict[str, list[Any]]) -> Iterator[tuple[Any, set[str]]]:
+    """An event's line altered in one place, with the name of that.
+
+    `seen` has what other events hold in places of the same name.
+    """
+    wire = json.loads(line_of(event))
+    taken: dict[str, int] = defaultdict(int)
+    for place, value in places(wire):
+        name = name_of(place)
+        taken[name] += 1
+        if taken[name] > 2:  # of many documents, the first ones
+            continue
+        for other in (*others(value), *seen[name]):
+            if not (type(value) is type(other) is float and abs(value - other) <= TOLERANCE):
+                yield put(wire, place, other), {name}
+    for option, value in json.loads(event.options).items():
+        for other in others(value):
+            options = put(json.loads(event.options), (option,), other)
+            yield put(wire, ("data", "options"), json.dumps(options)), {"options"}
+
+
+def renamings(event: AnswerEvent) -> Iterator[tuple[Any, set[str]]]:
+    """An event's line altered in all places that hold the same text, with their names."""
+    wire = json.loads(line_of(event))
+    same: dict[str, list[Place]] = defaultdict(list)
+    for place, value in places(wire):
+        if isinstance(value, str) and value:
+            same[value].append(place)
+    for text, alike in same.items():
+        for other in ("other", *(t for t in same if name_of(same[t][0]) == name_of(alike[0]))):
+            altered = wire
+            for place in alike:
+                altered = put(altered, place, other)
+            if other != text:
+                yield altered, {name_of(place) for place in alike}
+
+
+@cache
+def searched(events: tuple[AnswerEvent, ...]) -> tuple[list[str], set[str]]:
+    """What passed and was not named; the names by which something passed."""
+    seen: dict[str, list[Any]] = defaultdict(list)
+    for event in events:
+        for place, value in places(json.loads(line_of(event))):
+            known = seen[name_of(place)]
+            if not isinstance(value, dict | list) and value not in known and len(known) < 8:
+                known.append(value)
+    missed, used = [], set()
+    for event in events:
+        honest = verified(line_of(event)).event
+        for altered, names in chain(alterations(event, seen), renamings(event)):
+            line = json.dumps(altered).encode()
+            try:
+                found = verified(line)
+            except InputError:
+                continue
+            if found.wrong or (found.event == honest and "source" not in names):
+                continue
+            if names == {"support"}:  # without any stances, nothing is left to be counted
+                names = {"support.stances_for"}
+            told = {
+                held
+                for held in found.not_checked
+                if any(name == held or name.startswith(f"{held}.") for name in names)
+            }
+            used |= told
+            if not told:
+                missed.append(f"{event.defense} {event.status} {sorted(names)}: {line.decode()}")
+    return missed, used
+
+
+def test_what_is_altered_is_refused_or_named_as_not_checked() -> None:
+    missed, _ = searched(events())
+    assert missed == []
+
+
+def test_what_is_named_can_be_altered() -> None:
+    """So no name is there to hide behind."""
+    _, used = searched(events())
+    assert set(ALWAYS) - NEVER_ALONE <= used
+
+
+def test_what_follows_is_never_named_for_radar() -> None:
+    for event in events():
+        if event.defense == "radar":
+            assert not FOLLOWS & verified(line_of(event)).not_checked.keys()
+
+
+@pytest.mark.models
+def test_what_is_altered_in_answers_of_the_embedded_models() -> None:
+    pages = [
+        {"text": "Lima is the capital of Peru.", "url": "https://a.example/"},
+        {"text": "The capital of Peru is the city of Lima.", "url": "https://b.example/"},
+        {"text": "Cusco is the capital of Peru, they say.", "url": "https://c.example/"},
+    ]
+    with radarstream.Guard(profile="embedded") as guard:
+        found = [guard.answer("What is the capital of Peru?", pages[:n]).event for n in (2, 3)]
+    assert [flaws(line_of(event)) for event in found] == [[], []]
+    assert searched(tuple(found))[0] == []
+
+
+def test_a_dispute_made_a_corroborated_answer() -> None:
+    event = answered(["Rome", "Rome", "Rome", "Oslo", "Oslo"])
+    support = event.support
+    assert support is not None and event.status is AnswerStatus.DISPUTED
+    for other in (
+        replace(support, rival=0.5),
+        replace(support, rival=0.0, rival_answer=None, documents_against=0, sites_against=0,
+                weight_against=0.0, stances_against=()),
+        replace(support, documents_for=9, sites_for=9, weight_for=9.0),
+    ):  # fmt: skip
+        balance = other.balance
+        forged = replace(other, margin=balance.margin, confidence=balance.confidence)
+        honest = replace(event, status=AnswerStatus.CORROBORATED, support=forged)
+        assert "support" in "".join(flaws(line_of(honest)))
+
+
+def test_a_rule_that_was_laxer_is_told_and_refused_if_asked() -> None:
+    event = answered(["Rome"] * 3, min_support=2)
+    lax = line_of(replace(event, min_support=0))
+    assert "min_support" in verified(lax).not_checked
+    assert verified(lax, 2).wrong and not verified(line_of(event), 2).wrong
+    thin = answered(["Rome"], min_support=2)
+    assert flaws(line_of(replace(thin, min_support=0))) == [
+        "status: thin_evidence does not follow with min_support 0"
+    ]
+
+
+def test_keep_evidence_beyond_what_edges_and_ranks_allow() -> None:
+    """With energy and margins made to fit it."""
+    event = answered(["Rome", "Rome", "Oslo"])
+    verdict = event.verdict
+    documents = list(verdict.documents)
+    kept, cut = documents[0], documents[2]
+    assert kept.kept and not cut.kept
+    for place, raised, energy in ((0, kept, 0.0), (2, cut, 0.01)):
+        changed = [*documents]
+        rise = 0.01 if raised is kept else -0.01
+        changed[place] = replace(raised, keep_evidence=(raised.keep_evidence or 0.0) + 0.01,
+                                 margin=(raised.margin or 0.0) + rise)  # fmt: skip
+        forged = replace(verdict, documents=tuple(changed), energy=(verdict.energy or 0.0) + energy)
+        (flaw,) = flaws(line_of(replace(event, verdict=forged)))
+        assert flaw.startswith(f"verdict: keep-evidence of {raised.rank} is not what edges")
+
+
+@pytest.mark.parametrize("value", [-1.0, 1e200, 5e-324])
+@pytest.mark.parametrize("name", ["edge", "loop", "keep_evidence", "reject_evidence", "option"])
+def test_absurd_values_raise_nothing(value: float, name: str) -> None:
+    event = answered(["Rome", "Rome", "Oslo"])
+    verdict, options = event.verdict, json.loads(event.options)
+    (a, b, _), *rest = verdict.edges
+    match name:
+        case "edge":
+            verdict = replace(verdict, edges=((a, b, value), *rest))
+        case "loop":
+            verdict = replace(verdict, edges=((a, a, value), *rest))
+        case "option":
+            options["pair_scale"] = value
+        case _:
+            first = replace(verdict.documents[0], **{name: value})  # type: ignore[arg-type]
+            verdict = replace(verdict, documents=(first, *verdict.documents[1:]))
+    assert flaws(line_of(replace(event, verdict=verdict, options=json.dumps(options))))
+
+
+@pytest.mark.parametrize(
+    "options", ["", "[" * 100_000, "[]", "null", "{}", '{"no": 1}', '{"epsilon": -1}']
+)
+def test_options_that_build_nothing(options: str) -> None:
+    assert flaws(line_of(replace(answered(["Rome"] * 2), options=options)))
