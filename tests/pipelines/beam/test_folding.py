@@ -190,7 +190,7 @@ def test_a_late_snapshot_alone_is_parked_without_touching_the_row(engine: Engine
 
 
 def test_in_another_log_each_of_the_same_snapshots_is_late(engine: Engine) -> None:
-    """Their answers went to topics of the first one: nothing else would tell what became of them."""
+    """Their answers went to topics of the first one: nothing else would tell where they are."""
     fold(engine, {"cup": story()})
     assert fold(engine, {"cup": story()}, epoch="another cluster") == []
     assert letters(engine) == [(ReasonClass.LATE, "poison", n + 1) for n in range(len(WINNERS))]
