@@ -5,7 +5,8 @@ list partitions -> spread -> read -> DefendStream
 
 import logging
 import re
-from collections.abc import Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -200,11 +201,22 @@ def wait(result: PipelineResult) -> str:
     """Wait until the job ends and return its last state. Raises JobFailedError.
 
     What a worker said is repeated only where it is an error of ours: another library's may quote
-    what it was given.
+    what it was given. From then on, no thread of this process tells of a lost connection: Beam's
+    would, each with a traceback.
     """
+    threading.excepthook = partial(_other_than_lost, threading.excepthook)
     try:
         return str(result.wait_until_finish())
-    except (RuntimeError, grpc.RpcError) as error:
+    except grpc.RpcError as error:
+        raise JobFailedError("lost the job server; Flink's pages tell what the job does") from error
+    except RuntimeError as error:
         own = _OWN_ERROR.findall(str(error))
         reason = own[-1].strip() if own else f"{type(error).__name__}; the runner's log says where"
         raise JobFailedError(f"the job failed: {reason}") from error
+
+
+def _other_than_lost(
+    hook: Callable[[threading.ExceptHookArgs], object], failure: threading.ExceptHookArgs
+) -> None:
+    if not issubclass(failure.exc_type, grpc.RpcError):
+        hook(failure)
