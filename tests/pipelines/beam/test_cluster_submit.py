@@ -131,12 +131,14 @@ def test_no_secret_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 LOST = """
-import threading
+import logging, queue, threading
 from concurrent.futures import ThreadPoolExecutor
 import grpc
+from apache_beam.portability.api import beam_fn_api_pb2
 from apache_beam.portability.api import beam_job_api_pb2 as api, beam_job_api_pb2_grpc as services
 from apache_beam.runners.portability.portable_runner import PipelineResult
-from radarstream.pipelines.beam.cluster.job import wait
+from apache_beam.runners.worker import sdk_worker
+from radarstream.pipelines.beam.cluster.job import spare_tracebacks, wait
 from radarstream.schemas.errors import JobFailedError
 
 class Silent(services.JobServiceServicer):
@@ -147,6 +149,15 @@ class Silent(services.JobServiceServicer):
         threading.Event().wait()
         yield
     GetMessageStream = GetStateStream
+
+logging.getLogger("apache_beam").setLevel(logging.CRITICAL)  # as the command does
+spare_tracebacks()
+class Worker:
+    _responses = queue.SimpleQueue()
+def step():
+    raise RuntimeError("Unknown process bundle instruction id '17'")
+sdk_worker.SdkHarness._execute(Worker(), step, beam_fn_api_pb2.InstructionRequest())
+assert "'17'" in Worker._responses.get().error
 
 server = grpc.server(pool := ThreadPoolExecutor())
 services.add_JobServiceServicer_to_server(Silent(), server)
@@ -175,10 +186,11 @@ os._exit(0)  # the silent streams wait for ever
 """
 
 
-def test_a_job_server_that_ends_leaves_one_error_and_no_traceback() -> None:
+def test_a_job_server_that_ends_leaves_one_error_and_no_tracebacks() -> None:
     ended = subprocess.run(
         [sys.executable, "-c", LOST], capture_output=True, text=True, timeout=120, check=True
     )
     assert ended.stdout == "lost the job server; Flink's pages tell what the job does\n"
+    assert ended.stderr.count("Traceback") == 1
     assert "a defect of ours" in ended.stderr
-    assert "RpcError" not in ended.stderr and "grpc" not in ended.stderr
+    assert "a step failed: RuntimeError; the runner's log says where" in ended.stderr
