@@ -112,7 +112,7 @@ def visit(browser, app, service, path: str, name: str = "ada") -> None:
         until(browser, lambda: "/console/sign-in" not in browser.current_url)
 
 
-def until(browser, condition, seconds: float = 20.0):
+def until(browser, condition, seconds: float = 60.0):
     return WebDriverWait(browser, seconds, 0.05).until(lambda _: condition())
 
 
