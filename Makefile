@@ -48,7 +48,7 @@ sizes: ## measure the embedded profile: megabytes to download and on disk
 stream-demo: $(STAMP) ## run the continuous job on a throw-away broker, command by command
 	$(BIN)/python -m tests.end_to_end.stream_demo
 
-engines: $(STAMP) ## fetch Apache Kafka and Flink and start them on loopback; ENGINES="kafka kafka3 flink" chooses
+engines: $(STAMP) ## fetch Apache Kafka and Flink and start them, or what has ended of them, on loopback; ENGINES="kafka kafka3 flink" chooses
 	$(BIN)/python -m tests.engines fetch
 	$(BIN)/python -m tests.engines start $(ENGINES)
 

@@ -1,6 +1,15 @@
-"""`python -m radarstream`: the command."""
+"""`radarstream` and `python -m radarstream`: the command."""
 
-from radarstream.pipelines.cli.app import main
+from radarstream.pipelines.cli.ending import take_signals
+
+
+def main() -> None:
+    """Take over signals, then import the command line and run it."""
+    take_signals()
+    from radarstream.pipelines.cli.app import main as command
+
+    command()
+
 
 if __name__ == "__main__":
     main()

@@ -114,15 +114,18 @@ def event(key: str, data: bytes, topic: str = "search.snapshots") -> OutboxRecor
 def read(
     log: KafkaLog, count: int, *, within_s: float = 20.0, through_errors: bool = False
 ) -> list[RawRecord]:
-    """Poll until there are `count` records, and fail if they do not come."""
+    """Poll until there are `count` records, and fail if none comes for a while."""
     deadline = time.monotonic() + within_s
     records: list[RawRecord] = []
     while len(records) < count:
         assert time.monotonic() < deadline, f"{len(records)} of {count} records came"
         try:
-            records += log.poll(max_records=count, max_bytes=2**30, timeout_s=0.2)
+            polled = log.poll(max_records=count, max_bytes=2**30, timeout_s=0.2)
         except BrokerError:
             assert through_errors
+        else:
+            deadline = time.monotonic() + within_s if polled else deadline
+            records += polled
     return records
 
 

@@ -42,7 +42,7 @@ class Receiver:
         self.closing = Event()
         self._changed = Condition()
 
-    def wait_for(self, count: int, timeout_s: float = 20.0) -> list[Received]:
+    def wait_for(self, count: int, timeout_s: float = 60.0) -> list[Received]:
         """What was received, once there are so many requests."""
         with self._changed:
             assert self._changed.wait_for(lambda: len(self.received) >= count, timeout_s), (

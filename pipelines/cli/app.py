@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from radarstream.pipelines.cli.commands import HELP, Program
+from radarstream.pipelines.cli.ending import lasting, take_signals
 from radarstream.schemas.errors import RadarstreamError
 
 ERROR_CHARACTERS = 2_000
@@ -55,9 +56,9 @@ def main() -> None:
     # Libraries are loaded into many objects that stay: with the default of 700, a sixth of a short
     # command is spent on searching them for garbage.
     gc.set_threshold(NEW_OBJECTS)
-    # A shell without job control starts background jobs deaf to SIGINT, and every command that is
-    # interrupted has something to finish or to say.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    take_signals()
+    if not lasting():  # it may have something to say
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     # Beam logs what it raises again, with a traceback of its own.
     logging.basicConfig(level=logging.ERROR)
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)

@@ -1,5 +1,6 @@
 """Signals and time of a long-lived process."""
 
+import os
 import signal
 from datetime import UTC, datetime
 from queue import SimpleQueue
@@ -39,8 +40,7 @@ class Stop:
         if number == signal.SIGHUP:
             self._signals.put(number)
         elif self._asked:
-            signal.signal(number, signal.SIG_DFL)
-            signal.raise_signal(number)
+            die(number)
         else:
             self._asked = True
             self._signals.put(number)
@@ -49,6 +49,13 @@ class Stop:
         while True:
             reload = self._signals.get() == signal.SIGHUP
             (self.reload if reload else self.event).set()
+
+
+def die(number: int) -> None:
+    """End this process as a signal does, also the first of a container, which survives its own."""
+    signal.signal(number, signal.SIG_DFL)
+    signal.raise_signal(number)
+    os._exit(128 + number)
 
 
 class SystemClock:

@@ -100,7 +100,7 @@ def own_site(own_broker: Broker, tmp_path: Path) -> Site:
     return site_of(own_broker, "", tmp_path)
 
 
-def until(condition: Callable[[], object], timeout_s: float = 20.0) -> None:
+def until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     deadline = time.monotonic() + timeout_s
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"

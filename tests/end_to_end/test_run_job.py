@@ -35,7 +35,7 @@ def test_answers_until_asked_to_stop_and_goes_on_after_a_restart(
     produce(options, given[6:])
     with running_job(options, tmp_path, "--once") as job:
         job.wait_for("stopped")
-        assert job.process.wait(10) == 0
+        assert job.process.wait(60) == 0
     published = events(options, ANSWERS)
     assert sorted(name for name, _ in published) == sorted(
         f"q{query}/{step}" for query in range(3) for step in range(4)

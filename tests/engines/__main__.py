@@ -60,16 +60,20 @@ def fetch(*, optional: bool) -> int:
 
 
 def start(engines: list[str], directory: Path) -> int:
-    """Start engines, or say what is missing, what runs already, or which did not start."""
+    """Start engines, or of those that run the parts that have ended; or say what prevents it."""
     jars = {jar for engine in engines for jar in running.ENGINES[engine].jars}
     if reason := artifacts.missing(*sorted(jars)):
         say(f"error: {reason}", sys.stderr)
         return 1
-    if running.alive(directory):
-        say("error: some run already: `make engines-stop` first", sys.stderr)
+    alive = running.alive(directory)
+    if alive and len(alive) == len(running.read(directory)):
+        say("error: they run already: `make engines-stop` first", sys.stderr)
         return 1
     try:
-        running.start(engines, directory)
+        if alive:
+            running.revive(directory)
+        else:
+            running.start(engines, directory)
     except RuntimeError as error:
         say(f"error: {error}", sys.stderr)
         return 1

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -10,18 +11,23 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.engines.artifacts import ROOT
 from tests.engines.flink import FlinkCluster
 from tests.engines.kafka import KafkaCluster
-from tests.servers import Server, port_near
+from tests.servers import Server, listens, port_near
 
 STOPPING_S = 15.0
-KAFKA, REST, JOB_SERVER = 9092, 8081, 8099  # those that documents name
-POOL = 28050  # below the ports that the system hands out to others while the pool starts
+RADARSTREAM = Path(sys.executable).with_name("radarstream")
+# Those that documents name; the pool's is below those that the system hands out while it starts.
+PORTS = {"node 1": 9092, "job manager": 8081, "job server": 8099, "worker pool": 28050}
 
 
 @dataclass(frozen=True)
 class Process:
-    """A process that was started: `born` tells it from a later one with the same number."""
+    """A process that was started: `born` tells it from a later one with the same number.
+
+    `command` starts it again, in the directory of its `log`.
+    """
 
     engine: str
     name: str
@@ -29,10 +35,39 @@ class Process:
     born: str
     address: str
     log: str
+    command: list[str]
 
     def runs(self) -> bool:
         """Whether it is still there."""
         return born(self.pid) == self.born
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.address.rpartition(":")[2])
+
+    def place(self) -> str:
+        """Where it listens, and why not where documents say."""
+        usual = PORTS.get(self.name, self.port)
+        return self.address + (f" ({usual} was taken)" if self.port != usual else "")
+
+
+class Part(Server):
+    """A part of an engine that has ended, to be started as before."""
+
+    ready_s = 120.0
+    outlives = True
+
+    def __init__(self, noted: Process) -> None:
+        super().__init__(Path(noted.log).parent)
+        self.noted, self.name = noted, noted.name
+        self.environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def command(self) -> list[str]:
+        return self.noted.command
+
+    def ready(self) -> bool:
+        return listens(self.noted.port)
 
 
 class Engine(NamedTuple):
@@ -45,7 +80,7 @@ class Engine(NamedTuple):
 def start_kafka(directory: Path, nodes: int = 1) -> dict[str, tuple[Server, str]]:
     """Start Kafka, on its usual port where that is free. Data of an earlier start is kept."""
     cluster = KafkaCluster(directory, nodes)
-    cluster.nodes[1].port = port_near(KAFKA)
+    cluster.nodes[1].port = port_near(PORTS["node 1"])
     for node in cluster.nodes.values():
         node.outlives = True
     with killing(cluster):
@@ -57,7 +92,8 @@ def start_flink(directory: Path) -> dict[str, tuple[Server, str]]:
     """Start a session cluster, its job server and its worker pool."""
     cluster = FlinkCluster(directory)
     master, server, pool = cluster.job_manager, cluster.job_server, cluster.pool
-    master.rest, server.port, pool.port = map(port_near, (REST, JOB_SERVER, POOL))
+    usual = (PORTS[name] for name in ("job manager", "job server", "worker pool"))
+    master.rest, server.port, pool.port = map(port_near, usual)
     for process in cluster.servers:
         process.outlives = True
     with killing(cluster):
@@ -97,10 +133,7 @@ def start(engines: list[str], directory: Path) -> None:
     try:
         for engine in engines:
             for name, (server, address) in ENGINES[engine].start(directory / engine).items():
-                assert server.process is not None
-                pid = server.process.pid
-                log = str(server.log)
-                noted.append(Process(engine, name, pid, born(pid), address, log))
+                noted.append(process_of(engine, name, server, address))
             write(directory, noted)
     except BaseException:
         write(directory, noted)
@@ -108,19 +141,42 @@ def start(engines: list[str], directory: Path) -> None:
         raise
 
 
+def process_of(engine: str, name: str, server: Server, address: str) -> Process:
+    """What the state file notes of a server that was started."""
+    assert server.process is not None
+    pid, command = server.process.pid, list(map(str, server.process.args))
+    return Process(engine, name, pid, born(pid), address, str(server.log), command)
+
+
+def revive(directory: Path) -> None:
+    """Start the parts that have ended, as they were started. Raises RuntimeError."""
+    noted = read(directory)
+    parts = {n: Part(process) for n, process in enumerate(noted) if not process.runs()}
+    for n, part in parts.items():
+        part.launch()
+        noted[n] = process_of(noted[n].engine, part.name, part, noted[n].address)
+    write(directory, noted)
+    for part in parts.values():
+        part.until_ready()
+
+
 def write(directory: Path, processes: list[Process]) -> None:
-    """Write the state file, and settings for `radarstream --config`."""
+    """Write the state file, and for each Kafka settings with a database of its own."""
     directory.mkdir(parents=True, exist_ok=True)
     state = [asdict(process) for process in processes]
     (directory / "state.json").write_text(json.dumps(state, indent=1) + "\n", encoding="utf-8")
-    servers = [process.address for process in processes if process.engine.startswith("kafka")]
-    if servers:
-        copies = min(3, len(servers))
-        (directory / "engines.toml").write_text(
-            f'profile = "scripted"\ndatabase = "sqlite:///{directory}/state.sqlite"\n\n'
-            f'[kafka]\nbootstrap = "{",".join(servers)}"\nreplication = {copies}\n',
+    for engine in kafkas(processes):
+        servers = [process.address for process in processes if process.engine == engine]
+        (directory / f"{engine}.toml").write_text(
+            f'profile = "scripted"\ndatabase = "sqlite:///{directory}/{engine}.sqlite"\n\n'
+            f'[kafka]\nbootstrap = "{",".join(servers)}"\nreplication = {len(servers)}\n',
             encoding="utf-8",
         )
+
+
+def kafkas(processes: list[Process]) -> list[str]:
+    """The engines among these processes that are a Kafka."""
+    return sorted({p.engine for p in processes if p.engine.startswith("kafka")})
 
 
 def read(directory: Path) -> list[Process]:
@@ -164,18 +220,23 @@ def born(pid: int) -> str:
 def described(directory: Path, processes: list[Process]) -> list[str]:
     """Lines that say what runs where, what has ended, and what to type."""
     ended = [process for process in read(directory) if process not in processes]
-    lines = [f"{p.engine}: {p.name} on {p.address}, process {p.pid}, {p.log}" for p in processes]
+    lines = [f"{p.engine}: {p.name} on {p.place()}, process {p.pid}, {p.log}" for p in processes]
     lines += [f"{p.engine}: {p.name} has ended, {p.log}" for p in ended]
-    config = f"--config {directory}/engines.toml"
+    configs = [f" --config {directory}/{engine}.toml" for engine in kafkas(processes)]
+    for config in configs:
+        lines += ["", *(f"{RADARSTREAM} {words}{config}" for words in ("topics create", "run"))]
     at = {process.name: process.address for process in processes if process.engine == "flink"}
-    if any(process.engine.startswith("kafka") for process in processes):
-        lines += ["", f"radarstream topics create {config}", f"radarstream run {config}"]
     if {"job server", "job manager", "worker pool"} <= at.keys():
-        submit = f"radarstream submit {config} --runner portable --job-endpoint {at['job server']}"
-        lines += [
-            f"{submit} --environment LOOPBACK",
-            f"RADARSTREAM_KAFKA__GROUP=pool {submit} --worker-pool {at['worker pool']} --detach"
-            "  # with `database` in PostgreSQL",
-            f"Flink's pages: http://{at['job manager']}",
-        ]
-    return [*lines, "To stop them: make engines-stop"]
+        for config in configs or [""]:
+            submit = (
+                f"{RADARSTREAM} submit{config} --runner portable --job-endpoint {at['job server']}"
+            )
+            lines += [
+                "",
+                f"{submit} --environment LOOPBACK",
+                f"RADARSTREAM_KAFKA__GROUP=pool {submit} --worker-pool {at['worker pool']} --detach"
+                "  # with `database` in PostgreSQL",
+            ]
+        lines.append(f"Flink's pages: http://{at['job manager']}")
+    again = ["To start what has ended: make engines"] if ended and processes else []
+    return [*lines, "", *again, "To stop them: make engines-stop"]

@@ -3,8 +3,10 @@
 import re
 from pathlib import Path
 
+import psutil
 import pytest
 
+from radarstream.pipelines.settings import load_settings
 from tests.engines import __main__ as command
 from tests.engines import artifacts, running
 from tests.servers import LOOPBACK, listening
@@ -103,13 +105,33 @@ def test_what_is_missing_is_said(
 
 def test_what_has_ended_is_told_and_nothing_suggested_that_needs_it(tmp_path: Path) -> None:
     parts = ("job manager", "task manager 1", "job server", "worker pool")
-    there = [running.Process("flink", name, 1, "1", "127.0.0.1:1", "log") for name in parts]
+    there = [running.Process("flink", name, 1, "1", "127.0.0.1:1", "log", []) for name in parts]
     running.write(tmp_path, there)
     whole = running.described(tmp_path, there)
     assert sum("radarstream submit" in line for line in whole) == 2
+    assert "flink: job manager on 127.0.0.1:1 (8081 was taken), process 1, log" in whole
     rest = running.described(tmp_path, there[1:])
     assert "flink: job manager has ended, log" in rest
     assert not any("radarstream submit" in line for line in rest)
+
+
+def test_each_kafka_has_settings_and_a_database_of_its_own(tmp_path: Path) -> None:
+    """The same history on both is not late on the second one."""
+    ports = {"kafka": (9092,), "kafka3": (9093, 9094, 9095)}
+    there = [
+        running.Process(engine, f"node {n}", 1, "1", f"127.0.0.1:{port}", "log", [])
+        for engine, given in ports.items()
+        for n, port in enumerate(given, 1)
+    ]
+    running.write(tmp_path, there)
+    read = {name: load_settings(tmp_path / f"{name}.toml") for name in ports}
+    assert read["kafka"].database != read["kafka3"].database
+    assert [read[name].kafka.replication for name in ports] == [1, 3]
+    assert read["kafka3"].kafka.bootstrap == "127.0.0.1:9093,127.0.0.1:9094,127.0.0.1:9095"
+    said = running.described(tmp_path, there)
+    typed = [line.split()[0] for line in said if " --config " in line]
+    assert len(typed) == 4
+    assert all(Path(program).is_file() for program in typed)
 
 
 @pytest.mark.long
@@ -128,9 +150,18 @@ def test_engines_outlive_the_command_listen_on_loopback_and_are_stopped(
             addresses = listening(process.pid)
             assert addresses and addresses <= LOOPBACK, (process.name, addresses)
             assert process.address in said
-        assert re.search(r"radarstream submit --config \S+engines.toml --runner portable", said)
+        assert re.search(r"radarstream submit --config \S+kafka.toml --runner portable", said)
         assert command.main(["start", *where]) == 1
-        assert "some run already" in capsys.readouterr().err
+        assert "they run already" in capsys.readouterr().err
+        for name in ("node 1", "job server", "worker pool"):
+            killed = next(process for process in found if process.name == name)
+            psutil.Process(killed.pid).kill()
+            psutil.wait_procs([psutil.Process(killed.pid)])
+            assert command.main(["start", *where]) == 0
+            again = running.alive(tmp_path)
+            assert [p.address for p in again] == [p.address for p in found]
+            assert [p for p in again if p not in found] == [p for p in again if p.name == name]
+            found = again
     finally:
         assert command.main(["stop", *where]) == 0
     assert not any(process.runs() for process in found)

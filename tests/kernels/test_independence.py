@@ -1,7 +1,7 @@
 """Independent documents: sites, copies, and weights that grow slowly within a site."""
 
 from itertools import combinations
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -184,9 +184,9 @@ def test_the_search_is_exact(n: int, density: float, seed: int) -> None:
 def test_two_hundred_pages_take_no_time_however_they_are_alike(density: float) -> None:
     """A search to the end would take hours where one page in fifty or in twenty is alike."""
     upper = np.triu(np.random.default_rng(7).random((200, 200)) < density, 1)
-    started = perf_counter()
+    started = process_time()
     found = most_independent(upper | upper.T)
-    assert perf_counter() - started < 2.0
+    assert process_time() - started < 2.0
     assert found >= (1 if density == 1.0 else 2)
 
 

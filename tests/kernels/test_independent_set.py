@@ -1,7 +1,7 @@
 """Branch and bound against enumeration: the heaviest set, and of equals the first in order."""
 
 import itertools
-from time import perf_counter
+from time import process_time
 
 import numpy as np
 import pytest
@@ -121,8 +121,8 @@ HARD = {
 def test_thirty_vertices_take_no_time(name: str):
     """Far below a second, where 2**30 subsets would take hours; the set is maximal."""
     edges = HARD[name]
-    started = perf_counter()
+    started = process_time()
     chosen = independent_set(edges)
-    assert perf_counter() - started < 1.0
+    assert process_time() - started < 1.0
     assert independent(edges, tuple(np.flatnonzero(chosen)))
     assert (chosen | edges[:, chosen].any(axis=1)).all()

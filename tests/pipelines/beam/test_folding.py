@@ -189,6 +189,13 @@ def test_a_late_snapshot_alone_is_parked_without_touching_the_row(engine: Engine
     assert row(engine) == before
 
 
+def test_in_another_log_each_of_the_same_snapshots_is_late(engine: Engine) -> None:
+    """Their answers went to topics of the first one: nothing else would tell where they are."""
+    fold(engine, {"cup": story()})
+    assert fold(engine, {"cup": story()}, epoch="another cluster") == []
+    assert letters(engine) == [(ReasonClass.LATE, "poison", n + 1) for n in range(len(WINNERS))]
+
+
 def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: Engine) -> None:
     query = "a\u202e\n" + "x" * 100
     early, *rest = story(query)

@@ -53,6 +53,9 @@ def test_help_and_version_import_nothing_heavy(option: str, tmp_path: Path) -> N
         "radarstream.pipelines.cli",
         "radarstream.pipelines.cli.app",
         "radarstream.pipelines.cli.commands",
+        "radarstream.pipelines.cli.ending",
+        "radarstream.pipelines.job",
+        "radarstream.pipelines.job.stopping",
     }
 
 

@@ -3,7 +3,9 @@
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,14 @@ from selenium import webdriver
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 CHROMEDRIVER = shutil.which("chromedriver")
 WIDE, NARROW = 1280, 420
+FONTS = [Path("/usr/share/fonts"), Path("/usr/local/share/fonts"), Path.home() / ".fonts"]
+FAMILIES = ("Liberation", "DejaVu")  # narrow, like Arial; wide
+# For tests of sizes: what fits in the letters of one family may not fit in those of another.
+ONLY = """<fontconfig><dir>{directory}/fonts</dir><cachedir>{directory}</cachedir>
+<alias><family>sans-serif</family><prefer><family>{family} Sans</family></prefer></alias>
+<alias><family>monospace</family><prefer><family>{family} Sans Mono</family>
+<family>{family} Mono</family></prefer></alias></fontconfig>"""
+with_each_font = pytest.mark.parametrize("browser", FAMILIES, indirect=True)
 
 # Every visible text's contrast with what is painted behind it, worst first (WCAG 2, 1.4.3).
 CONTRAST = """
@@ -38,26 +48,58 @@ return found.sort((x, y) => x[0] - y[0]).slice(0, 3);
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[webdriver.Chrome]:
+def browsers(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Callable[[str], webdriver.Chrome]]:
+    """A browser for each family of fonts, opened when a test of the module first asks for it."""
     if CHROMIUM is None or CHROMEDRIVER is None:
         message = "no chromium and chromedriver on PATH: the report was not rendered"
         if os.environ.get("CI"):
             pytest.fail(message)
         pytest.skip(message)
+    with ExitStack() as closing:
+        yield cache(lambda family: opened(family, tmp_path_factory.mktemp("browser"), closing))
+
+
+@pytest.fixture
+def browser(
+    request: pytest.FixtureRequest, browsers: Callable[[str], webdriver.Chrome]
+) -> webdriver.Chrome:
+    """A browser with common fonts, or those of the machine without them; see `with_each_font`."""
+    asked = getattr(request, "param", None)
+    if asked and not files_of(asked):
+        pytest.skip(f"no fonts of the family {asked} on this machine")
+    return browsers(asked or FAMILIES[0])
+
+
+def files_of(family: str) -> list[Path]:
+    """The machine's font files of a family."""
+    return [file for root in FONTS for file in root.rglob(f"{family}*.ttf")]
+
+
+def opened(family: str, directory: Path, closing: ExitStack) -> webdriver.Chrome:
+    """Open a browser that has the fonts of a family only, if the machine has them."""
     options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    profile = tmp_path_factory.mktemp("profile")
+    options.binary_location = str(CHROMIUM)
     for flag in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
                  "--disable-background-networking", "--no-first-run",
-                 f"--user-data-dir={profile}"):  # fmt: skip
+                 f"--user-data-dir={directory}/profile"):  # fmt: skip
         options.add_argument(flag)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     options.set_capability("unhandledPromptBehavior", "ignore")
+    environment = dict(os.environ)
+    if files := files_of(family):
+        (directory / "fonts").mkdir()
+        for file in files:
+            (directory / "fonts" / file.name).symlink_to(file)
+        (directory / "fonts.conf").write_text(ONLY.format(family=family, directory=directory))
+        environment["FONTCONFIG_FILE"] = str(directory / "fonts.conf")
     # Both paths are given, so Selenium Manager has nothing to look for and downloads nothing.
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(CHROMEDRIVER))
+    service = webdriver.ChromeService(CHROMEDRIVER, env=environment)
+    driver = webdriver.Chrome(options=options, service=service)
+    closing.callback(driver.quit)
     driver.set_page_load_timeout(60)
-    yield driver
-    driver.quit()
+    return driver
 
 
 def show(browser: webdriver.Chrome, file: Path, width: int = WIDE, scheme: str = "light") -> None:

@@ -11,10 +11,9 @@ from radarstream.pipelines.cli.report_incidents import report_incidents
 from radarstream.pipelines.pages.incidents.incidents_view import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.attribution_pages import fill
-from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, browser, requested, show
+from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, requested, show, with_each_font
 from tests.pipelines.pages.test_attribution_report import hostile_views
 
-__all__ = ["browser"]  # the fixture
 pytestmark = pytest.mark.browser
 NARROW = 400
 PAGES = ("attributions.html", "sources.html", "hostile/attributions.html", "hostile/sources.html",
@@ -66,6 +65,7 @@ def test_every_word_can_be_read(browser, pages, name, scheme):
     assert worst[0][0] >= 4.5, worst
 
 
+@with_each_font
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 @pytest.mark.parametrize("name", PAGES)
 def test_nothing_sticks_out_at_any_width(browser, pages, name, width):
@@ -75,6 +75,7 @@ def test_nothing_sticks_out_at_any_width(browser, pages, name, width):
     assert browser.execute_script(overhang) <= 0
 
 
+@with_each_font
 @pytest.mark.parametrize("name", [PAGES[0], PAGES[1], PAGES[4]])
 def test_labels_of_drawings_do_not_meet(browser, pages, name):
     show(browser, pages / name)

@@ -19,10 +19,9 @@ from tests.pipelines.pages.defences_run import (
     hostile_experiment,
     make_experiment,
 )
-from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, browser, requested, show
+from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, requested, show, with_each_font
 from tests.study_rows import scored
 
-__all__ = ["browser"]  # the fixture
 pytestmark = pytest.mark.browser
 NARROW = 400
 CASES = 8 * len(CONDITIONS)
@@ -131,6 +130,7 @@ def test_injected_text_never_runs(browser, hostile):
     assert "javascript:window.pwned=1" in text
 
 
+@with_each_font
 @pytest.mark.parametrize("name", ["static", "in_time", "hostile", "wordy"])
 @pytest.mark.parametrize("width", [WIDE, NARROW, 320])
 def test_nothing_sticks_out(browser, request, name, width):
@@ -144,6 +144,7 @@ def test_nothing_sticks_out(browser, request, name, width):
     assert extent[2] > 0
 
 
+@with_each_font
 @pytest.mark.parametrize("name", ["static", "in_time", "hostile"])
 def test_labels_of_plots_do_not_overlap(browser, request, name):
     show(browser, request.getfixturevalue(name))

@@ -9,10 +9,16 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from radarstream.pipelines.pages.replay.page import render_report
-from tests.pipelines.pages.headless_browser import CONTRAST, NARROW, WIDE, browser, requested, show
+from tests.pipelines.pages.headless_browser import (
+    CONTRAST,
+    NARROW,
+    WIDE,
+    requested,
+    show,
+    with_each_font,
+)
 from tests.pipelines.pages.report_run import hostile_run, make_record, make_run
 
-__all__ = ["browser"]  # the fixture
 pytestmark = pytest.mark.browser
 
 
@@ -79,6 +85,7 @@ def test_injected_text_never_runs(browser, hostile):
     assert "<script>window.pwned=1</script>" in browser.find_element(By.TAG_NAME, "main").text
 
 
+@with_each_font
 @pytest.mark.parametrize("name", ["sample", "hostile"])
 @pytest.mark.parametrize("width", [WIDE, NARROW])
 def test_nothing_sticks_out(browser, request, name, width):
@@ -157,3 +164,22 @@ def test_readable_without_scripts(browser, sample):
         assert not browser.find_element(By.ID, "filter-text").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+
+
+@with_each_font
+def test_letters_are_of_the_family_that_a_test_asks_for(browser, request, sample):
+    show(browser, sample)
+    unfold(browser)
+    for domain in ("DOM", "CSS"):
+        browser.execute_cdp_cmd(f"{domain}.enable", {})
+    root = browser.execute_cdp_cmd("DOM.getDocument", {})["root"]["nodeId"]
+    found = browser.execute_cdp_cmd("DOM.querySelectorAll", {"nodeId": root, "selector": "p, text"})
+    used = [
+        font["familyName"]
+        for node in found["nodeIds"]
+        for font in browser.execute_cdp_cmd("CSS.getPlatformFontsForNode", {"nodeId": node})[
+            "fonts"
+        ]
+    ]
+    assert used
+    assert {name.split()[0] for name in used} == {request.node.callspec.params["browser"]}

@@ -14,12 +14,11 @@ from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.pipelines.serving.console.showing import MENU, link
 from radarstream.schemas.incidents import Status
 from tests.pipelines.pages.attribution_pages import CUP, origin
-from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, browser
+from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, with_each_font
 from tests.pipelines.pages.report_run import make_run
 from tests.pipelines.serving.console_rig import app_of, keep, seeded, settings_of
 from tests.serving import running
 
-__all__ = ["browser"]  # the fixture
 pytestmark = pytest.mark.browser
 INCIDENT = origin(CUP, 2, Status.PROPOSED).incident
 PAGES = {
@@ -113,7 +112,7 @@ def visit(browser, app, service, path: str, name: str = "ada") -> None:
         until(browser, lambda: "/console/sign-in" not in browser.current_url)
 
 
-def until(browser, condition, seconds: float = 20.0):
+def until(browser, condition, seconds: float = 60.0):
     return WebDriverWait(browser, seconds, 0.05).until(lambda _: condition())
 
 
@@ -143,6 +142,7 @@ def gone(element) -> bool:
     return False
 
 
+@with_each_font
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_quiet_readable_and_fits(browser, app, service, name):
     visit(browser, app, service, "/console/inbox")

@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from types import ModuleType
 
 import pytest
@@ -106,9 +106,9 @@ def test_comparisons_and_plain_brackets_stay_readable() -> None:
 
 @pytest.mark.parametrize("flood", ["[", "[a_", "[tool_", "<", "[inst", "question "])
 def test_text_that_looks_like_the_start_of_many_tokens_costs_no_time(flood: str) -> None:
-    start = perf_counter()
+    start = process_time()
     neutral(flood * 100_000)
-    assert perf_counter() - start < 2.0
+    assert process_time() - start < 2.0
 
 
 @pytest.mark.parametrize("task", MANY)

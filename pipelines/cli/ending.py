@@ -1,0 +1,34 @@
+"""Signals that come before a command has begun anything: it ends at once.
+
+Taken over before the imports of a command, which last for seconds. The first process of a container
+is never killed by a signal that it has not taken over.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import Final
+
+from radarstream.pipelines.job.stopping import die
+
+# They run until they are stopped, so a stop is no failure.
+LASTING: Final = frozenset({"alert", "attribute", "run", "serve", "watch"})
+
+
+def take_signals() -> None:
+    """Take over SIGTERM and SIGINT, also where a shell has us ignore SIGINT; on the main thread."""
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, end)
+
+
+def lasting() -> bool:
+    """Whether the command of this process runs until it is stopped."""
+    return bool(LASTING.intersection(sys.argv[1:2]))
+
+
+def end(number: int, _frame: FrameType | None) -> None:
+    """End with 0 if the command is a lasting one, and as by the signal itself otherwise."""
+    if lasting():
+        os._exit(0)
+    die(number)
