@@ -145,19 +145,14 @@ def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
 def next_to_fold(progress: Progress, log_epoch: str) -> Ready | None:
     """Take the query's next new snapshot; skip what was folded before.
 
-    Parks what is late, and everything new of a query whose memory is damaged. A snapshot of the
-    moment folded last that comes from another log is late, too: its answer went to the other one.
+    Parks what is late, and everything new of a query whose memory is damaged.
     """
     while progress.waiting:
         ready = progress.waiting.popleft()
         as_of_ms = ready.observed.snapshot.observed_at_ms
         position = log_position(ready, log_epoch)
         row = progress.current
-        log = position.epoch, position.partition
-        decision = order_decision(row, as_of_ms, *log, position.offset)
-        if decision == "replayed" and row is not None and row.log != log:
-            decision = "late"
-        match decision:
+        match order_decision(row, as_of_ms, position.epoch, position.partition, position.offset):
             case "fold" | "late" if progress.damage is not None:
                 park(progress, dead_letter(ready.observed.record, progress.damage), ready)
             case "fold":

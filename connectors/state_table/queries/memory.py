@@ -141,14 +141,14 @@ def order_decision(
     whatever its offset. For what is older, offsets tell a record read again from one that comes
     too late, and they mean something only within one log, that is one epoch and one partition:
 
-    ==========  ===============================  ================================
+    ==========  ===============================  ===================================
     event time  same log                         another log
-    ==========  ===============================  ================================
+    ==========  ===============================  ===================================
     newer       fold                             fold
-    equal       replayed                         replayed
+    equal       replayed                         late: its answer went to the other
     older       replayed up to log_high_offset,  late: its offsets restarted, so
                 else late                        nothing says it was folded
-    ==========  ===============================  ================================
+    ==========  ===============================  ===================================
 
     "replayed" is skipped in silence, "late" becomes a dead letter. A late record must reach the
     outbox no later than the fold that follows it in the log, or a crash between the two turns it
@@ -156,10 +156,8 @@ def order_decision(
     """
     if row is None or as_of_ms > row.as_of_ms:
         return "fold"
-    if as_of_ms == row.as_of_ms:
-        return "replayed"
-    same_log = (log_epoch, log_partition) == row.log
-    return "replayed" if same_log and log_offset <= row.log_high_offset else "late"
+    folded = as_of_ms == row.as_of_ms or log_offset <= row.log_high_offset
+    return "replayed" if folded and (log_epoch, log_partition) == row.log else "late"
 
 
 def commit_fold(
