@@ -36,7 +36,7 @@ class Support(Strict):
 
     A document is for the answer if its atomic answer means the same, and against it if that
     contradicts it. `sites_for` and `sites_against` count independent sites: the most documents no
-    two of which are of one site or have nearly the same words. Weights are sums of probabilities
+    two of which are one voice (`defenses.kernels.independence`). Weights are sums of probabilities
     over sites. `rival` is the weight of the strongest other answer: of documents against it that
     agree with each other; `rival_answer` is its text, None without documents against. `memory` is
     what the previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without
