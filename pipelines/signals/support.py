@@ -129,6 +129,8 @@ def support_of(evidence: Evidence, verdict: Verdict, known: Known) -> Support:
         margin=balance.margin,
         confidence=balance.confidence,
         rival_answer=rival_answer,
+        ranks_for=_ranks(evidence, is_for),
+        ranks_against=_ranks(evidence, is_against),
     )
 
 
@@ -149,6 +151,10 @@ def _between(one: str, other: str, known: Known) -> FloatArray:
     if one == other:
         return _SAME
     return both_ways(known[one, other], known[other, one])
+
+
+def _ranks(evidence: Evidence, side: BoolArray) -> tuple[int, ...]:
+    return tuple(d.rank for d, chosen in zip(evidence.documents, side, strict=True) if chosen)
 
 
 def _memory(verdict: Verdict, known: Known) -> float:
