@@ -120,7 +120,8 @@ def _by_content(texts: Sequence[str], alike: BoolArray) -> list[int]:
         settled = len(numbers) == len(set(kinds.tolist()))
         kinds = np.array([numbers[each] for each in told], dtype=np.intp)
         if settled or len(numbers) == len(texts):
-            return np.argsort(kinds, kind="stable").tolist()
+            order: list[int] = np.argsort(kinds, kind="stable").tolist()
+            return order
         told = [(kinds[d], *np.sort(kinds[of_d])) for d, of_d in enumerate(near)]
 
 
