@@ -2,8 +2,10 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
+from functools import reduce
 from itertools import chain, islice
+from operator import and_
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -46,39 +48,43 @@ class Voices(NamedTuple):
     independent: int
 
 
-def voices_of(owners: Sequence[Collection[str]], texts: Sequence[str], untold: str = "?") -> Voices:
+def voices_of(owners: Sequence[Sequence[str]], texts: Sequence[str], untold: str = "?") -> Voices:
     """Whose voices documents are, by their owners and texts.
 
-    `owners` are those who speak in each: of its site, and of those that it names as its sources; a
-    document `untold` is like every other. One text holds another's if three quarters of the spans
+    `owners` are those who speak in each: first of its site, then of those that it names as its
+    sources; a document `untold` is like every other. What has the same first owner is never
+    divided into groups. One text holds another's if three quarters of the spans
     of three words of the shorter, and at least 12, are in both, or if the Jaccard index of their
     spans is at least 0.6. Texts without words are alike. Two documents that are like a third need
     not be alike. Neither the order of documents nor the names of owners matter.
 
-    >>> voices_of([{"a"}, {"b"}, {"a", "c"}, {"c"}, ()], ["one", "two", "three", "four", "five"])
-    Voices(groups=array([0, 1, 2, 2, 4]), independent=4)
+    >>> voices_of(["a", "b", "ac", "c", ""], ["one", "two", "three", "four", "five"])
+    Voices(groups=array([0, 1, 0, 3, 4]), independent=4)
     """
     alike = _one_owner(owners, untold)
     if not alike.all():
         alike |= _copied([spans_of(text) for text in texts])
-    order = _by_content(texts, alike)
-    near_to = _masks(alike[np.ix_(order, order)])
-    cliques: list[int] = []  # each a set of places, as a bit mask
-    for place, near in enumerate(near_to):
+    near_to = _masks(alike)
+    of_site: dict[str | int, int] = defaultdict(int)  # sets of documents, as bit masks
+    for document in _by_content(texts, alike):
+        of_site[owners[document][0] if owners[document] else document] |= 1 << document
+    cliques: list[int] = []
+    for site in of_site.values():
+        near = reduce(and_, (near_to[document] for document in _places(site)))
         fitting = (number for number, held in enumerate(cliques) if held & near == held)
         number = next(fitting, None)
         if number is None:
-            cliques.append(1 << place)
+            cliques.append(site)
         else:
-            cliques[number] |= 1 << place
-    groups = np.empty(len(order), dtype=np.intp)
+            cliques[number] |= site
+    groups = np.empty(len(texts), dtype=np.intp)
     for clique in cliques:
-        members = [order[place] for place in _places(clique)]
-        groups[members] = min(members)
+        members = _places(clique)
+        groups[members] = members[0]
     return Voices(groups, most_independent(alike))
 
 
-def _one_owner(owners: Sequence[Collection[str]], untold: str) -> BoolArray:
+def _one_owner(owners: Sequence[Sequence[str]], untold: str) -> BoolArray:
     """(n, n), true on the diagonal: the same owner speaks in both, or nobody can tell who."""
     alike = np.eye(len(owners), dtype=np.bool_)
     speaking: dict[str, list[int]] = defaultdict(list)

@@ -27,7 +27,7 @@ _MEMORY: Final = TypeAdapter(MemoryVerdict)
 _ORCHESTRATION: Final = TypeAdapter(Orchestration)
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
-    AnswerStatus.DISPUTED: "Other sources say otherwise.",
+    AnswerStatus.DISPUTED: "Disputed: what speaks against it has half of its weight or more.",
     AnswerStatus.REMEMBERED: "No document says so now; it is the previous answer.",
 }
 

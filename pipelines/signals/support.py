@@ -166,9 +166,13 @@ def _memory(verdict: Verdict, known: Known) -> float:
     return float(np.clip(row[0] - row[2], -1.0, 1.0))
 
 
-def owners_in(document: Document) -> frozenset[str]:
-    """Who speaks in a document: the owner of its site, and those it names as its sources."""
-    return cited_in(document.text) | {owner_of(document.url)} - {""}
+def owners_in(document: Document) -> tuple[str, ...]:
+    """Who speaks in a document: the owner of its site, and those it names as its sources.
+
+    A document without an address is a site of its own.
+    """
+    owner = owner_of(document.url) or f"/{document.rank}"
+    return (owner, *sorted(cited_in(document.text)))
 
 
 def _voices(evidence: Evidence, side: BoolArray) -> Voices:

@@ -38,7 +38,7 @@ def rule_of(one: Document, other: Document) -> str | None:
         return "one owner"
     if UNTOLD in (left, right):
         return "an archive or aggregator"
-    cited = owners_in(one), owners_in(other)
+    cited = set(owners_in(one)), set(owners_in(other))
     if left in cited[1] or right in cited[0]:
         return "names the other as its source"
     return "name the same source" if cited[0] & cited[1] else None

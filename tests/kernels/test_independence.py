@@ -199,6 +199,23 @@ def test_all_of_a_group_are_alike(pages: list[Page]) -> None:
     assert len(set(groups)) >= independent(*pages)
 
 
+@given(documents)
+def test_pages_of_one_site_are_never_divided_into_groups(pages: list[Page]) -> None:
+    of_site: dict[str, set[int]] = {}
+    for (owners, _), group in zip(pages, groups_of(*pages), strict=True):
+        if owners:
+            of_site.setdefault(owners[0], set()).add(group)
+    assert all(len(groups) == 1 for groups in of_site.values())
+
+
+def test_a_site_that_copies_many_others_adds_the_weight_of_one_site() -> None:
+    honest = [(name, story(100 * n, 30)) for n, name in enumerate("abcdefgh")]
+    copies = [("e", text) for _, text in honest]
+    pages = [*copies, *honest]
+    weight = voices(np.ones(len(pages)), np.array(groups_of(*pages)))
+    assert weight == pytest.approx(8 + sum(1 / place for place in range(1, 9)))
+
+
 @given(documents, st.lists(values, min_size=8, max_size=8))
 def test_whatever_is_published_beside_them_independent_pages_keep_their_weight(
     pages: list[Page], weights: list[float]
