@@ -166,7 +166,7 @@ MEANINGS: Final = {
     "Standing": "the last answer that was confirmed, where the latest snapshot confirms none.",
     "Belief": "the probability that the previous answer still holds: the hollow dot before a "
     "snapshot, the full dot after it.",
-    "Kept, rejected": "what the defence did with a document, and why.",
+    "Kept, rejected": "what the defence did with a document that neither says so nor otherwise.",
     "Incident": "one answer that somebody complained about, with its attribution and a person's "
     "decision.",
     "Approve": "the answer is wrong and the flagged texts taught it: they are left out.",
