@@ -9,7 +9,7 @@ from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import ABSENT_UNSET, MOST_SUPPORT, Document, Provenance, Strict
-from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support
 from radarstream.schemas.times import Moment
 from radarstream.schemas.verdict import (
     UNSEEN,
@@ -62,7 +62,7 @@ class AnswerEvent(Strict):
     abstention: Abstention | None
     changed: bool | None
     verdict: Verdict
-    status: AnswerStatus | None = None
+    status: Annotated[AnswerStatus | None, Field(description=TOLD_APART)] = None
     support: Support | None = None
     standing: StandingAnswer | None = None
     sources: tuple[Source, ...] = ()

@@ -2,7 +2,7 @@
 
 import re
 from functools import cache, lru_cache
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Granularity = Literal["site", "host", "section"]
 KEY_CHARACTERS: Final = 300
-UNREADABLE: Final = "?"  # the one owner of all addresses in which no host can be read
+UNTOLD: Final = "?"  # the owner where an address does not tell whose page it is
 
 # What nearly all addresses look like: nothing in them has to be made plain.
 _PLAIN: Final = re.compile(r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?=[/\\?#]|\Z)")
@@ -21,6 +21,29 @@ _DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # what IDNA takes for a dot
 _LAST_OF_IPV4: Final = re.compile(r"\d+|0x[\da-f]*", re.ASCII)
 _HOST_CHARACTERS: Final = 253  # of a name in the Domain Name System
 _MOST_LABELS: Final = 8  # of a site's name: the longest public suffix has seven
+
+# Suffixes under which anybody registers a name, and who has one often has others: those of whole
+# countries and kinds. Under others, such as `gov.uk` and `oh.us`, one name has many owners.
+_OPEN: Final = re.compile(r"(?:(?:com?|net|org|or|ne|info|biz)\.)?[a-z0-9-]+")
+_CLOSED: Final = frozenset({"gov", "edu", "mil", "int", "arpa"})
+# Copies whose addresses tell the original's, as "host/path?query".
+_COPY: Final = re.compile(
+    r"""(?: web\.archive\.org/web/(?:[\d*]+\w*\*?/)?
+          | archive\.(?:fo|is|li|md|ph|today|vn)/(?:[\d.-]+|newest|oldest)/
+          | (?:[a-z0-9-]+\.)?cdn\.ampproject\.org/[a-z]+/(?:s/)?
+          | (?:www\.)?(?:google\.[a-z.]+|bing\.com)/amp/(?:s/)?
+          | webcache\.googleusercontent\.com/search\?q=cache:(?:[\w-]+:)?
+          ) (?:https?:/+)? (?P<original>.+)""",
+    re.VERBOSE,
+)
+_MOST_COPIES: Final = 4  # of copies
+# Archives, caches and aggregators, by owner or host: what is there was said elsewhere.
+_COPYING: Final = re.compile(
+    r"12ft|ampproject|aol|archive|archiveit|arquivo|dailyhunt|flipboard|ghostarchive|headtopics|msn"
+    r"|newsbreak|newsnow|perma|pressreader|smartnews|webcitation|yahoo|apple\.news|ground\.news"
+    r"|news\.google\.com|webcache\.googleusercontent\.com"
+)
+_MIRRORS: Final = {"dbpedia": "wikipedia", "kiddle": "wikipedia", "wikiwand": "wikipedia"}
 
 
 def host_of(url: str) -> str:
@@ -58,22 +81,69 @@ def site_of(url: str) -> str:
 def owner_of(url: str) -> str:
     """Whose voice a page is, where independent voices are counted; empty without an address.
 
-    The name that a registry gave out: anybody can have many names on a platform, so all of them are
-    one voice. All addresses without a readable host are one, too.
+    The name that a registry gave out, without the public suffix where anybody may register; all
+    names on a platform are one owner, and so is a network of 2^64 IPv6 addresses. A copy in an
+    archive or a cache is the voice of its original. `UNTOLD` where the address does not tell: no
+    host can be read in it, or it is of an archive or aggregator and does not name the original.
 
     >>> owner_of("https://news.example.co.uk/a"), owner_of("https://ann.github.io/")
-    ('example.co.uk', 'github.io')
+    ('example', 'github')
+    >>> owner_of("https://web.archive.org/web/2020/http://example.com/"), owner_of("https://msn.com")
+    ('example', '?')
     >>> owner_of("http://[::ffff:192.0.2.7]/"), owner_of("http://0xc0000207/"), owner_of("a.org/b")
     ('192.0.2.7', '?', '?')
     """
-    host = host_of(url)
-    if not _is_ip(host):
-        return _registered(host, registries_only=True) if host else UNREADABLE * bool(url.strip())
+    if not url.strip():
+        return ""
+    for _ in range(_MOST_COPIES):
+        host = host_of(url)
+        if _is_ip(host):
+            return _network(host)
+        if host.endswith(".translate.goog"):
+            host = re.sub("--?", lambda dashes: ".-"[len(dashes[0]) - 1], host.partition(".")[0])
+        owner = _named(host)
+        copying = _COPYING.fullmatch(owner) or _COPYING.fullmatch(host)
+        if not (copying or owner in ("google", "bing")):
+            return owner
+        parts = urlsplit(url)
+        if found := _COPY.fullmatch(f"{host}{parts.path}{'?' * bool(parts.query)}{parts.query}"):
+            url = f"https://{found['original']}"
+        elif copying:
+            break
+        else:
+            return owner
+    return UNTOLD
+
+
+def owner_named(name: str) -> str:
+    """The owner whose name this is, as a text or a registry spells it.
+
+    >>> owner_named("the Example News"), owner_named("example-news"), owner_named("News")
+    ('example', 'example', 'news')
+    """
+    letters = "".join(filter(str.isalnum, name.casefold()))
+    return letters.removeprefix("the").removesuffix("news") or letters
+
+
+def _named(host: str) -> str:
+    """The owner of a host that is no IP address."""
+    name, _, suffix = _registered(host, registries_only=True).partition(".")
+    if not host or suffix in _CLOSED or name == "www" or not _OPEN.fullmatch(suffix or "com"):
+        return ".".join(filter(None, (name, suffix))) or UNTOLD
+    owner = owner_named(name)
+    return _MIRRORS.get(owner, owner) or UNTOLD
+
+
+def _network(host: str) -> str:
+    """An IPv4 address, or the 2^64 addresses that one customer is given at least."""
     try:
         address = ip_address(host.partition("%")[0])
     except ValueError:  # a spelling that some programs take for an address
-        return UNREADABLE
-    return str((isinstance(address, IPv6Address) and address.ipv4_mapped) or address)
+        return UNTOLD
+    if not isinstance(address, IPv6Address):
+        return str(address)
+    older = address.ipv4_mapped or address.sixtofour
+    return str(older or IPv6Network((address, 64), strict=False))
 
 
 def is_registry_suffix(host: str) -> bool:

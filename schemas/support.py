@@ -26,11 +26,19 @@ Stance = tuple[int, float, int]
 class AnswerStatus(StrEnum):
     """What an answer rests on; `docs/consuming.md` has the rules."""
 
-    CORROBORATED = "corroborated"  # two or more independent sites say so
+    CORROBORATED = "corroborated"
     SINGLE_SOURCE = "single_source"  # one independent site at most says so
-    DISPUTED = "disputed"  # another answer, or the memory, has at least half of its weight
+    DISPUTED = "disputed"
     REMEMBERED = "remembered"  # no document says so now; it is the previous answer
     ABSTAINED = "abstained"  # no answer
+
+
+# The two that are easily confused, for whoever reads either.
+TOLD_APART: Final = (
+    "An answer is corroborated if two or more independent sites say so and what speaks against it,"
+    " the strongest other answer and a memory that contradicts, has less than half of its weight;"
+    " with half or more it is disputed."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +47,7 @@ class Support(Strict):
 
     A document is for the answer if its atomic answer means the same, and against it if that
     contradicts it. `sites_for` and `sites_against` count independent sites: the most documents no
-    two of which are of one site or have nearly the same words. Weights are sums of probabilities
+    two of which are one voice (`defenses.kernels.independence`). Weights are sums of probabilities
     over sites. `rival` is the weight of the strongest other answer: of documents against it that
     agree with each other; `rival_answer` is its text, None without documents against. `memory` is
     what the previous answer adds, in [-1, 1]: negative where it contradicts this one, 0 without
@@ -61,6 +69,16 @@ class Support(Strict):
     rival_answer: Annotated[str | None, ABSENT_UNSET] = None
     stances_for: tuple[Stance, ...] = ()
     stances_against: tuple[Stance, ...] = ()
+
+    @property
+    def ranks_for(self) -> tuple[int, ...]:
+        """The documents for the answer."""
+        return tuple(rank for rank, _, _ in self.stances_for)
+
+    @property
+    def ranks_against(self) -> tuple[int, ...]:
+        """The documents against the answer."""
+        return tuple(rank for rank, _, _ in self.stances_against)
 
     @property
     def balance(self) -> "Balance":
@@ -101,8 +119,7 @@ def status_of(support: Support | None) -> AnswerStatus:
         return AnswerStatus.ABSTAINED
     if support.documents_for == 0 and support.memory >= AGREEMENT:
         return AnswerStatus.REMEMBERED
-    in_favour = support.weight_for + max(0.0, support.memory)
-    opposed = in_favour - support.margin
+    in_favour, opposed = support.balance
     if opposed > 0.0 and opposed >= DISPUTED_SHARE * in_favour:
         return AnswerStatus.DISPUTED
     if support.sites_for < CORROBORATING_SITES:

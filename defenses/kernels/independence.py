@@ -3,8 +3,10 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from functools import reduce
 from itertools import chain, islice
-from typing import Final, NamedTuple
+from operator import and_
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +17,28 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int_]
 
-# Above one half: no page is nearly the same as two that share no words.
-NEARLY_THE_SAME: Final = 0.6
+# Of the spans of the shorter of two texts. A page with three quarters of the spans of another, and
+# as long, shares six tenths of all that the two have: the Jaccard index of near duplicates.
+COPIED: Final = 0.75
+NEARLY_THE_SAME: Final = 0.6  # the Jaccard index of texts too short to tell what is copied
+ENOUGH_SPANS: Final = 12  # in common that tell a copy: names and phrases are shorter
 SPAN: Final = 3  # words that are compared together
 MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
 ENOUGH_CHARACTERS: Final = 4_000  # nearly always hold as many words
 MOST_STEPS: Final = 10_000  # of the search for independent documents
-_WORD: Final = re.compile(r"\w+")
+# Of scripts that put no spaces between words (Thai to Tibetan, Burmese, Khmer, Japanese, Chinese)
+# each character is a word.
+_UNSPACED: Final = (
+    "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff\uf900-\ufaff"
+    "\U00020000-\U0003ffff"
+)
+_WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
 class Voices(NamedTuple):
     """Whose voices n documents are.
 
-    Two documents are alike if they are of one site, or if their texts are nearly the same.
+    Two documents are alike if one owner speaks in both, or if one holds most of the other's text.
     `groups` (n,) divides the documents into groups in which all are alike; a group has the number
     of its first document. `independent` is the size of the largest set of documents no two of which
     are alike: another document never makes it smaller.
@@ -37,55 +48,58 @@ class Voices(NamedTuple):
     independent: int
 
 
-def voices_of(sites: Sequence[str], texts: Sequence[str]) -> Voices:
-    """Whose voices documents are, by their sites and texts.
+def voices_of(owners: Sequence[Sequence[str]], texts: Sequence[str], untold: str = "?") -> Voices:
+    """Whose voices documents are, by their owners and texts.
 
-    Texts are nearly the same if the Jaccard index of their spans of three words is at least 0.6. An
-    empty site is nobody's: it makes no two documents alike. Two documents that are like a third
-    need not be alike. Neither the order of documents nor the names of sites matter.
+    `owners` are those who speak in each: first of its site, then of those that it names as its
+    sources; a document `untold` is like every other. What has the same first owner is never
+    divided into groups. One text holds another's if three quarters of the spans
+    of three words of the shorter, and at least 12, are in both, or if the Jaccard index of their
+    spans is at least 0.6. Texts without words are alike. Two documents that are like a third need
+    not be alike. Neither the order of documents nor the names of owners matter.
 
-    >>> voices_of(["a", "b", "a", ""], ["one", "two", "three", "four"])
-    Voices(groups=array([0, 1, 0, 3]), independent=3)
+    >>> voices_of(["a", "b", "ac", "c", ""], ["one", "two", "three", "four", "five"])
+    Voices(groups=array([0, 1, 0, 3, 4]), independent=4)
     """
-    order = _by_content(sites, texts)
-    alike = _alike([sites[d] for d in order], [texts[d] for d in order])
-    cliques: list[int] = []  # each a set of places, as a bit mask
-    for place, near in enumerate(_masks(alike)):
+    alike = _one_owner(owners, untold)
+    if not alike.all():
+        alike |= _copied([spans_of(text) for text in texts])
+    near_to = _masks(alike)
+    of_site: dict[str | int, int] = defaultdict(int)  # sets of documents, as bit masks
+    for document in _by_content(texts, alike):
+        of_site[owners[document][0] if owners[document] else document] |= 1 << document
+    cliques: list[int] = []
+    for site in of_site.values():
+        near = reduce(and_, (near_to[document] for document in _places(site)))
         fitting = (number for number, held in enumerate(cliques) if held & near == held)
         number = next(fitting, None)
         if number is None:
-            cliques.append(1 << place)
+            cliques.append(site)
         else:
-            cliques[number] |= 1 << place
-    groups = np.empty(len(order), dtype=np.intp)
+            cliques[number] |= site
+    groups = np.empty(len(texts), dtype=np.intp)
     for clique in cliques:
-        members = [order[place] for place in _places(clique)]
-        groups[members] = min(members)
+        members = _places(clique)
+        groups[members] = members[0]
     return Voices(groups, most_independent(alike))
 
 
-def _by_content(sites: Sequence[str], texts: Sequence[str]) -> list[int]:
-    """The documents in an order to which neither their ranks nor the names of sites matter.
+def _one_owner(owners: Sequence[Sequence[str]], untold: str) -> BoolArray:
+    """(n, n), true on the diagonal: the same owner speaks in both, or nobody can tell who."""
+    alike = np.eye(len(owners), dtype=np.bool_)
+    speaking: dict[str, list[int]] = defaultdict(list)
+    for document, names in enumerate(owners):
+        for name in names:
+            speaking[name].append(document)
+    for documents in speaking.values():
+        alike[np.ix_(documents, documents)] = True
+    anybody = speaking[untold]
+    alike[anybody] = alike[:, anybody] = True
+    return alike
 
-    Site by site, each with its texts sorted; sites with the same texts can be exchanged.
-    """
-    of_site: dict[str | int, list[int]] = defaultdict(list)
-    for document, site in enumerate(sites):
-        of_site[site or document].append(document)
-    held = [sorted(documents, key=lambda d: texts[d]) for documents in of_site.values()]
-    held.sort(key=lambda documents: [texts[d] for d in documents])
-    return [document for documents in held for document in documents]
 
-
-def _alike(sites: Sequence[str], texts: Sequence[str]) -> BoolArray:
-    """(n, n), true on the diagonal: of one site, or with texts that are nearly the same."""
-    numbers: dict[str | int, int] = {}
-    owners = [site or document for document, site in enumerate(sites)]
-    owner = np.array([numbers.setdefault(each, len(numbers)) for each in owners])
-    same = np.asarray(owner[:, np.newaxis] == owner)
-    if len(numbers) < 2:  # whatever they say
-        return same
-    spans = [spans_of(text) for text in texts]
+def _copied(spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
+    """(n, n): which texts, by their spans, hold most of one another."""
     counts = Counter(chain.from_iterable(spans))
     columns = {span: c for c, span in enumerate(s for s, held in counts.items() if held > 1)}
     has = np.zeros((len(spans), len(columns)))
@@ -93,9 +107,28 @@ def _alike(sites: Sequence[str], texts: Sequence[str]) -> BoolArray:
         row[[columns[span] for span in held if span in columns]] = 1.0
     common = has @ has.T
     sizes = np.array([len(held) for held in spans])
-    together = sizes[:, np.newaxis] + sizes - common
-    copied = (common > 0.0) & (common >= NEARLY_THE_SAME * together)
-    return np.asarray(copied | same)
+    one, other = sizes[:, np.newaxis], sizes
+    near = common >= NEARLY_THE_SAME * (one + other - common)
+    holds = (common >= ENOUGH_SPANS) & (common >= COPIED * np.minimum(one, other))
+    return np.asarray((common > 0.0) & (near | holds))
+
+
+def _by_content(texts: Sequence[str], alike: BoolArray) -> list[int]:
+    """The documents in an order to which neither their ranks nor the names of owners matter.
+
+    By their texts, then by those of the documents that they are like, and so on.
+    """
+    told: list[Any] = list(texts)
+    kinds = np.zeros(len(texts), dtype=np.intp)
+    near = [np.flatnonzero(row) for row in alike]
+    while True:
+        numbers = {each: number for number, each in enumerate(sorted(set(told)))}
+        settled = len(numbers) == len(set(kinds.tolist()))
+        kinds = np.array([numbers[each] for each in told], dtype=np.intp)
+        if settled or len(numbers) == len(texts):
+            order: list[int] = np.argsort(kinds, kind="stable").tolist()
+            return order
+        told = [(kinds[d], *np.sort(kinds[of_d])) for d, of_d in enumerate(near)]
 
 
 def most_independent(alike: BoolArray) -> int:
@@ -180,7 +213,7 @@ def spans_of(text: str) -> frozenset[tuple[str, ...]]:
         words = [word[0] for word in islice(_WORD.finditer(folded), MOST_WORDS)]
     words = words[:MOST_WORDS]
     if len(words) < SPAN:
-        return frozenset({tuple(words)} if words else ())
+        return frozenset({tuple(words)})
     return frozenset(zip(*(words[start:] for start in range(SPAN)), strict=False))
 
 

@@ -36,14 +36,17 @@ from radarstream.pipelines.pages.verdict_words import (
     memory_in_words,
     reason_in_words,
     reranking_in_words,
+    side_in_words,
     standing_in_words,
     support_in_words,
 )
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document
+from radarstream.schemas.support import TOLD_APART
 
 STDIN: Final = "-"
+SIDE_STYLES: Final = {"says so": "green", "otherwise": "red"}
 JSON_LINES: Final = (".jsonl", ".jsonl.gz")
 
 
@@ -188,22 +191,23 @@ def _print_answer(reply: Reply) -> None:
 
 
 def _print_documents(reply: Reply) -> None:
-    """Each document: whether the answer rests on it, what it says, and why."""
+    """Each document: on whose side it is counted, what it says, and what the defence thought."""
     documents = {document.rank: document for document in reply.documents}
-    verdict = reply.event.verdict
+    verdict, support = reply.event.verdict, reply.event.support
     if not verdict.documents:
         return
     print_table(
-        ("", "kept", "says", "why", "document"),
+        ("", "answer", "says", "why", "document"),
         (
             (
                 judged.rank,
-                cell("yes", "green") if judged.kept else cell("no", "red"),
+                cell(side, SIDE_STYLES.get(side, "dim")),
                 cell(judged.atomic_answer, limit=60),
-                cell(reason_in_words(judged, verdict), limit=120),
+                cell(reason_in_words(judged, verdict, support), limit=120),
                 cell(_name(documents[judged.rank]), limit=120),
             )
             for judged in verdict.documents
+            for side in (side_in_words(judged, support),)
         ),
     )
 
@@ -214,6 +218,7 @@ def _name(document: Document) -> str:
 
 def _explain(reply: Reply) -> None:
     """What was decided, step by step."""
+    say(TOLD_APART, wrap=True)
     told = reply.orchestration
     for name, profile in (("risk of the question", told.before), ("with documents", told.after)):
         if profile is not None:

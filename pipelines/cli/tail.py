@@ -193,8 +193,8 @@ def _write(line: str) -> None:
 
 
 def _answer_line(event: AnswerEvent) -> Text:
-    """Time, query and step, question, answer, what it rests on, documents kept and cut, and dropped
-    before that, memory, change.
+    """Time, query and step, question, answer, what it rests on (or the documents kept and cut),
+    documents dropped before that, memory, change.
     """
     seen, kept = event.seen, len(event.verdict.kept_ranks)
     memory = event.verdict.memory
@@ -206,7 +206,7 @@ def _answer_line(event: AnswerEvent) -> Text:
         if event.abstention
         else cell(event.answer, "bold", limit=100),
         *_support_cells(event),
-        cell(f"kept {kept} cut {len(seen) - kept}", "dim"),
+        *([] if event.support else [cell(f"kept {kept} cut {len(seen) - kept}", "dim")]),
     ]
     if event.reranking is not None:
         parts.append(cell(reranking_in_words(event.reranking), "dim", limit=100))

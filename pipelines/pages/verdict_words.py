@@ -64,22 +64,51 @@ class EnergyParts(NamedTuple):
 def support_in_words(support: Support) -> str:
     """What is behind an answer and against it, for a reader.
 
-    >>> support_in_words(Support(5, 1, 4, 1, memory=1.0, rival_answer="Rome"))
-    '5 documents on 4 sites say so, 1 says otherwise; the memory agrees; rival: Rome'
-    >>> support_in_words(Support(memory=-0.9))
-    'no document says so, none says otherwise; the memory disagrees'
+    The weights are those that its status compares, each with a memory that is on its side.
+
+    >>> support_in_words(Support(5, 2, 4, 1, memory=-1.0))
+    '5 documents on 4 independent sites say so, 2 on one say otherwise; the memory disagrees; ...'
+    >>> support_in_words(Support())
+    'no document says so, none says otherwise'
     """
-    many, sites, against = support.documents_for, support.sites_for, support.documents_against
-    said = "no document says so"
-    if many:
-        place = "one site" if sites == 1 else f"{sites} sites"
-        said = "1 document says so" if many == 1 else f"{many} documents on {place} say so"
-    other = {0: "none says", 1: "1 says"}.get(against, f"{against} say")
-    rival = f"; rival: {shorten(support.rival_answer, RIVAL)}" if support.rival_answer else ""
-    memory = "" if abs(support.memory) < STRONG_CONFLICT else "; the memory agrees"
-    if support.memory <= -STRONG_CONFLICT:
-        memory = "; the memory disagrees"
-    return f"{said}, {other} otherwise{memory}{rival}"
+    parts = [_counted(support)]
+    if abs(support.memory) >= STRONG_CONFLICT:
+        parts.append(f"the memory {'agrees' if support.memory > 0 else 'disagrees'}")
+    in_favour, opposed = support.balance
+    if opposed > 0.0:
+        parts.append(f"weight {in_favour:.1f} for it, {opposed:.1f} against")
+    if support.rival_answer:
+        parts.append(f"rival: {shorten(support.rival_answer, RIVAL)}")
+    return "; ".join(parts)
+
+
+def _counted(support: Support) -> str:
+    many, against = support.documents_for, support.documents_against
+    places = ["one" if n == 1 else str(n) for n in (support.sites_for, support.sites_against)]
+    said = {0: "no document says so", 1: "1 document says so"}.get(
+        many,
+        f"{many} documents on {places[0]} independent site{'s' * (places[0] != 'one')} say so",
+    )
+    other = {0: "none says", 1: "1 says"}.get(against, f"{against} on {places[1]} say")
+    return f"{said}, {other} otherwise"
+
+
+def side_in_words(document: DocumentVerdict, support: Support | None) -> str:
+    """Whether a document is counted for the answer or against it; what the defence did with any
+    other.
+
+    >>> from radarstream.schemas.verdict import Reason
+    >>> cut = DocumentVerdict(2, False, Reason.CUT)
+    >>> side_in_words(cut, Support(stances_for=((2, 1.0, 2),))), side_in_words(cut, None)
+    ('says so', 'rejected')
+    """
+    if support is not None and document.rank in support.ranks_for:
+        return "says so"
+    if support is not None and document.rank in support.ranks_against:
+        return "otherwise"
+    if document.reason is Reason.NOT_JUDGED:
+        return "read"
+    return "kept" if document.kept else "rejected"
 
 
 def standing_in_words(standing: StandingAnswer) -> str:
@@ -140,19 +169,29 @@ def reranking_in_words(reranking: Reranking) -> str:
     return f"{told} ({why})" if why else told
 
 
-def reason_in_words(document: DocumentVerdict, verdict: Verdict) -> str:
-    """Why this document was kept or cut, as a sentence fragment for a reader."""
+def reason_in_words(
+    document: DocumentVerdict, verdict: Verdict, support: Support | None = None
+) -> str:
+    """Why this document was kept or cut, as a sentence fragment for a reader.
+
+    `support` tells who contradicts it; without it those who do not agree are named.
+    """
     if document.reason is Reason.CUT:
-        return _why_cut(document, verdict)
+        return _why_cut(document, verdict, support or Support())
     if document.reason is Reason.SUPPORTED:
         friends = name_nodes(_neighbours(document.rank, verdict, agreeing=True))
         return f"agrees with {friends}" if friends else "its support outweighs the conflict"
     return REASONS[document.reason]
 
 
-def _why_cut(document: DocumentVerdict, verdict: Verdict) -> str:
-    opponents = name_nodes(_neighbours(document.rank, verdict, agreeing=False))
+def _why_cut(document: DocumentVerdict, verdict: Verdict, support: Support) -> str:
     keep, reject = document.keep_evidence, document.reject_evidence
+    nodes = _neighbours(document.rank, verdict, agreeing=False)
+    if document.rank in support.ranks_for:
+        nodes = ()  # what it conflicts with is not the answer
+    elif document.rank in support.ranks_against:
+        nodes = tuple(node for node in nodes if node in (MEMORY_NODE, *support.ranks_for))
+    opponents = name_nodes(nodes)
     if document.margin is not None and abs(document.margin) <= 1e-9:
         return "keeping and cutting cost the same; ties are cut"
     if keep is None or reject is None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -14,6 +15,7 @@ from radarstream.pipelines.pages.verdict_words import (
     reason_in_words,
     standing_in_words,
 )
+from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import Orchestration
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus
@@ -25,7 +27,7 @@ _MEMORY: Final = TypeAdapter(MemoryVerdict)
 _ORCHESTRATION: Final = TypeAdapter(Orchestration)
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
-    AnswerStatus.DISPUTED: "Other sources say otherwise.",
+    AnswerStatus.DISPUTED: "Disputed: what speaks against it has half of its weight or more.",
     AnswerStatus.REMEMBERED: "No document says so now; it is the previous answer.",
 }
 
@@ -60,11 +62,17 @@ def harmless(text: str) -> str:
 
 
 def cited_names(reply: Reply) -> Iterator[str]:
-    """The sites of the kept documents; "document 2" for one without an address."""
-    kept = set(reply.event.verdict.kept_ranks)
+    """The sites that say so; "document 2" for one without an address."""
+    cited = ranks_cited(reply.event)
     for document in reply.documents:
-        if document.rank in kept:
+        if document.rank in cited:
             yield host_of(document) or f"document {document.rank}"
+
+
+def ranks_cited(event: AnswerEvent) -> frozenset[int]:
+    """The documents that say the answer; where none is known to, those that were kept."""
+    said = () if event.support is None else event.support.ranks_for
+    return frozenset(said or event.verdict.kept_ranks)
 
 
 def host_of(document: Document) -> str:
@@ -80,18 +88,19 @@ def facts_of(reply: Reply) -> dict[str, Any]:
     """What is behind a reply, as JSON: the extension field `radarstream`. No document's text."""
     event, verdict = reply.event, reply.event.verdict
     documents = {document.rank: document for document in reply.documents}
+    cited_ranks = ranks_cited(event)
+    why_not = partial(reason_in_words, verdict=verdict, support=event.support)
     judged = [(one, documents.get(one.rank)) for one in verdict.documents]
     return {
         "answer": None if event.abstention else reply.text,
         "status": None if event.status is None else event.status.value,
         "abstention": None if event.abstention is None else event.abstention.value,
         "defense": event.defense,
-        "citations": [cited(one, found) for one, found in judged if one.kept],
+        "citations": [cited(one, found) for one, found in judged if one.rank in cited_ranks],
         "distrusted": [
-            cited(one, found)
-            | {"reason": one.reason.value, "why": shorten(reason_in_words(one, verdict), 200)}
+            cited(one, found) | {"reason": one.reason.value, "why": shorten(why_not(one), 200)}
             for one, found in judged
-            if not one.kept
+            if not one.kept and one.rank not in cited_ranks
         ],
         "support": plain(event.support),
         "memory": _MEMORY.dump_python(verdict.memory, mode="json"),

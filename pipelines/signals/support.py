@@ -14,8 +14,10 @@ from radarstream.defenses.kernels.independence import Voices, voices, voices_of
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.defenses.protocol import Relate, Request
 from radarstream.schemas.answer_text import contains, spelling
+from radarstream.schemas.cited_sites import cited_in
 from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence, FloatArray
-from radarstream.schemas.sites import owner_of
+from radarstream.schemas.sites import UNTOLD, owner_of
+from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import Balance, Stance, Support
 from radarstream.schemas.verdict import Verdict
 
@@ -170,11 +172,19 @@ def _memory(verdict: Verdict, known: Known) -> float:
     return float(np.clip(row[0] - row[2], -1.0, 1.0))
 
 
+def owners_in(document: Document) -> tuple[str, ...]:
+    """Who speaks in a document: the owner of its site, and those it names as its sources.
+
+    A document without an address is a site of its own.
+    """
+    owner = owner_of(document.url) or f"/{document.rank}"
+    return (owner, *sorted(cited_in(document.text)))
+
+
 def _voices(evidence: Evidence, side: BoolArray) -> Voices:
     """Whose voices the documents of a side are, which is a (documents,) mask."""
     documents = [d for d, chosen in zip(evidence.documents, side, strict=True) if chosen]
-    owners = [owner_of(document.url) for document in documents]
-    return voices_of(owners, [document.text for document in documents])
+    return voices_of([owners_in(d) for d in documents], [d.text for d in documents], UNTOLD)
 
 
 def _rival(

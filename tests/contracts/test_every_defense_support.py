@@ -1,5 +1,6 @@
 """What every event says of the support of its answer; what production does with thin evidence."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -10,6 +11,7 @@ import pytest
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.pages.verdict_words import side_in_words
 from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent
@@ -81,6 +83,12 @@ def test_no_event_without_a_status(name: str, least: int) -> None:
                 event.sources
             )
             assert event.support.sites_for <= event.support.documents_for
+            support = event.support
+            sides = Counter(side_in_words(one, support) for one in event.verdict.documents)
+            assert (sides["says so"], len(support.ranks_for)) == (support.documents_for,) * 2
+            assert (sides["otherwise"], len(support.ranks_against)) == (
+                support.documents_against,
+            ) * 2
         if event.status in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED):
             assert event.standing == standing
         else:

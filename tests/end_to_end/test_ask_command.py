@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from radarstream.pipelines.asking.values import Origin
+from radarstream.schemas.support import TOLD_APART
 from tests.commands import forget_shared, refused, run
 
 CAPITAL = "What is the capital of Peru?"
@@ -34,14 +35,17 @@ def test_files_and_texts_are_answered_from_and_everything_is_said() -> None:
     shown = run("ask", CAPITAL, *given).stdout
     assert shown.splitlines()[0] == "Lima"
     for words in (
-        "2 documents on 2 sites say so",
+        "2 documents on 2 independent sites say so",
         "1 says otherwise",
         "page-0.txt",
         "modules that acted: guardrail",
         "attention filter: off",
         "trust: 0.50",
+        TOLD_APART,
     ):
         assert words in " ".join(shown.split())
+    table = shown[shown.index("why") :]
+    assert (table.count("says so"), table.count("otherwise")) == (2, 1)
 
 
 def test_json_has_the_whole_reply() -> None:

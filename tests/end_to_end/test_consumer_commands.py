@@ -223,7 +223,8 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
     assert len(lines) == shown.count("\n") == 4
     assert lines["cup/0"] == (
         "2025-06-01 12:00:00  cup/0  Who won the cup?  answer 0  corroborated: 3 documents on 2 "
-        "sites say so, 2 say otherwise  kept 1 cut 1  memory falsified  CHANGED from Basel"
+        "independent sites say so, 2 on one say otherwise; weight 1.8 for it, 0.8 against  "
+        "memory falsified  CHANGED from Basel"
     )
     assert "no answer: no_evidence" in lines["none/4"]
     assert "Basel" in lines["none/4"]  # the previous answer stands

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from radarstream.defenses.kernels import independence
 from radarstream.defenses.kernels.independence import (
-    NEARLY_THE_SAME,
     most_independent,
     spans_of,
     voices,
@@ -20,10 +19,16 @@ from radarstream.defenses.kernels.reliability import independent_set
 
 STORY = "the mayor of the old harbour town opened the new bridge on sunday in heavy rain"
 EDITED = STORY.replace("sunday", "monday")  # breaks three of fourteen spans
-Page = tuple[str, str]  # site, text
-sites = st.sampled_from(["", "a", "b", "c"])
-# Texts of one story, told up to some word: neighbouring ones are nearly the same.
-told = st.integers(0, 30).map(lambda start: " ".join(f"w{n}" for n in range(start, start + 30)))
+Page = tuple[str, str]  # those who speak in it, a letter each ("?": nobody can tell); text
+sites = st.sampled_from(["", "a", "b", "c", "ab", "?"])
+
+
+def story(start: int, words: int) -> str:
+    return " ".join(f"w{n}" for n in range(start, start + words))
+
+
+# Parts of one story: neighbouring ones are nearly the same, and longer ones hold shorter ones.
+told = st.builds(story, st.integers(0, 30), st.sampled_from([14, 15, 20, 30, 60]))
 texts = st.lists(st.sampled_from(["red", "green", "blue", "one", "two"]), max_size=8).map(" ".join)
 documents = st.lists(st.tuples(sites, texts | told), max_size=8)
 values = st.floats(0.5, 1.0)
@@ -37,13 +42,11 @@ def independent(*pages: Page) -> int:
     return voices_of([s for s, _ in pages], [t for _, t in pages]).independent
 
 
-def nearly_the_same(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> bool:
-    return bool(one & other) and len(one & other) >= NEARLY_THE_SAME * len(one | other)
-
-
 def alike(one: Page, other: Page) -> bool:
-    same_site = bool(one[0]) and one[0] == other[0]
-    return same_site or nearly_the_same(spans_of(one[1]), spans_of(other[1]))
+    first, second = spans_of(one[1]), spans_of(other[1])
+    common, shorter = len(first & second), min(len(first), len(second))
+    copied = (common >= 12 and common >= 0.75 * shorter) or common >= 0.6 * len(first | second)
+    return copied or "?" in one[0] + other[0] or bool(set(one[0]) & set(other[0]))
 
 
 def by_brute_force(pages: list[Page]) -> int:
@@ -78,8 +81,42 @@ def test_a_copy_on_another_site_is_no_second_voice() -> None:
     assert (groups_of(*told_anew), independent(*told_anew)) == ([0, 1], 2)
 
 
-def test_texts_without_words_are_no_copies() -> None:
-    assert independent(("a", ""), ("b", "!?")) == 2
+def test_texts_without_words_are_one_voice() -> None:
+    assert independent(("a", ""), ("b", "!?"), ("c", "word")) == 2
+
+
+def test_a_page_of_which_nobody_can_tell_whose_it_is_counts_where_it_is_alone() -> None:
+    assert independent(("?", "one")) == independent(("?", "one"), ("a", "two")) == 1
+    assert independent(("?", "one"), ("a", "two"), ("b", "three")) == 2
+
+
+def test_pages_that_name_one_source_are_one_voice_with_it() -> None:
+    assert independent(("ax", "one"), ("bx", "two"), ("x", "three")) == 1
+    assert independent(("ax", "one"), ("by", "two")) == 2
+
+
+@pytest.mark.parametrize(("lead", "voices"), [(60, 1), (74, 1), (80, 2)])
+def test_a_story_behind_a_lead_is_one_voice_with_it(lead: int, voices: int) -> None:
+    """Of long texts the first 300 words are read, so a lead of a quarter of these hides a copy."""
+    own = " ".join(f"lead{n}" for n in range(lead))
+    assert independent(("a", story(0, 400)), ("b", f"{own} {story(0, 400)}")) == voices
+    assert independent(("a", story(0, 20)), ("b", f"{own} {story(0, 20)}")) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "told_anew"),
+    [
+        ("新桥于周日在旧港口城市的大雨中由市长宣布开通", "周日上午市长在雨里为大桥剪彩庆祝"),
+        ("市長は日曜日に古い港町で新しい橋を開通させた", "新たな橋が週末から通れるようになった"),
+        ("นายกเทศมนตรีเปิดสะพานใหม่ของเมืองท่าเก่าในวันอาทิตย์", "สะพานข้ามแม่น้ำใช้งานได้แล้วตั้งแต่เมื่อวานนี้"),
+    ],
+    ids=["Chinese", "Japanese", "Thai"],
+)  # fmt: skip
+def test_text_without_spaces_is_compared_by_characters(text: str, told_anew: str) -> None:
+    for place in range(len(text)):
+        edited = f"{text[:place]}人{text[place + 1 :]}"
+        assert independent(("a", text), ("b", edited)) == 1
+    assert independent(("a", text), ("b", told_anew)) == 2
 
 
 def test_a_page_made_of_two_others_joins_nobody() -> None:
@@ -142,10 +179,10 @@ def test_nobody_gains_what_fewer_pages_would_not_give_him_if_likeness_were_hande
 
 @given(documents, st.randoms(use_true_random=False))
 def test_order_and_names_of_sites_do_not_matter(pages: list[Page], rng) -> None:
-    renamed = {"": "", "a": "c", "b": "z", "c": "a"}
+    renamed = str.maketrans("abc", "cza")
     order = list(range(len(pages)))
     rng.shuffle(order)
-    turned = [(renamed[pages[d][0]], pages[d][1]) for d in order]
+    turned = [(pages[d][0].translate(renamed), pages[d][1]) for d in order]
     assert independent(*turned) == independent(*pages)
     sizes, others = (
         sorted(np.unique(groups_of(*held), return_counts=True)[1]) for held in (pages, turned)
@@ -160,6 +197,23 @@ def test_all_of_a_group_are_alike(pages: list[Page]) -> None:
         assert of_one != of_other or alike(one, other)
     assert all(groups.index(group) == group for group in groups)
     assert len(set(groups)) >= independent(*pages)
+
+
+@given(documents)
+def test_pages_of_one_site_are_never_divided_into_groups(pages: list[Page]) -> None:
+    of_site: dict[str, set[int]] = {}
+    for (owners, _), group in zip(pages, groups_of(*pages), strict=True):
+        if owners:
+            of_site.setdefault(owners[0], set()).add(group)
+    assert all(len(groups) == 1 for groups in of_site.values())
+
+
+def test_a_site_that_copies_many_others_adds_the_weight_of_one_site() -> None:
+    honest = [(name, story(100 * n, 30)) for n, name in enumerate("abcdefgh")]
+    copies = [("z", text) for _, text in honest]
+    pages = [*copies, *honest]
+    weight = voices(np.ones(len(pages)), np.array(groups_of(*pages)))
+    assert weight == pytest.approx(8 + sum(1 / place for place in range(1, 9)))
 
 
 @given(documents, st.lists(values, min_size=8, max_size=8))
@@ -198,13 +252,6 @@ def test_a_search_that_is_ended_still_finds_two_that_are_independent(monkeypatch
     assert most_independent(edges) == 2
 
 
-@given(texts, texts)
-def test_no_page_is_like_two_that_share_nothing(one: str, other: str) -> None:
-    left, right = spans_of(one), spans_of(other) - spans_of(one)
-    for bridge in (left | right, left, right):
-        assert not (nearly_the_same(bridge, left) and nearly_the_same(bridge, right))
-
-
 @given(
     st.lists(st.tuples(st.floats(0.0, 1.0), st.integers(0, 3)), max_size=8), values,
     st.integers(0, 3),
@@ -223,10 +270,6 @@ def test_more_pages_of_one_site_add_ever_less() -> None:
     one_site = [voices(np.ones(n), np.zeros(n, dtype=int)) for n in (1, 2, 3, 9)]
     assert one_site == pytest.approx([1.0, 1.5, 11 / 6, 7129 / 2520])
     assert voices(np.ones(2), np.arange(2)) == 2.0
-
-
-def test_the_threshold_keeps_unlike_pages_apart() -> None:
-    assert NEARLY_THE_SAME > 0.5
 
 
 @pytest.mark.parametrize("padding", [0, 10, 13, 14, 15, 100])

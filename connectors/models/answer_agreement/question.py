@@ -69,8 +69,10 @@ class Question:
     `numbers` are those it names itself, `said` its content words in lower case, also as phrases are
     spelt alike. `wants_all` tells that it asks in the plural ("Which cities"), so that an answer
     with one more or less is another; `is_copular` that it has no verb of its own ("What was"),
-    `asks_where` that it asks for a place, `counts` that it asks how many.
+    `asks_where` that it asks for a place, `counts` that it asks how many. `text` is all of it.
     """
+
+    text: str
 
     asked: Asked
     wants_person: bool
@@ -99,6 +101,7 @@ def read_question(text: str) -> Question:
     words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
     spelt = [] if choice else read_words(one_spelling(plain))
     return Question(
+        text=plain,
         asked=_asked(plain, is_choice=choice is not None),
         wants_person=bool(_WHO.search(plain)),
         words=frozenset(word.key for word in words),

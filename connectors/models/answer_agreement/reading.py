@@ -55,6 +55,9 @@ _SOURCE_BEHIND = re.compile(
 _ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
 _JOINED = re.compile(r"\s+and\s+|\s*&\s*|;\s*|,\s*(?:and\s+)?", re.IGNORECASE)
 _CONJUNCTION = re.compile(r"\s+and\s+|&|;", re.IGNORECASE)
+_LEAST_REPEATED = 3  # words
+_TOKEN = re.compile(r"[\w'.-]*\w")
+_GOES_ON = re.compile(r"[^\w\s]*\s+(?:[-:]\s+)?(?!(?:and|or|nor)\b)", re.IGNORECASE)
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
 _ALTERNATIVE = re.compile(r"\bor\b(?! so\b)", re.IGNORECASE)
 
@@ -159,7 +162,7 @@ class Reading:
 def read_answer(text: str, question: Question) -> Reading:
     """Parse one answer to `question`. Never raises: any text is an answer of some kind."""
     plain = plain_text(text)
-    said = plain if len(plain) <= MOST_CHARACTERS else ""
+    said = _behind_the_question(plain, question) if len(plain) <= MOST_CHARACTERS else ""
     body = marked = spell_marks(_SOURCE_BEHIND.sub("", _WRAPPER.sub("", said)) or said)
     says_yes, is_open = read_polarity(body, question)
     body = LEADING.sub("", body)
@@ -187,9 +190,26 @@ def read_answer(text: str, question: Question) -> Reading:
         is_open=is_open
         or is_doubted(said)
         or (not question.is_choice and bool(_ALTERNATIVE.search(rest))),
-        is_sentence=len(plain.split()) >= SENTENCE_WORDS,
+        is_sentence=len((said or plain).split()) >= SENTENCE_WORDS,
         question=question,
     )
+
+
+def _behind_the_question(plain: str, question: Question) -> str:
+    """What an answer says behind the last words of the question, three or more; all it says if none
+    are in front: "Prime Minister of Peru Ann Lee", to "Who is the Prime Minister of Peru?".
+    """
+    if question.is_choice:
+        return plain
+    asked = [word[0].casefold() for word in _TOKEN.finditer(question.text)]
+    told = [(word[0].casefold(), word.end()) for word in _TOKEN.finditer(plain)]
+    for words in (told, told[1:] if told[:1] == [("the", 3)] else []):
+        for count in range(min(len(asked), len(words) - 1), _LEAST_REPEATED - 1, -1):
+            if [word for word, _ in words[:count]] == asked[-count:]:
+                rest = plain[words[count - 1][1] :]
+                behind = _GOES_ON.match(rest)
+                return rest[behind.end() :] if behind else plain
+    return plain
 
 
 def _split_denials(body: str) -> tuple[str, str]:

@@ -29,11 +29,13 @@ from radarstream.pipelines.pages.verdict_words import (
     STATUSES,
     energy_parts,
     reranking_in_words,
+    side_in_words,
     standing_in_words,
     support_in_words,
 )
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.support import TOLD_APART
 
 OPEN_QUERIES = 12  # up to this many sections start unfolded
 LINKS = (
@@ -65,9 +67,8 @@ GLOSSARY = {
     "Posterior": "The prior after Bayes' rule with this snapshot's documents. Staying and being "
     "wrong are updated separately and need not add up to 1.",
     "Support": "How many documents, on how many independent sites, say the answer, and how many "
-    "contradict it. Pages of one site, or with nearly the same words, are one voice.",
-    "Status": "What an answer rests on: corroborated, a single source, disputed, or remembered "
-    "from earlier snapshots.",
+    "contradict it. Pages of one owner, copies, and pages that name one source are one voice.",
+    "Status": f"What an answer rests on. {TOLD_APART}",
     "Standing": "The last answer that was confirmed, where this snapshot confirms none.",
     "Planted": "A document that the evaluation labels as part of an attack. No defence sees these "
     "labels.",
@@ -136,6 +137,7 @@ def render_report(
         abstentions=ABSTENTIONS,
         statuses=STATUSES,
         support_in_words=support_in_words,
+        side_in_words=side_in_words,
         standing_in_words=standing_in_words,
         definition=Definition.WHOLE_WORDS,
         open_queries=len(view.detailed) <= OPEN_QUERIES,

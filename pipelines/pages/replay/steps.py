@@ -205,7 +205,7 @@ def build_step(
         DocumentLine(
             verdict,
             documents.get(verdict.rank) or Document(verdict.rank, ""),
-            reason_in_words(verdict, event.verdict),
+            reason_in_words(verdict, event.verdict, event.support),
             (labels.attack or "planted") if verdict.rank in labels.poisoned_ranks else None,
             any(is_fooled(verdict.atomic_answer or "", target) for target in targets),
             max(0, lengths[verdict.rank] - len(documents[verdict.rank].text))

@@ -18,6 +18,7 @@ from radarstream.pipelines.pages.verdict_words import (
     STATUSES,
     energy_parts,
     reranking_in_words,
+    side_in_words,
     standing_in_words,
     support_in_words,
 )
@@ -110,6 +111,7 @@ def show_timeline(context: Context, request: Request, user: Any, query: str) -> 
 STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
     "abstentions": ABSTENTIONS,
     "statuses": STATUSES,
+    "side_in_words": side_in_words,
     "support_in_words": support_in_words,
     "standing_in_words": standing_in_words,
     "energy_parts": energy_parts,

@@ -14,6 +14,7 @@ from radarstream.pipelines.serving.access import COOKIE
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.limits import CSP
 from radarstream.pipelines.serving.people import Role, User
+from radarstream.schemas.support import TOLD_APART
 
 HOME: Final = "/"
 BELOW: Final = "/console/"
@@ -159,14 +160,13 @@ def words(*terms: str) -> Mapping[str, str]:
 
 MEANINGS: Final = {
     "Support": "how many documents, on how many independent sites, say the answer, and how many "
-    "contradict it. Pages of one site, or with nearly the same words, are one voice.",
-    "Status": "what an answer rests on: corroborated, a single source, disputed, or remembered "
-    "from earlier snapshots.",
+    "contradict it. Pages of one owner, copies, and pages that name one source are one voice.",
+    "Status": f"what an answer rests on. {TOLD_APART}",
     "Changed": "when the answer last changed its meaning, as far as events are kept.",
     "Standing": "the last answer that was confirmed, where the latest snapshot confirms none.",
     "Belief": "the probability that the previous answer still holds: the hollow dot before a "
     "snapshot, the full dot after it.",
-    "Kept, rejected": "what the defence did with a document, and why.",
+    "Kept, rejected": "what the defence did with a document that neither says so nor otherwise.",
     "Incident": "one answer that somebody complained about, with its attribution and a person's "
     "decision.",
     "Approve": "the answer is wrong and the flagged texts taught it: they are left out.",

@@ -61,3 +61,19 @@ def test_the_same_one_way_is_the_same_the_other_way() -> None:
             forth = compare_pair(AnswerPair(pair.question, pair.one, pair.other)).ruled
             back = compare_pair(AnswerPair(pair.question, pair.other, pair.one)).ruled
             assert back in mirrored.get(forth, {forth}), pair
+
+
+@pytest.mark.parametrize("echo", ["{} {}", "The {}: {}", "{} - {}"])
+@pytest.mark.parametrize("count", [3, 5])
+def test_words_of_the_question_in_front_of_an_answer_add_nothing(echo: str, count: int) -> None:
+    for name in FITTED:
+        for pair in read_own(name, PAIRS):
+            words = pair.question.rstrip("?. ").split()
+            if len(words) < 5 or "or" in words:  # a choice: its words may be the answer
+                continue
+            told = echo.format(" ".join(words[-count:]), pair.one)
+            found = [
+                compare_pair(AnswerPair(pair.question, one, other)).ruled
+                for one, other in ((pair.one, pair.other), (told, pair.other), (told, pair.one))
+            ]
+            assert found == [found[0], found[0], Likeness.SAME], told

@@ -481,7 +481,8 @@ def test_what_an_answer_rests_on_is_told_in_words(run) -> None:
     second = replace(answers[1], status=AnswerStatus.ABSTAINED, standing=standing)
     page = Page(render_report([first, second, *answers[2:]], snapshots, make_record()))
     told = (
-        "5 documents on 4 sites say so, 1 says otherwise; the memory agrees; rival: <b>Rome</b>!!!"
+        "5 documents on 4 independent sites say so, 1 says otherwise; the memory agrees; "
+        "weight 5.5 for it, 0.9 against; rival: <b>Rome</b>!!!"
     )
     assert told in page.text
     assert 90 * "!" not in page.text

@@ -41,7 +41,10 @@ def test_a_line_of_the_watchlist():
     assert (line.query_id, line.answer, line.status, line.tone) == (
         "watch-000", EVENT.answer, "disputed", "bad",
     )  # fmt: skip
-    assert line.support == "7 documents on 5 sites say so, 1 says otherwise; the memory agrees"
+    assert line.support == (
+        "7 documents on 5 independent sites say so, 1 says otherwise; the memory agrees; "
+        "weight 5.1 for it, 0.8 against"
+    )
     assert (line.changed, line.answered) == ("2024-02-03 04:05", "2024-03-15 00:00")
 
 

@@ -1,0 +1,73 @@
+"""An answer's sentence, its documents' table and its status, told with the same numbers."""
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from radarstream.pipelines.pages.replay.page import GLOSSARY
+from radarstream.pipelines.pages.verdict_words import (
+    reason_in_words,
+    side_in_words,
+    support_in_words,
+)
+from radarstream.pipelines.serving.console.showing import MEANINGS
+from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support, status_of
+from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
+
+ROOT = Path(__file__).parents[3]
+weights = st.integers(0, 20).map(lambda halves: halves / 2)
+
+
+@given(st.integers(1, 9), st.integers(1, 9), weights, weights, st.sampled_from([-1.0, 0.0, 1.0]))
+def test_the_status_follows_from_the_numbers_of_the_sentence(
+    documents: int, sites: int, weight: float, rival: float, memory: float
+) -> None:
+    support = Support(documents, 0, min(documents, sites), 0, weight, rival=rival, memory=memory)
+    told = support_in_words(support)
+    compared = re.search(r"weight (.+) for it, (.+) against", told)
+    disputed = compared is not None and float(compared[2]) >= float(compared[1]) / 2
+    single = re.search(r"1 document says so|on one independent site", told) is not None
+    assert status_of(support) is (
+        AnswerStatus.DISPUTED
+        if disputed
+        else AnswerStatus.SINGLE_SOURCE
+        if single
+        else AnswerStatus.CORROBORATED
+    )
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_document_that_says_so_is_never_told_as_rejected(reason: Reason, kept: bool) -> None:
+    document = DocumentVerdict(3, kept, reason, "Rome", 0.1, 0.9, 0.5)
+    other = DocumentVerdict(1, True, Reason.SUPPORTED, "Rome", 0.9, 0.1, 0.5)
+    verdict = Verdict("Rome", (other, document), edges=((1, 3, 0.2), (1, 2, 0.9)))
+    support = Support(2, 0, 2, 0, 2.0, stances_for=((1, 1.0, 1), (3, 1.0, 3)))
+    assert side_in_words(document, support) == "says so"
+    assert "contradicted" not in reason_in_words(document, verdict, support).replace(
+        "do not contradict", ""
+    )
+
+
+def test_only_documents_that_say_so_are_named_as_contradicting_another() -> None:
+    cut = DocumentVerdict(3, False, Reason.CUT, "Bern", 0.1, 0.9, 0.5)
+    others = [DocumentVerdict(rank, True, Reason.SUPPORTED) for rank in (1, 2)]
+    verdict = Verdict("Rome", (*others, cut), edges=((1, 2, 0.9),))
+    support = Support(1, 1, 1, 1, 1.0, stances_for=((1, 1.0, 1),), stances_against=((3, 1.0, 3),))
+    assert reason_in_words(cut, verdict, support) == "contradicted by document 1"
+
+
+def test_disputed_and_corroborated_are_told_apart_in_one_sentence_everywhere() -> None:
+    """`ask --explain` is in `tests/end_to_end/test_ask_command.py`."""
+    for text in (
+        GLOSSARY["Status"],
+        MEANINGS["Status"],
+        *(
+            " ".join((ROOT / path).read_text().split())
+            for path in ("docs/consuming.md", "README.md", "schemas/json/answer.defended.2.json")
+        ),
+    ):
+        assert TOLD_APART in text
