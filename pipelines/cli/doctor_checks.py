@@ -100,11 +100,9 @@ def _present(found: Inspected, config: Path | None) -> Check:
             return Check("database", True, holds)
         return Check("database", False, f"{holds}, which this user may not write", GRANT)
     migrate = _command("state migrate", config)
-    old = f"schema {found.version or 'of before there were versions'}"
-    holds = f"{found.name}, {'empty' if found.version is None else old}"
+    holds = f"{found.name}, empty"
     if found.may_make:
-        does = "makes the tables" if found.version is None else f"brings it to {HEAD}"
-        return Check("database", True, f"{holds}: {migrate}, or the first run, {does}")
+        return Check("database", True, f"{holds}: {migrate}, or the first run, makes the tables")
     sql = _command("state migrate --sql", config)
     remedy = f"let an administrator run what this prints: {sql}"
     return Check("database", False, f"{holds}, where this user may make no tables", remedy)

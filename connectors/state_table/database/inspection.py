@@ -26,7 +26,7 @@ MAY: Final = text(
 
 
 class Inspected(NamedTuple):
-    """What is there. `version` is None without tables, "" where they are older than versions.
+    """What is there. `version` is None without tables.
 
     `may_make` and `may_write`: whether this user may make tables, and write rows.
     """
@@ -47,14 +47,12 @@ def absent_file(url: str) -> Path | None:
 def inspected(url: str) -> Inspected:
     """Look at a database that exists; nothing is written.
 
-    Raises ConfigurationError where it is no database, or of a later release, and
+    Raises ConfigurationError where it is no database, or of another release, and
     DatabaseUnavailableError where its server does not answer.
     """
     parsed = parsed_url(url)
     with _reading(parsed) as connection:
         version = stored_version(connection)
-        if version is None and inspect(connection).has_table(MEMORY.name):
-            version = ""
         name = parsed.render_as_string(hide_password=True)
         return Inspected(name, version, *_rights(connection, parsed))
 
