@@ -13,9 +13,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from radarstream.connectors.state_table.database.engine import explained, open_engine, parsed_url
-from radarstream.connectors.state_table.database.groups import group_mark, remembers
+from radarstream.connectors.state_table.database.groups import Offsets, known_offsets
 from radarstream.connectors.state_table.database.migration import stored_version
-from radarstream.connectors.state_table.database.tables import CONSUMER_GROUPS, MEMORY
+from radarstream.connectors.state_table.database.tables import CONSUMER_OFFSETS
 
 PATIENCE_S: Final = 3.0
 MAY: Final = text(
@@ -57,18 +57,16 @@ def inspected(url: str) -> Inspected:
         return Inspected(name, version, *_rights(connection, parsed))
 
 
-def knows_group(url: str, group: str) -> bool:
-    """Whether a worker of this consumer group may start on the database; nothing is written.
+def offsets_in(url: str, group: str) -> Offsets:
+    """How far a consumer group has come, as the database knows; nothing is written.
 
-    It may where the group answered from it, or a memory is there: see `groups.enter`. Raises like
-    `inspected`.
+    Raises like `inspected`.
     """
     if absent_file(url) is not None:
-        return False
+        return {}
     with _reading(parsed_url(url)) as connection:
-        tables = inspect(connection).get_table_names()
-        entered = CONSUMER_GROUPS.name in tables and group_mark(connection, group) is not None
-        return entered or (MEMORY.name in tables and remembers(connection))
+        there = inspect(connection).has_table(CONSUMER_OFFSETS.name)
+        return known_offsets(connection, group) if there else {}
 
 
 @contextmanager

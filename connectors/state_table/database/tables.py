@@ -245,8 +245,19 @@ QUARANTINE = sa.Table(
     sa.Index("quarantine_everywhere", "everywhere", "active"),
 )
 
-# The consumer groups that answered from this database: a group that has committed offsets and is
-# not here answered from another one. `mark` is random, so that one database is told from the next.
+# How far a consumer group has come in a log, written before it commits the same to the broker. A
+# broker that has more tells that this database is empty, an older copy, or another one.
+CONSUMER_OFFSETS = sa.Table(
+    "consumer_offsets",
+    METADATA,
+    sa.Column("group_id", sa.Text, primary_key=True),
+    sa.Column("log_epoch", sa.Text, primary_key=True),
+    sa.Column("log_partition", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("next_offset", sa.BigInteger, nullable=False),
+)
+
+# The consumer groups that answered from this database. `mark` is random, so that
+# one database is told from the next.
 CONSUMER_GROUPS = sa.Table(
     "consumer_groups",
     METADATA,

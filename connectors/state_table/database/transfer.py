@@ -49,6 +49,7 @@ _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.COMPLAINTS: ("received_ms",),
     t.INCIDENTS: ("revision", "decided_ms"),
     t.QUARANTINE: ("updated_ms",),
+    t.CONSUMER_OFFSETS: ("next_offset",),
     service.USERS: ("changed_ms",),
     service.USER_TRUST: ("updated_ms",),
     service.PRIVACY_SPENDING: ("epsilon",),
