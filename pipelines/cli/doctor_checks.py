@@ -22,6 +22,7 @@ from radarstream.connectors.state_table.database.inspection import (
     offsets_in,
 )
 from radarstream.connectors.state_table.database.migration import HEAD
+from radarstream.pipelines.build import committed_offsets
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
