@@ -28,7 +28,7 @@ from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
-from radarstream.connectors.state_table.database.groups import enter
+from radarstream.connectors.state_table.database.groups import Offsets, enter
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import build_attributor
@@ -306,13 +306,13 @@ def existing_engine(settings: s.Settings) -> Engine:
     return shared_engine(settings)
 
 
-def has_committed(settings: s.Settings, group: str, topic: str) -> bool:
-    """Whether a consumer group has committed an offset of a topic. Raises BrokerError."""
+def committed_offsets(settings: s.Settings, group: str, topic: str) -> Offsets:
+    """What a consumer group has committed of a topic. Raises BrokerError."""
     # Most commands need no Kafka.
     from radarstream.connectors.kafka.offsets import partition_offsets
 
-    offsets = partition_offsets(settings.kafka, topic=topic, group=group).values()
-    return any(partition.committed for partition in offsets)
+    offsets = partition_offsets(settings.kafka, topic=topic, group=group)
+    return {(o.epoch, number): o.committed for number, o in offsets.items() if o.committed}
 
 
 def enter_group(
@@ -320,16 +320,12 @@ def enter_group(
 ) -> str:
     """Return the mark of a consumer group in the state database, see `state_table.groups`.
 
-    Raises ConfigurationError where the group has committed offsets and the database is empty,
-    unless told to `start_over`; BrokerError.
+    Raises ConfigurationError where the group has committed offsets that the database does not
+    know, unless told to `start_over`; BrokerError.
     """
-    return enter(
-        shared_engine(settings),
-        group,
-        has_committed=has_committed(settings, group, topic),
-        start_over=start_over,
-        now_ms=milliseconds(datetime.now(UTC)),
-    )
+    committed = committed_offsets(settings, group, topic)
+    now_ms = milliseconds(datetime.now(UTC))
+    return enter(shared_engine(settings), group, committed, start_over=start_over, now_ms=now_ms)
 
 
 def shared_corpus(settings: s.Settings) -> Corpus:

@@ -1,11 +1,12 @@
 """Where a topic's partitions begin and end, and how far a group has come, as the broker says."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka import KafkaConsumer
 
 from radarstream.connectors.kafka.clients import Reader, broker_errors
 from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.records import log_epoch
 from radarstream.connectors.kafka.source import SNAPSHOTS
 
 
@@ -13,12 +14,14 @@ from radarstream.connectors.kafka.source import SNAPSHOTS
 class Offsets:
     """Of one partition: the first kept record, the one after the last, what the group committed.
 
-    `committed` is None without a group, and where the group has committed nothing.
+    `committed` is None without a group, and where the group has committed nothing. `epoch` names
+    the log as records do.
     """
 
     first: int
     end: int
     committed: int | None = None
+    epoch: str = field(default="", compare=False)
 
     @property
     def lag(self) -> int:
@@ -63,7 +66,8 @@ class OffsetReader(Reader):
         first = consumer.beginning_offsets(places, timeout_ms=timeout_ms)
         # Last: what is committed later cannot lie beyond. Test brokers may tell too little here.
         end = consumer.end_offsets(places, timeout_ms=timeout_ms)
-        return {p.partition: Offsets(first[p], end[p], committed[p]) for p in places}
+        epoch = log_epoch(consumer, self._topic)
+        return {p.partition: Offsets(first[p], end[p], committed[p], epoch) for p in places}
 
 
 def partition_offsets(

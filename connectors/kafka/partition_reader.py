@@ -14,7 +14,7 @@ from radarstream.connectors.kafka.clients import (
 )
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.records import log_epoch, raw_record
-from radarstream.connectors.kafka.source import SNAPSHOTS
+from radarstream.connectors.kafka.source import SNAPSHOTS, Told, unheard
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import RawRecord
 
@@ -26,10 +26,12 @@ class KafkaPartition(Reader):
     may lie beyond what has been folded. Connects on the first poll.
     """
 
-    def __init__(self, options: KafkaOptions, partition: int, *, group: str) -> None:
+    def __init__(
+        self, options: KafkaOptions, partition: int, *, group: str, note: Told = unheard
+    ) -> None:
         super().__init__(options)
         self._place = TopicPartition(options.topic(SNAPSHOTS), partition)
-        self._group = group
+        self._group, self._note = group, note
         self._epoch = ""
         self._next = 0
         self._drained = False
@@ -71,10 +73,14 @@ class KafkaPartition(Reader):
         return self._drained
 
     def remember(self, next_offset: int) -> None:
-        """Tell the consumer group how far reading has come; failing to is no error."""
+        """Tell `note`, then the consumer group, how far reading has come.
+
+        That the broker does not hear it is no error.
+        """
         if self._consumer is None or next_offset <= self._remembered:
             return
         self._remembered = next_offset
+        self._note({(self._epoch, self.partition): next_offset})
         with suppress(KafkaError, OSError):
             self._consumer.commit_async({self._place: OffsetAndMetadata(next_offset, "", -1)})
 

@@ -2,7 +2,7 @@
 
 import logging
 from collections import deque
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from math import inf
 from queue import Empty, SimpleQueue
@@ -27,7 +27,12 @@ from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.records import RawRecord
 
 SNAPSHOTS = "search.snapshots"
+Told = Callable[[Mapping[tuple[str, int], int]], None]  # offsets by log epoch and partition
 logger = logging.getLogger(__name__)
+
+
+def unheard(_: Mapping[tuple[str, int], int]) -> None:
+    """Nobody keeps offsets beside the broker."""
 
 
 class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
@@ -75,6 +80,8 @@ class KafkaLog(Reader):
     Connects when it is first polled, and again after an error. With "assign" it then goes on at
     the next record that was not yet returned, so a caller that keeps what it polled neither
     loses nor doubles anything; with "group" it goes on at the last commit.
+    `note` is told what will be committed, `insist` what the group has committed of partitions that
+    the broker gave.
     """
 
     def __init__(
@@ -83,11 +90,14 @@ class KafkaLog(Reader):
         *,
         membership: Literal["assign", "group"] = "assign",
         partitions: Collection[int] = (),
+        note: Told = unheard,
+        insist: Told = unheard,
     ) -> None:
         if partitions and membership == "group":
             raise ConfigurationError("in a group the broker gives the partitions: name none")
         super().__init__(options)
         self._topic = options.topic(SNAPSHOTS)
+        self._note, self._insist = note, insist
         self._wanted = frozenset(partitions)
         self._in_group = membership == "group"
         self._member = False  # also after an error, until another worker has our name
@@ -139,6 +149,7 @@ class KafkaLog(Reader):
                 if partition in self._partitions and offset <= self._next.get(partition, 0)
             }
             if held:
+                self._note({(self._epoch, p): offset for p, offset in held.items()})
                 self._commit(consumer, self._topic, held)
 
     def unread(self) -> dict[int, int]:
@@ -200,9 +211,19 @@ class KafkaLog(Reader):
             self._unread.pop(partition, None)
             polled[:] = [record for record in polled if record.partition != partition]
         if self._in_group:
-            self._partitions = frozenset(tp.partition for tp in consumer.assignment())
+            self._take_over(consumer)
         for records in batches.values():
             self._fetched.extend(records)
+
+    def _take_over(self, consumer: KafkaConsumer) -> None:
+        before = self._partitions
+        self._partitions = frozenset(place.partition for place in consumer.assignment())
+        committed = {}
+        for partition in self._partitions - before:
+            place = TopicPartition(self._topic, partition)
+            offset = consumer.committed(place, timeout_ms=self._timeout_ms)
+            committed[self._epoch, partition] = offset or 0
+        self._insist(committed)
 
     def _joining(self) -> bool:
         return self._in_group and self._membership.joining()

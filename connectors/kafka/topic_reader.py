@@ -18,6 +18,7 @@ from radarstream.connectors.kafka.clients import (
     patient_poll,
 )
 from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.records import log_epoch
 from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.times import milliseconds, time_at
 
@@ -126,6 +127,10 @@ class TopicReader(Reader):
         """Remember for the group where to read on; for a reader of a single topic."""
         with broker_errors("commit"):
             self._commit(self._reading, self._partitions[0].topic, next_offsets)
+
+    def epoch(self) -> str:
+        """The name of the log; for a reader of a single topic."""
+        return log_epoch(self._reading, self._partitions[0].topic)
 
     def _seek(self, start: Start, *, committing: bool) -> None:
         for partition, place in self._places(start).items():

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.source import SNAPSHOTS
 from radarstream.connectors.kafka.topics import describe_topics
@@ -20,9 +19,10 @@ from radarstream.connectors.state_table.database.inspection import (
     Inspected,
     absent_file,
     inspected,
-    knows_group,
+    offsets_in,
 )
 from radarstream.connectors.state_table.database.migration import HEAD
+from radarstream.pipelines.build import committed_offsets
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.errors import BrokerError, ConfigurationError, RadarstreamError
@@ -100,11 +100,9 @@ def _present(found: Inspected, config: Path | None) -> Check:
             return Check("database", True, holds)
         return Check("database", False, f"{holds}, which this user may not write", GRANT)
     migrate = _command("state migrate", config)
-    old = f"schema {found.version or 'of before there were versions'}"
-    holds = f"{found.name}, {'empty' if found.version is None else old}"
+    holds = f"{found.name}, empty"
     if found.may_make:
-        does = "makes the tables" if found.version is None else f"brings it to {HEAD}"
-        return Check("database", True, f"{holds}: {migrate}, or the first run, {does}")
+        return Check("database", True, f"{holds}: {migrate}, or the first run, makes the tables")
     sql = _command("state migrate --sql", config)
     remedy = f"let an administrator run what this prints: {sql}"
     return Check("database", False, f"{holds}, where this user may make no tables", remedy)
@@ -131,17 +129,19 @@ def _lost_memory(settings: Settings, config: Path | None) -> Iterator[Check]:
     """Report offsets without the memory that belongs to them: `run` refuses to start then."""
     group = settings.kafka.group
     try:
-        if not broker_answers(settings.kafka) or knows_group(settings.database, group):
+        if not broker_answers(settings.kafka):
             return
-        offsets = partition_offsets(_quick(settings.kafka), topic=SNAPSHOTS, group=group)
+        quick = settings.model_copy(update={"kafka": _quick(settings.kafka)})
+        committed = committed_offsets(quick, group, SNAPSHOTS)
+        known = offsets_in(settings.database, group)
     except RadarstreamError:
         return  # no such topic, or no access: other checks report it
-    if any(partition.committed for partition in offsets.values()):
+    if any(offset > known.get(place, 0) for place, offset in committed.items()):
         yield Check(
             "memory",
             False,
-            f"consumer group {group} has committed offsets, but the database is empty",
-            "restore the database or correct `database`; to begin with an empty memory: "
+            f"consumer group {group} has committed offsets that the database does not know",
+            "restore the database or correct `database`; to go on with what it remembers: "
             + _command("run --start-over", config),
         )
 

@@ -35,7 +35,7 @@ QUESTION, PASSAGE = "What is the capital of Peru?", "Lima is the capital of Peru
 SEE = "see the section `{}` of the settings"
 # Pairs that rules leave open, and the class of each: 0 entailment, 2 contradiction.
 KNOWN = {
-    ("Lima, on the Pacific coast", "Lima"): 0,
+    ("Lima, on the Pacific coast", "Lima, by the ocean"): 0,
     ("Lima, in my view", "the city of Cusco"): 2,
     ("The city of Cusco", "Lima, of course"): 2,
 }

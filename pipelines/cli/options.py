@@ -75,7 +75,10 @@ Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 Once = Annotated[bool, Option("--once", help="Stop when the present input is processed.")]
 StartOver = Annotated[
     bool,
-    Option("--start-over", help="Start although the database is empty and offsets are committed."),
+    Option(
+        "--start-over",
+        help="Start although the group has committed offsets that the database does not know.",
+    ),
 ]
 TableFile = Annotated[
     Path | None,

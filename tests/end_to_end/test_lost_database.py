@@ -28,7 +28,9 @@ def test_a_lost_database_is_refused_until_told_to_start_over(
     refused = drained(options, tmp_path)
     assert refused.process.returncode == 2
     said = refused.log_file.read_text()
-    assert "state.db is empty, but consumer group radarstream has committed offsets" in said
+    assert (
+        "state.db is empty or another one: consumer group radarstream has committed offset" in said
+    )
     assert len(events(options, "answers.defended")) == 6
     assert drained(options, tmp_path, "--start-over").process.returncode == 0
     assert len(events(options, "answers.defended")) == 9

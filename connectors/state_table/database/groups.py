@@ -1,53 +1,87 @@
-"""Tells the database that a consumer group answered from, from an empty one in its place.
+"""Tells the database that a consumer group answered from, from an empty or an older one.
 
-Offsets are committed to Kafka, memory is here. Where the database is lost and the offsets are not,
-an empty one would be taken for a start with nothing to remember: every query would begin again at
-step 0, under ids of answers that are published already.
+Offsets are committed to Kafka, memory is here. Where the database is lost or rolled back and the
+offsets are not, steps and the ids of published answers would be used again. So each offset is
+written here before it is committed there: a broker that has more knows another database.
 """
 
+from collections.abc import Mapping
 from uuid import uuid4
 
 from sqlalchemy import Connection, Engine, select
 from sqlalchemy.exc import DBAPIError
 
+from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.engine import database_code
-from radarstream.connectors.state_table.database.statements import insert_new
-from radarstream.connectors.state_table.database.tables import CONSUMER_GROUPS, MEMORY
+from radarstream.connectors.state_table.database.tables import CONSUMER_GROUPS, CONSUMER_OFFSETS
 from radarstream.schemas.errors import ConfigurationError
 
 # What a database says that has no such table, or is no database any more.
 LOST = {"SQLSTATE 42P01", "SQLITE_ERROR", "SQLITE_CORRUPT", "SQLITE_NOTADB"}
+Offsets = Mapping[tuple[str, int], int]  # the next offset by log epoch and partition
+_O = CONSUMER_OFFSETS.c
 
 
-def enter(engine: Engine, group: str, *, has_committed: bool, start_over: bool, now_ms: int) -> str:
+def enter(engine: Engine, group: str, committed: Offsets, *, start_over: bool, now_ms: int) -> str:
     """Return the mark of a group in this database; enter the group at its first start.
 
-    Ask whether the group `has_committed` before this, not after: the first worker is entered
-    before it commits, so that a second one that starts meanwhile is not taken for a stranger.
-    A database with memory is no fresh one: it is from a release that entered no groups, or was
-    imported. Raises ConfigurationError for an empty one under a group that has committed, unless
-    told to `start_over`.
+    Ask the broker what the group has `committed` before this, not after: another worker may commit
+    more meanwhile. Raises ConfigurationError where the database does not know it, unless told to
+    `start_over`, which takes it over.
     """
+    if start_over:
+        note_offsets(engine, group, committed)
+    insist_on_offsets(engine, group, committed)
     with engine.begin() as connection:
-        mark = group_mark(connection, group)
-        if mark is not None:
-            return mark
-        if has_committed and not remembers(connection) and not start_over:
-            raise lost_memory(engine.url.database, group)
         entry = {"group_id": group, "mark": uuid4().hex, "since_ms": now_ms}
-        insert_new(connection, CONSUMER_GROUPS, entry)
-    with engine.connect() as connection:  # another worker may have been first
+        db.insert_new(connection, CONSUMER_GROUPS, entry)
         return str(group_mark(connection, group))
 
 
-def lost_memory(database: str | None, group: str) -> ConfigurationError:
-    """The error for an empty database under a group that has committed."""
-    return ConfigurationError(
-        f"the state database {database} is empty, but consumer group {group} has committed offsets:"
-        " what it remembered is in another database. Restore that one or correct `database`; or "
-        "begin with an empty memory: --start-over (`submit` then reads from the first record, the "
-        "others where the group stopped; answers repeat ids that are published already)"
-    )
+def note_offsets(engine: Engine, group: str, offsets: Offsets) -> None:
+    """Write how far a group has come, before it is committed; what is written never goes down.
+
+    A worker that lost a partition in the meantime may come after the next owner.
+    """
+    rows = [
+        {"group_id": group, "log_epoch": epoch, "log_partition": number, "next_offset": offset}
+        for (epoch, number), offset in sorted(offsets.items())
+    ]
+    further = _O.next_offset < db.excluded(CONSUMER_OFFSETS).next_offset
+
+    def write(connection: Connection) -> None:
+        if rows:
+            db.upsert(connection, CONSUMER_OFFSETS, rows, only_if=further)
+
+    db.in_transaction(engine, write)
+
+
+def insist_on_offsets(engine: Engine, group: str, committed: Offsets) -> None:
+    """Raise ConfigurationError where a group has committed more than the database knows."""
+    with engine.connect() as connection:
+        known = known_offsets(connection, group)
+    refuse_unknown(engine.url.database, group, committed, known)
+
+
+def known_offsets(connection: Connection, group: str) -> Offsets:
+    """How far a group has come, as the database knows."""
+    found = select(_O.log_epoch, _O.log_partition, _O.next_offset).where(_O.group_id == group)
+    return {(epoch, number): offset for epoch, number, offset in connection.execute(found)}
+
+
+def refuse_unknown(database: str | None, group: str, committed: Offsets, known: Offsets) -> None:
+    """Raise ConfigurationError where a group has committed more than is known."""
+    for place, offset in sorted(committed.items()):
+        if offset > (knows := known.get(place, 0)):
+            what = "is empty or another one" if not known else "is an older copy or lacks its log"
+            raise ConfigurationError(
+                f"the state database {database} {what}: consumer group {group} has committed offset"
+                f" {offset} of partition {place[1]}, the database knows {knows}. Restore the one "
+                "that the group answered from or correct `database`; or set the group back to "
+                "what the database knows; or go on with what it remembers: --start-over (`submit` "
+                "then reads from the first record, the others where the group stopped; answers "
+                "repeat ids that are published already)"
+            )
 
 
 def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
@@ -68,11 +102,6 @@ def insist_on_mark(engine: Engine, group: str, mark: str) -> None:
         f"the state database {engine.url.database} was emptied, damaged or replaced while it was "
         f"in use ({found}); restore it, then start again"
     )
-
-
-def remembers(connection: Connection) -> bool:
-    """Whether a database holds the memory of any query."""
-    return connection.execute(select(MEMORY.c.query_id).limit(1)).first() is not None
 
 
 def group_mark(connection: Connection, group: str) -> str | None:

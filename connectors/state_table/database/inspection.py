@@ -13,9 +13,9 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from radarstream.connectors.state_table.database.engine import explained, open_engine, parsed_url
-from radarstream.connectors.state_table.database.groups import group_mark, remembers
+from radarstream.connectors.state_table.database.groups import Offsets, known_offsets
 from radarstream.connectors.state_table.database.migration import stored_version
-from radarstream.connectors.state_table.database.tables import CONSUMER_GROUPS, MEMORY
+from radarstream.connectors.state_table.database.tables import CONSUMER_OFFSETS
 
 PATIENCE_S: Final = 3.0
 MAY: Final = text(
@@ -26,7 +26,7 @@ MAY: Final = text(
 
 
 class Inspected(NamedTuple):
-    """What is there. `version` is None without tables, "" where they are older than versions.
+    """What is there. `version` is None without tables.
 
     `may_make` and `may_write`: whether this user may make tables, and write rows.
     """
@@ -47,30 +47,26 @@ def absent_file(url: str) -> Path | None:
 def inspected(url: str) -> Inspected:
     """Look at a database that exists; nothing is written.
 
-    Raises ConfigurationError where it is no database, or of a later release, and
+    Raises ConfigurationError where it is no database, or of another release, and
     DatabaseUnavailableError where its server does not answer.
     """
     parsed = parsed_url(url)
     with _reading(parsed) as connection:
         version = stored_version(connection)
-        if version is None and inspect(connection).has_table(MEMORY.name):
-            version = ""
         name = parsed.render_as_string(hide_password=True)
         return Inspected(name, version, *_rights(connection, parsed))
 
 
-def knows_group(url: str, group: str) -> bool:
-    """Whether a worker of this consumer group may start on the database; nothing is written.
+def offsets_in(url: str, group: str) -> Offsets:
+    """How far a consumer group has come, as the database knows; nothing is written.
 
-    It may where the group answered from it, or a memory is there: see `groups.enter`. Raises like
-    `inspected`.
+    Raises like `inspected`.
     """
     if absent_file(url) is not None:
-        return False
+        return {}
     with _reading(parsed_url(url)) as connection:
-        tables = inspect(connection).get_table_names()
-        entered = CONSUMER_GROUPS.name in tables and group_mark(connection, group) is not None
-        return entered or (MEMORY.name in tables and remembers(connection))
+        there = inspect(connection).has_table(CONSUMER_OFFSETS.name)
+        return known_offsets(connection, group) if there else {}
 
 
 @contextmanager

@@ -56,11 +56,6 @@ def one_moment(engine: sa.Engine) -> Iterator[sa.Connection]:
         yield connection
 
 
-def keyed(table: sa.Table) -> list[sa.Label[Any]]:
-    """Return the columns of a table, named in results by their keys."""
-    return [column.label(column.key) for column in table.columns]
-
-
 def insert_new(connection: sa.Connection, table: sa.Table, rows: Rows) -> int:
     """Insert the rows that the table does not have; return how many of them it did not have."""
     return connection.execute(_inserting_new(connection.dialect.name, table), rows).rowcount

@@ -1,6 +1,6 @@
 """Tables of the state database, the same on SQLite and PostgreSQL.
 
-A change here needs a new file in `migrations/versions`; a test compares the two.
+Until the first release a change here is one of schema version 1: databases are made anew.
 """
 
 import sqlalchemy as sa
@@ -43,7 +43,7 @@ OUTBOX = sa.Table(
     sa.Column("key", sa.Text, nullable=False),
     sa.Column("envelope", sa.Text, nullable=False),
     sa.Column("data", Bytes, nullable=False),
-    sa.Column("lane", sa.Integer, nullable=False, server_default="0"),
+    sa.Column("lane", sa.Integer, nullable=False),
     sa.UniqueConstraint("topic", "event_id", name="outbox_event"),
     # A worker that asks for its own lanes does not read through the backlog of the others.
     sa.Index("outbox_lane", "lane", "seq"),
@@ -56,7 +56,7 @@ RESPONSE_CACHE = sa.Table(
     sa.Column("key", Bytes, primary_key=True),
     sa.Column("value", Bytes, nullable=False),
     sa.Column("stamp", sa.BigInteger, nullable=False),  # grows; the smallest is evicted first
-    sa.Column("subject", Bytes),  # see `subject.py`; null: of an earlier release
+    sa.Column("subject", Bytes),  # see `subject.py`
     sa.Index("response_cache_stamp", "stamp"),
     sa.Index("response_cache_subject", "subject"),
 )
@@ -92,7 +92,7 @@ SOURCE_LEDGER = sa.Table(
     sa.Column("updated_ms", sa.BigInteger, nullable=False),
     sa.Column("verdict", sa.Text),
     sa.Column("note", sa.Text),
-    sa.Column("revision", sa.BigInteger, nullable=False, server_default="0"),  # counts writes
+    sa.Column("revision", sa.BigInteger, nullable=False),  # counts writes
 )
 
 # What a domain is held to have done: a row per event, and one per day for all agreement of that
@@ -166,7 +166,7 @@ CORPUS_STATE = sa.Table(
 # What an answer was made of, while somebody may complain about it: `snapshot` is the JSON of a
 # search snapshot without the documents that were withheld. The last few steps of a query are kept.
 KEPT_ANSWERS = sa.Table(
-    "cases",
+    "kept_answers",
     METADATA,
     sa.Column("query_id", sa.Text, primary_key=True),
     sa.Column("step", sa.BigInteger, primary_key=True),
@@ -175,59 +175,53 @@ KEPT_ANSWERS = sa.Table(
     sa.Column("answer", sa.Text, nullable=False),
     sa.Column("undefended", sa.Text),
     sa.Column("snapshot", Bytes, nullable=False),
-    sa.Index("cases_subject", "subject"),
+    sa.Index("kept_answers_subject", "subject"),
 )
-
-# The tables of complaints, incidents and quarantine keep the names that they and their columns had
-# in earlier releases; code uses the `key` of a column, exports of the state its name.
 
 # Complaints about answers. `incident` names query, step and answer: what is attributed once.
 COMPLAINTS = sa.Table(
-    "reports",
+    "complaints",
     METADATA,
-    sa.Column("report_id", sa.Text, key="complaint_id", primary_key=True),
-    sa.Column("misgeneration", sa.Text, key="incident", nullable=False),
+    sa.Column("complaint_id", sa.Text, primary_key=True),
+    sa.Column("incident", sa.Text, nullable=False),
     sa.Column("query_id", sa.Text, nullable=False),
     sa.Column("step", sa.BigInteger, nullable=False),
     sa.Column("answer", sa.Text, nullable=False),
-    sa.Column("reporter", sa.Text, key="sender", nullable=False),
-    sa.Column("reported_ms", sa.BigInteger, key="sent_ms", nullable=False),
+    sa.Column("sender", sa.Text, nullable=False),
+    sa.Column("sent_ms", sa.BigInteger, nullable=False),
     sa.Column("received_ms", sa.BigInteger, nullable=False),  # by our clock: rate limits go by it
     sa.Column("comment", sa.Text, nullable=False),
     sa.Column("state", sa.Text, nullable=False),
     sa.Column("attempts", sa.Integer, nullable=False),
     sa.Column("detail", sa.Text, nullable=False),
-    sa.Index("reports_state", "state", "received_ms"),
-    sa.Index("reports_misgeneration", "incident"),
-    sa.Index("reports_query", "query_id"),
-    sa.Index("reports_reporter", "sender", "received_ms"),
+    sa.Index("complaints_state", "state", "received_ms"),
+    sa.Index("complaints_incident", "incident"),
+    sa.Index("complaints_query", "query_id"),
+    sa.Index("complaints_sender", "sender", "received_ms"),
 )
 
 # Wrong answers that were attributed or decided. `event` is the event that was published last,
-# `revision` its number. `decision` is a person's, approved or dismissed, made at `decided_ms`. That
-# the model erred is stored as dismissed and `model_erred`: a process of an earlier release then
-# removes nothing. A sender's trust is counted from here: how many of their complaints a later
-# decision confirmed. `reserved`: the attribution was paid from the half of the budget that is kept
-# for trusted senders.
+# `revision` its number. `decision` is a person's, made at `decided_ms`. A sender's trust is counted
+# from here: how many of their complaints a later decision confirmed. `reserved`: the attribution
+# was paid from the half of the budget that is kept for trusted senders.
 INCIDENTS = sa.Table(
-    "origins",
+    "incidents",
     METADATA,
-    sa.Column("misgeneration", sa.Text, key="incident", primary_key=True),
+    sa.Column("incident", sa.Text, primary_key=True),
     sa.Column("query_id", sa.Text, nullable=False),
     sa.Column("step", sa.BigInteger, nullable=False),
     sa.Column("revision", sa.BigInteger, nullable=False),
-    sa.Column("decision", sa.Text, key="status"),  # null: not attributed yet
+    sa.Column("status", sa.Text),  # null: not attributed yet
     sa.Column("finding", sa.Text),
-    sa.Column("word", sa.Text, key="decision"),
-    sa.Column("word_ms", sa.BigInteger, key="decided_ms"),
+    sa.Column("decision", sa.Text),
+    sa.Column("decided_ms", sa.BigInteger),
     sa.Column("everywhere", sa.Boolean, nullable=False),  # approved for all queries
     sa.Column("attributed_ms", sa.BigInteger),
     sa.Column("model_calls", sa.BigInteger, nullable=False),
     sa.Column("event", Bytes),
-    sa.Column("model_erred", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Column("reserved", sa.Boolean, nullable=False, server_default=sa.false()),
-    sa.Index("origins_query", "query_id"),
-    sa.Index("origins_time", "attributed_ms"),
+    sa.Column("reserved", sa.Boolean, nullable=False),
+    sa.Index("incidents_query", "query_id"),
+    sa.Index("incidents_time", "attributed_ms"),
 )
 
 # Texts that taught the wrong answer of an incident. `active`: they are left out of snapshots of
@@ -236,7 +230,7 @@ INCIDENTS = sa.Table(
 QUARANTINE = sa.Table(
     "quarantine",
     METADATA,
-    sa.Column("misgeneration", sa.Text, key="incident", primary_key=True),
+    sa.Column("incident", sa.Text, primary_key=True),
     sa.Column("text_key", sa.Text, primary_key=True),
     sa.Column("query_id", sa.Text, nullable=False),
     sa.Column("content_id", sa.Text, nullable=False),
@@ -251,8 +245,19 @@ QUARANTINE = sa.Table(
     sa.Index("quarantine_everywhere", "everywhere", "active"),
 )
 
-# The consumer groups that answered from this database: a group that has committed offsets and is
-# not here answered from another one. `mark` is random, so that one database is told from the next.
+# How far a consumer group has come in a log, written before it commits the same to the broker. A
+# broker that has more tells that this database is empty, an older copy, or another one.
+CONSUMER_OFFSETS = sa.Table(
+    "consumer_offsets",
+    METADATA,
+    sa.Column("group_id", sa.Text, primary_key=True),
+    sa.Column("log_epoch", sa.Text, primary_key=True),
+    sa.Column("log_partition", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("next_offset", sa.BigInteger, nullable=False),
+)
+
+# The consumer groups that answered from this database. `mark` is random, so that
+# one database is told from the next.
 CONSUMER_GROUPS = sa.Table(
     "consumer_groups",
     METADATA,

@@ -27,7 +27,6 @@ from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.connectors.state_table.queries.memory import MemoryRow, remembered
 from radarstream.connectors.state_table.serving.accounts import gains_in
 from radarstream.schemas.codec.decoding import decode_taught
-from radarstream.schemas.codec.former import FORMER_STATUS
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
@@ -50,6 +49,7 @@ _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.COMPLAINTS: ("received_ms",),
     t.INCIDENTS: ("revision", "decided_ms"),
     t.QUARANTINE: ("updated_ms",),
+    t.CONSUMER_OFFSETS: ("next_offset",),
     service.USERS: ("changed_ms",),
     service.USER_TRUST: ("updated_ms",),
     service.EPSILON_SPENDING: ("epsilon",),
@@ -60,7 +60,7 @@ _VALUES: Final[dict[Column[Any], Collection[str]]] = {
     t.SOURCE_LEDGER.c.verdict: tuple(SourceVerdict),
     t.SOURCE_EVENTS.c.kind: tuple(EventKind),
     t.COMPLAINTS.c.state: tuple(ComplaintState),
-    t.INCIDENTS.c.decision: (Decision.APPROVED, Decision.DISMISSED),
+    t.INCIDENTS.c.decision: tuple(Decision),
 }
 _COUNTS: Final = {
     t.SOURCE_LEDGER.c.honest,
@@ -162,10 +162,7 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
     table = TABLES.get(value["table"]) if isinstance(value["table"], str) else None
     if table is None:
         raise InputError(ReasonClass.UNKNOWN_FIELD, "there is no such table")
-    later = {  # than the export
-        c.name: c.type.python_type(0) for c in table.columns if c.server_default is not None
-    }
-    given = later | value["row"]
+    given = value["row"]
     if given.keys() != {column.name for column in table.columns}:
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
     row = {column.key: _value(column, given[column.name]) for column in table.columns}
@@ -207,11 +204,8 @@ def _check_meaning(table: Table, row: dict[str, Any]) -> None:
     elif table is t.WATCHLIST:
         parse_object(row["entry"].encode(), max_bytes=LINE_BYTES)
     elif table is t.INCIDENTS:
-        if row["model_erred"] and row["decision"] != Decision.DISMISSED:
-            raise InputError(ReasonClass.WRONG_TYPE, "model_erred without a person's decision")
-        row["status"] = FORMER_STATUS.get(row["status"], row["status"])
         if row["event"] is not None and decode_taught(row["event"]).status != row["status"]:
-            raise InputError(ReasonClass.WRONG_TYPE, "decision is not the event's status")
+            raise InputError(ReasonClass.WRONG_TYPE, "status is not that of the event")
     elif table is t.CORPUS_TEXTS:
         try:
             document = document_of(row["text"], row["title"], row["url"], row["published_ms"])

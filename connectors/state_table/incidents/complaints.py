@@ -17,11 +17,10 @@ from radarstream.connectors.state_table.database.tables import (
     QUARANTINE,
 )
 from radarstream.connectors.state_table.incidents.quarantine import holding
-from radarstream.connectors.state_table.incidents.store import DECISION, STATUS
 from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision
 
 _C, _I = COMPLAINTS.c, INCIDENTS.c
-_ROWS = select(*db.keyed(COMPLAINTS))
+_ROWS = select(*_C)
 _OPEN = _C.state == ComplaintState.OPEN
 OWN_AT_ONCE = 100_000  # complaints of the pipeline that are pruned at once
 
@@ -77,7 +76,7 @@ def find_complaints(
     Only those whose id begins with `prefix`, and, with `query_id`, those of this query.
     """
     statement = (
-        _ROWS.add_columns(STATUS, _I.finding, DECISION)
+        _ROWS.add_columns(_I.status, _I.finding, _I.decision)
         .outerjoin(INCIDENTS, _I.incident == _C.incident)
         .where(_C.complaint_id.startswith(prefix, autoescape=True))
         .order_by(_C.received_ms.desc(), _C.complaint_id)
@@ -160,14 +159,14 @@ def prune_complaints(engine: Engine, before_ms: int, *, own_open: int) -> int:
 def counts(engine: Engine) -> tuple[dict[str, int], dict[str, int]]:
     """Return how many complaints there are by state, and incidents by status."""
     states = db.fetch(engine, select(_C.state, func.count()).group_by(_C.state))
-    decided = select(STATUS, func.count()).where(_I.status.is_not(None)).group_by(STATUS)
+    decided = select(_I.status, func.count()).where(_I.status.is_not(None)).group_by(_I.status)
     statuses = db.fetch(engine, decided)
     return {row[0]: row[1] for row in states}, {row[0]: row[1] for row in statuses}
 
 
 def complaint_of(row: Any) -> StoredComplaint:
     """Read a complaint from a row that may have more than it."""
-    values = {column.key: row[column.key] for column in COMPLAINTS.columns}
+    values = {column.name: row[column.name] for column in _C}
     known = values["state"] in tuple(ComplaintState)  # a damaged one waits for nothing
     state = ComplaintState(values["state"]) if known else ComplaintState.UNUSABLE
     return StoredComplaint(**(values | {"state": state}))

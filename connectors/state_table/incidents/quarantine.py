@@ -7,7 +7,6 @@ from sqlalchemy import ColumnElement, Connection, Engine, func, or_, select, upd
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import INCIDENTS, QUARANTINE
-from radarstream.connectors.state_table.incidents.store import STATUS
 
 _Q = QUARANTINE.c
 
@@ -75,7 +74,7 @@ def release(
 
 def texts_of(connection: Connection, incident: str) -> list[dict[str, Any]]:
     """Return the texts of an incident, whether held, proposed or released."""
-    statement = select(*db.keyed(QUARANTINE)).where(_Q.incident == incident).order_by(_Q.text_key)
+    statement = select(*_Q).where(_Q.incident == incident).order_by(_Q.text_key)
     return [row._asdict() for row in connection.execute(statement)]
 
 
@@ -87,7 +86,7 @@ def list_quarantine(
     With `active_only` False, also those that are not held: proposed, released, dismissed.
     """
     statement = (
-        select(*db.keyed(QUARANTINE), STATUS)
+        select(*_Q, INCIDENTS.c.status)
         .outerjoin(INCIDENTS, INCIDENTS.c.incident == _Q.incident)
         .order_by(_Q.updated_ms.desc(), _Q.incident, _Q.text_key)
         .limit(limit)

@@ -103,8 +103,8 @@ def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 
 def _confirmed() -> ColumnElement[bool]:
-    return or_(_I.decision == Decision.APPROVED, _I.model_erred)
+    return _I.decision.in_((Decision.APPROVED, Decision.MODEL_ERRED))
 
 
 def _dismissed() -> ColumnElement[bool]:
-    return and_(_I.decision == Decision.DISMISSED, ~_I.model_erred)
+    return _I.decision == Decision.DISMISSED

@@ -11,17 +11,12 @@ from sqlalchemy import Connection, Engine, LargeBinary, case, cast, func, or_, s
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.schemas.codec import decode_taught, encode
-from radarstream.schemas.codec.former import FORMER_STATUS
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.incidents import ComplaintState, Decision, TaughtEvent
 
 _C, _I = COMPLAINTS.c, INCIDENTS.c
 # SQLite stores what it is given, whatever a column's type.
 STORED_EVENT = cast(_I.event, LargeBinary).label("event")
-DECISION = case((_I.model_erred, Decision.MODEL_ERRED.value), else_=_I.decision).label("decision")
-STATUS = case(
-    *((_I.status == old, new) for old, new in FORMER_STATUS.items()), else_=_I.status
-).label("status")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +39,7 @@ class Incident:
 _ROWS = select(
     _I.incident,
     _I.revision,
-    DECISION,
+    _I.decision,
     _I.decided_ms,
     _I.everywhere,
     _I.attributed_ms,
@@ -62,6 +57,7 @@ def hold(connection: Connection, incident: str, query_id: str, step: int) -> Inc
         "revision": -1,
         "everywhere": False,
         "model_calls": 0,
+        "reserved": False,
     }
     # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
     db.insert_new(connection, INCIDENTS, fresh)
@@ -100,15 +96,15 @@ def list_incidents(
     )
     order = (waiting_first, _C.received_ms, _C.complaint_id)
     ranked = select(
-        *db.keyed(COMPLAINTS),
+        *COMPLAINTS.c,
         func.row_number().over(partition_by=_C.incident, order_by=order).label("place"),
         func.count().over(partition_by=_C.incident).label("complaints"),
         func.max(_C.received_ms).over(partition_by=_C.incident).label("newest_ms"),
     ).subquery()
-    told = [ranked.c[column.key] for column in COMPLAINTS.c if column.key != "received_ms"]
+    told = [ranked.c[c.name] for c in COMPLAINTS.c if c.name != "received_ms"]
     newest_ms = ranked.c.newest_ms.label("received_ms")
     statement = (
-        select(*told, newest_ms, ranked.c.complaints, STATUS, _I.finding, DECISION)
+        select(*told, newest_ms, ranked.c.complaints, _I.status, _I.finding, _I.decision)
         .outerjoin(INCIDENTS, _I.incident == ranked.c.incident)
         .where(ranked.c.place == 1)
         .order_by(ranked.c.newest_ms.desc(), ranked.c.complaint_id)
@@ -172,10 +168,8 @@ def decide(
 ) -> None:
     """Write a person's decision into a held row, and when it was made."""
     # The same decision again keeps its time: who complained in between repeated what was known.
-    since = case((DECISION.is_not_distinct_from(decision), _I.decided_ms), else_=at_ms)
-    erred = decision is Decision.MODEL_ERRED
-    values = {"decision": Decision.DISMISSED if erred else decision, "model_erred": erred}
-    _write(connection, incident, decided_ms=since, everywhere=everywhere, **values)
+    since = case((_I.decision.is_not_distinct_from(decision), _I.decided_ms), else_=at_ms)
+    _write(connection, incident, decision=decision, decided_ms=since, everywhere=everywhere)
 
 
 def spent(engine: Engine, hour_ago_ms: int, day_ago_ms: int, *, reserved: bool) -> tuple[int, int]:

@@ -161,7 +161,8 @@ def hold(connection: Connection, domains: Iterable[str]) -> dict[str, Counts]:
     names = sorted({*domains} - {""})
     if not names:
         return {}
-    fresh = [{"domain": n, "honest": 0.0, "dishonest": 0.0, "updated_ms": 0} for n in names]
+    zeros = {"honest": 0.0, "dishonest": 0.0, "updated_ms": 0, "revision": 0}
+    fresh = [{"domain": name, **zeros} for name in names]
     # Written first: on SQLite it is a write that takes the lock, a read would be outdated by then.
     db.insert_new(connection, SOURCE_LEDGER, fresh)
     rows = select(SOURCE_LEDGER).where(LEDGER.domain.in_(names)).order_by(LEDGER.domain)

@@ -26,6 +26,7 @@ from apache_beam.runners.worker import sdk_worker
 from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.partition_reader import KafkaPartition
 from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.state_table.database.groups import note_offsets
 from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.pipelines.beam.cluster.kafka_source import (
     FollowPartitions,
@@ -37,7 +38,7 @@ from radarstream.pipelines.beam.cluster.stream import DefendStream
 from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.beam.cluster.worker_pool import stay_on_loopback
 from radarstream.pipelines.beam.holding import hold_back
-from radarstream.pipelines.build import enter_group
+from radarstream.pipelines.build import enter_group, shared_engine
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, JobFailedError
 
@@ -56,8 +57,8 @@ GROUP_SUFFIX = "-cluster"
 class Outside:
     """How workers reach Kafka; picklable.
 
-    `until_end` reads up to the end that the partitions have now. `start_over` accepts an empty
-    database though this job's group has committed.
+    `until_end` reads up to the end that the partitions have now. `start_over` accepts a
+    database that does not know what this job's group has committed.
     """
 
     settings: Settings
@@ -84,12 +85,13 @@ class Outside:
     def open_reader(self, partition: int) -> KafkaPartition:
         """Open a partition's reader, on a worker: only there the database is sure to be in reach.
 
-        Raises ConfigurationError where the database is empty though the group has committed:
+        Raises ConfigurationError where the database does not know what the group has committed:
         whether the job starts afresh or goes on from a savepoint, what it remembered is elsewhere.
         """
         group = self.settings.kafka.group + GROUP_SUFFIX
         enter_group(self.settings, group, start_over=self.start_over)
-        return KafkaPartition(self.settings.kafka, partition, group=group)
+        note = partial(note_offsets, shared_engine(self.settings), group)
+        return KafkaPartition(self.settings.kafka, partition, group=group, note=note)
 
     def open_sink(self) -> Sink:
         """Open the sink of events, on a worker."""

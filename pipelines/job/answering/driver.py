@@ -170,7 +170,9 @@ class Driver:
         started = perf_counter()
         try:
             self.log.commit(moved)
-        except BrokerError as error:  # the next poll waits for the broker, or finds a new worker
+        except Exception as error:  # the next poll waits for the broker, or finds a new worker
+            if kind_of(error) != "transient":
+                raise
             self.observer.retried("commit", error)
             return
         self.committed |= moved

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import Final
 
 import structlog
@@ -11,6 +12,7 @@ from radarstream.connectors.kafka.offsets import OffsetReader
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.state_table.database.groups import insist_on_offsets, note_offsets
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
 from radarstream.pipelines.beam.holding import hold_back, place
 from radarstream.pipelines.beam.running import MicroBatch
@@ -56,8 +58,8 @@ def opened_job(
     """Connect to everything and yield a driver that is ready to run; disconnect afterwards.
 
     A database or a broker that does not answer is waited for, if `patient`; /healthz and /readyz
-    answer meanwhile. Raises AskedToStopError; ConfigurationError for settings, and for an empty
-    database under a group that has committed, unless told to `start_over`.
+    answer meanwhile. Raises AskedToStopError; ConfigurationError for settings, and for a
+    database that does not know what the group has committed, unless told to `start_over`.
     """
     metrics, kafka = JobMetrics(), settings.kafka
     with ExitStack() as opened:
@@ -76,7 +78,13 @@ def opened_job(
         )
         lag = opened.enter_context(known_lag(kafka, metrics))
         snapshots = opened.enter_context(
-            KafkaLog(kafka, membership=settings.job.membership, partitions=settings.job.partitions)
+            KafkaLog(
+                kafka,
+                membership=settings.job.membership,
+                partitions=settings.job.partitions,
+                note=partial(note_offsets, engine, kafka.group),
+                insist=partial(insist_on_offsets, engine, kafka.group),
+            )
         )
         sink = opened.enter_context(KafkaSink(kafka))
         with health.busy("warm up"):

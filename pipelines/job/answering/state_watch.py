@@ -9,9 +9,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.groups import insist_on_mark, lost_memory
+from radarstream.connectors.state_table.database.groups import insist_on_mark, refuse_unknown
 from radarstream.connectors.state_table.database.inspection import absent_file
-from radarstream.pipelines.build import SNAPSHOTS, enter_group, has_committed, shared_engine
+from radarstream.pipelines.build import SNAPSHOTS, committed_offsets, enter_group, shared_engine
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.waiting import Waiting, repeating
 from radarstream.pipelines.settings import Settings
@@ -64,8 +64,7 @@ def open_database(
 
     def refuse_lost_file() -> None:
         ensure_topics(settings.kafka)
-        if has_committed(settings, group, topic):
-            raise lost_memory(str(file), group)
+        refuse_unknown(str(file), group, committed_offsets(settings, group, topic), {})
 
     if file is not None and not start_over:
         waiting.until("broker", refuse_lost_file)

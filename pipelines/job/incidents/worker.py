@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
+from radarstream.connectors.state_table.database.groups import note_offsets
 from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.quarantine import count_active
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
@@ -111,6 +112,9 @@ class Worker:
             self.attributing.metrics.intake.labels(self.taken_in(record)).inc()
             offsets[record.partition] = record.offset + 1
         if offsets:
+            epoch, group = self.log.epoch(), self.settings.attribution.group
+            told = {(epoch, partition): offset for partition, offset in offsets.items()}
+            note_offsets(self.attributing.engine, group, told)
             self.log.commit(offsets)
         return len(records)
 

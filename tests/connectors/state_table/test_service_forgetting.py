@@ -122,7 +122,7 @@ def test_users_and_log_move_to_another_database(
     file.write_text("".join(export_lines(engine)))
     counts = import_file(other_engine, file)
     service = {"users": 1, "user_trust": 1, "epsilon_spending": 1, "action_log": 2}
-    assert counts == {**service, "reports": 1}
+    assert counts == {**service, "complaints": 1}
     assert import_file(other_engine, file) == counts  # the same rows once more
     assert user_of_token(other_engine, token) is not None
     accounts = StoredAccounts(other_engine, 0.1)

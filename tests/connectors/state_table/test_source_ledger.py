@@ -316,20 +316,6 @@ def test_an_export_holds_the_ledger_and_never_undoes_a_later_word(engine: Engine
     assert read(engine) == Standing("lies.example", Counts(0.0, 1.0, NOON))
 
 
-def test_an_export_of_the_release_before_is_imported(engine: Engine, tmp_path: Path):
-    row = (
-        '{"domain":"a.example","honest":1,"dishonest":2.5,"updated_ms":7,'
-        '"verdict":null,"note":null}'
-    )
-    file = tmp_path / "old.jsonl"
-    file.write_text(
-        '{"format":"radarstream.state","version":1,"schema":"0003"}\n'
-        f'{{"table":"source_ledger","row":{row}}}\n{{"rows":1}}\n'
-    )
-    assert import_file(engine, file) == {"source_ledger": 1}
-    assert read(engine, "a.example").counts == Counts(1.0, 2.5, 7)
-
-
 @pytest.mark.parametrize(
     "row",
     [

@@ -7,11 +7,15 @@ import pytest
 from sqlalchemy import Engine, text
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.groups import enter, insist_on_mark
+from radarstream.connectors.state_table.database.groups import (
+    enter,
+    insist_on_mark,
+    insist_on_offsets,
+    note_offsets,
+)
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
-    clear_run,
     commit_fold,
     count,
 )
@@ -21,62 +25,66 @@ from radarstream.schemas.errors import ConfigurationError
 ROW = MemoryRow("q-1", "radar", 1, 1_700_000_000_000, "cluster", 0, 4, b"\x80N.")
 
 
+HERE = ("log", 0)
+
+
 def entered(
-    engine: Engine, group: str = "g", *, committed: bool = True, start_over: bool = False
+    engine: Engine, committed: int = 0, *, group: str = "g", start_over: bool = False
 ) -> str:
-    return enter(engine, group, has_committed=committed, start_over=start_over, now_ms=7)
+    return enter(engine, group, {HERE: committed}, start_over=start_over, now_ms=7)
 
 
-def test_an_empty_database_under_a_group_that_committed_is_refused(engine: Engine) -> None:
-    with pytest.raises(ConfigurationError, match=r"is empty, but consumer group g .*--start-over"):
-        entered(engine)
+def test_a_database_behind_its_group_is_refused(engine: Engine) -> None:
+    """Empty, an older copy, another log, another partition or another group: one check."""
+    with pytest.raises(ConfigurationError, match=r"is empty or .*group g .*--start-over"):
+        entered(engine, 1)
     with pytest.raises(ConfigurationError):  # nothing was entered by the first try
-        entered(engine)
-
-
-def test_a_first_start_enters_the_group_and_the_next_ones_know_it(engine: Engine) -> None:
-    mark = entered(engine, committed=False)
-    assert entered(engine) == mark  # it may have committed dead letters only: no memory
-    assert entered(engine, committed=False) == mark
+        entered(engine, 1)
+    mark = entered(engine)
+    note_offsets(engine, "g", {HERE: 5})
+    for committed in (0, 4, 5):  # a crash before the commit leaves the broker behind
+        assert entered(engine, committed) == mark
+    for where in (HERE, ("log", 1), ("made anew", 0)):
+        with pytest.raises(ConfigurationError, match="is an older copy"):
+            insist_on_offsets(engine, "g", {where: 6})
+    insist_on_offsets(engine, "g", {("made anew", 0): 0})
+    with pytest.raises(ConfigurationError):
+        entered(engine, 1, group="h")
     insist_on_mark(engine, "g", mark)
 
 
-def test_told_to_start_over_an_empty_database_is_taken(engine: Engine) -> None:
-    mark = entered(engine, start_over=True)
-    assert entered(engine) == mark
-
-
-def test_another_group_that_was_here_says_nothing_about_this_one(engine: Engine) -> None:
-    entered(engine, "g-reports", committed=False)
+def test_told_to_start_over_what_is_committed_is_taken_over(engine: Engine) -> None:
+    mark = entered(engine, 9, start_over=True)
+    assert entered(engine, 9) == mark
     with pytest.raises(ConfigurationError):
-        entered(engine)
+        entered(engine, 10)
 
 
-def test_a_database_of_an_earlier_release_is_adopted(engine: Engine) -> None:
-    commit_fold(engine, None, ROW)
-    mark = entered(engine)
-    clear_run(engine)  # nor is it refused once every query was forgotten
-    assert entered(engine) == mark
+def test_a_slow_worker_does_not_take_offsets_back(engine: Engine) -> None:
+    note_offsets(engine, "g", {HERE: 50, ("log", 1): 1})
+    note_offsets(engine, "g", {HERE: 40, ("log", 1): 2})
+    insist_on_offsets(engine, "g", {HERE: 50, ("log", 1): 2})
 
 
 def test_an_imported_memory_is_no_empty_database(tmp_path: Path) -> None:
     old, new = (open_engine(f"sqlite:///{tmp_path / name}") for name in ("old.db", "new.db"))
+    note_offsets(old, "g", {HERE: 5})
     commit_fold(old, None, MemoryRow("q-1", "radar", 1, 5, "cluster", 0, 4, encode_state(None)))
     file = tmp_path / "export.jsonl"
     file.write_text("".join(export_lines(old)))
     import_file(new, file)
-    assert entered(new)
+    assert entered(new, 5)
     for engine in (old, new):
         engine.dispose()
 
 
 def test_a_database_that_was_emptied_while_in_use_is_noticed(engine: Engine) -> None:
-    mark = entered(engine, committed=False)
+    mark = entered(engine)
     with engine.begin() as connection:
         connection.execute(text("DELETE FROM consumer_groups"))
     with pytest.raises(ConfigurationError, match="emptied, damaged or replaced while"):
         insist_on_mark(engine, "g", mark)
-    entered(engine, committed=False)  # by somebody else meanwhile: still another database
+    entered(engine)  # by somebody else meanwhile: still another database
     with pytest.raises(ConfigurationError):
         insist_on_mark(engine, "g", mark)
     with engine.begin() as connection:
@@ -89,7 +97,7 @@ def test_a_database_that_was_emptied_while_in_use_is_noticed(engine: Engine) -> 
 def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, bytes_left: int) -> None:
     file = tmp_path / "state.db"
     engine = open_engine(f"sqlite:///{file}")
-    mark = entered(engine, committed=False)
+    mark = entered(engine)
     with engine.connect() as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     assert count(engine) == 0
@@ -104,7 +112,7 @@ def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, bytes_left: int) -> 
 def test_a_file_that_was_compacted_is_used_on(tmp_path: Path) -> None:
     file = tmp_path / "state.db"
     engine = open_engine(f"sqlite:///{file}")
-    mark = entered(engine, committed=False)
+    mark = entered(engine)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE ballast (x BLOB)"))
         connection.execute(text("INSERT INTO ballast VALUES (zeroblob(300000))"))

@@ -46,7 +46,7 @@ def fill(engine: Engine) -> None:
     replace_all(engine, [("q-2", "{}")], 9)
     spend_credit(engine, "2025-03", 7, 100)
     with engine.begin() as connection:
-        connection.execute(insert(SOURCE_LEDGER).values(**LEDGER))
+        connection.execute(insert(SOURCE_LEDGER).values(**LEDGER, revision=0))
 
 
 def contents(engine: Engine) -> dict[str, list[dict[str, Any]]]:

@@ -141,7 +141,7 @@ def test_an_empty_database_under_a_job_that_has_read_is_refused(
     assert any(partition_offsets(options, group=group)[0].committed for _ in range(200))
     reader.close()
     Outside(first).open_reader(1).close()
-    with pytest.raises(ConfigurationError, match=f"empty, but consumer group {group} has"):
+    with pytest.raises(ConfigurationError, match=f"is empty or .*consumer group {group} has"):
         Outside(empty).open_reader(1)
     Outside(empty, start_over=True).open_reader(0).close()
     Outside(empty).open_reader(1).close()

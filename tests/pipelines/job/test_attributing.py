@@ -1,6 +1,5 @@
 """From a complaint to its status: priority, budget, failures, idempotence, trust, quarantine."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -329,23 +328,6 @@ def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> N
     assert set(states(engine).values()) == {"judged"}
     with engine.connect() as connection:
         assert senders.record_of(connection, "eve") == senders.Record(1)
-
-
-def test_a_process_of_the_release_before_reads_that_the_model_erred_as_dismissed(
-    engine: Engine,
-) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
-    run_out(worker_on(engine))
-    decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
-    with engine.connect() as connection:
-        row = connection.execute(
-            select(INCIDENTS.c.decision, INCIDENTS.c.status, INCIDENTS.c.event)
-        ).one()
-    assert tuple(row)[:2] == ("dismissed", "nothing_flagged")
-    assert json.loads(row.event)["status"] == "nothing_flagged"
-    (listed,) = complaints.find_complaints(engine)
-    assert listed["decision"] == Decision.MODEL_ERRED
 
 
 def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:

@@ -38,7 +38,7 @@ def test_a_complaint_of_a_damaged_answer_is_unusable_and_the_next_one_is_attribu
     for query in ("tea", "cup"):
         keep(engine, LIED, answer="Rome", query_id=query)
         complaint(engine, "eve", query_id=query)
-    damage(engine, f"UPDATE cases SET snapshot = {value} WHERE query_id = 'tea'")
+    damage(engine, f"UPDATE kept_answers SET snapshot = {value} WHERE query_id = 'tea'")
     assert [event.query_id for event in run_out(worker_on(engine))] == ["cup"]
     rows = complaints.find_complaints(engine)
     assert {row["query_id"]: row["state"] for row in rows} == {"cup": "judged", "tea": "unusable"}
@@ -51,9 +51,9 @@ def test_an_answer_whose_incident_is_damaged_is_attributed_anew(engine: Engine, 
         complaint(engine, "eve", query_id=query)
     worker = worker_on(engine)
     first = {event.query_id: event for event in run_out(worker)}
-    damage(engine, f"UPDATE origins SET event = {value}, decision = 'x' WHERE query_id = 'tea'")
+    damage(engine, f"UPDATE incidents SET event = {value}, status = 'x' WHERE query_id = 'tea'")
     assert [event.query_id for event in events_of(engine)] == ["cup"]
-    damage(engine, "DELETE FROM cases WHERE query_id = 'cup'")
+    damage(engine, "DELETE FROM kept_answers WHERE query_id = 'cup'")
     assert set(queries_named(engine, QUESTION, ANYWHERE)) == {"cup", "tea"}
     complaint(engine, "ada", query_id="tea")
     again = run_out(worker)[-1]
@@ -66,7 +66,7 @@ def test_an_answer_whose_incident_is_damaged_is_attributed_anew(engine: Engine, 
 def test_a_complaint_in_no_known_state_waits_for_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     told = complaint(engine, "eve")
-    damage(engine, "UPDATE reports SET state = 'x'")
+    damage(engine, "UPDATE complaints SET state = 'x'")
     assert next_open(engine, day_ago_ms=0) is None
     assert complaint(engine, "eve").complaint_id == told.complaint_id
 

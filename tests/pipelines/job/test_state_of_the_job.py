@@ -3,6 +3,7 @@
 import json
 import os
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.groups import (
+    enter,
+    insist_on_offsets,
+    note_offsets,
+)
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.answering import state_watch
@@ -37,7 +44,7 @@ def test_an_empty_database_under_a_group_that_committed_is_refused(
     produce(options, snapshots(9)[6:])
     settings = settings_for(options, tmp_path / "empty.db", job=job)
     for exists in (False, True, True):  # no refusal makes it this group's database
-        with pytest.raises(ConfigurationError, match=f"empty, but consumer group {GROUP} has"):
+        with pytest.raises(ConfigurationError, match=f"is empty or .*consumer group {GROUP} has"):
             drained(settings)
         assert (tmp_path / "empty.db").exists() is exists  # nor makes one
         shared_engine(settings)
@@ -45,6 +52,60 @@ def test_an_empty_database_under_a_group_that_committed_is_refused(
     drained(settings_for(options, tmp_path / "empty.db"), start_over=True)
     assert len(events(options, "answers.defended")) == 9
     drained(settings)  # it is known from now on
+
+
+@pytest.mark.parametrize("kept", ["a backup", "no write-ahead log"])
+@pytest.mark.parametrize("job", [{}, {"membership": "group"}])
+def test_a_rolled_back_database_is_refused(
+    job: dict[str, object], kept: str, own_broker: Broker, tmp_path: Path
+) -> None:
+    options = own_broker.options(partitions=2)
+    file, copy = tmp_path / "state.db", tmp_path / "copy.db"
+    settings = settings_for(options, file, job=job)
+    produce(options, snapshots(4))
+    drained(settings)
+    engine = shared_engine(settings)
+    with engine.connect() as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        copy.write_bytes(file.read_bytes())
+    produce(options, snapshots(8)[4:])
+    drained(settings)
+    if kept == "no write-ahead log":
+        copy.write_bytes(file.read_bytes())
+    assert not (tmp_path / "copy.db-wal").exists()
+    rolled_back = settings_for(options, copy, job=job)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="is an older copy.*--start-over"):
+            drained(rolled_back)
+    drained(settings)  # the right one goes on
+    drained(rolled_back, start_over=True)
+    drained(rolled_back)
+    assert len(events(options, "answers.defended")) == 8
+
+
+def test_a_partition_that_another_database_answered_is_not_taken_over(
+    own_broker: Broker, tmp_path: Path
+) -> None:
+    """Its worker began with another database, before the group had committed anything."""
+    options = own_broker.options(partitions=1)
+    produce(options, snapshots(2))
+    mine, others = (shared_engine(settings_for(options, tmp_path / f)) for f in ("a.db", "b.db"))
+    for engine in (mine, others):
+        enter(engine, GROUP, {}, start_over=False, now_ms=1)
+    with KafkaLog(options, membership="group", note=partial(note_offsets, others, GROUP)) as log:
+        while not (records := log.poll(max_records=9, max_bytes=10**6, timeout_s=1.0)):
+            pass
+        log.commit({0: records[-1].position + 1})
+    took: list[object] = []
+    with (
+        KafkaLog(
+            options, membership="group", insist=partial(insist_on_offsets, mine, GROUP)
+        ) as log,
+        pytest.raises(ConfigurationError, match="has committed offset"),
+    ):
+        for _ in range(60):
+            took += log.poll(max_records=9, max_bytes=10**6, timeout_s=1.0)
+    assert took == []
 
 
 def test_a_group_that_has_committed_dead_letters_only_starts_again(

@@ -272,7 +272,7 @@ def test_nothing_hostile_executes(browser, hostile):
     visit(browser, app, service, "/")
     with app.state.context.engine.connect() as connection:
         queries = connection.exec_driver_sql("SELECT DISTINCT query_id FROM kept_events").all()
-        incidents = connection.exec_driver_sql("SELECT misgeneration FROM origins").all()
+        incidents = connection.exec_driver_sql("SELECT incident FROM incidents").all()
         held = connection.exec_driver_sql("SELECT DISTINCT query_id FROM quarantine").all()
     of_others = ("dead letters", "answer", "report", "incident", "approve")
     paths = [path for name, path in PAGES.items() if name not in of_others]
