@@ -91,13 +91,14 @@ async def user_of(request: Request) -> User | None:
 async def by_token(request: Request, token: str) -> User:
     """The user of a token. Raises ServiceError: 401, and 429 after too many wrong ones.
 
-    A right token always passes: wrong ones of others at the same address shut nobody out.
+    Wrong tokens of others at the same address shut nobody out whose token was right before.
     """
     context, address = context_of(request), address_of(request)
+    if (wait := context.failures.empty(address)) and not context.by_token.knew(token):
+        raise too_many("too many wrong tokens from this address", wait)
     user = await context.by_token(token) if token else None
     if user is None:
-        if wait := context.failures.take(address):
-            raise too_many("too many wrong tokens from this address", wait)
+        context.failures.take(address)
         raise ServiceError(
             401,
             "invalid_api_key",

@@ -63,7 +63,7 @@ class Told:
 class Stream:
     """The events of one client of a user that were not sent yet."""
 
-    user: User
+    user: str
     waiting: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
 
     def put(self, told: Told | None) -> None:
@@ -83,15 +83,12 @@ class Hub:
         self._streams: set[Stream] = set()
         self._reading: asyncio.Task[None] | None = None
 
-    def join(self, user: User) -> Stream:
+    def join(self, user: str) -> Stream:
         """A new stream. Raises ServiceError 429 where the user has too many, 503 where all have."""
         serving = self._context.settings.serving
         if len(self._streams) >= serving.streams:
             raise unavailable("too_many_streams", "too many clients follow the events")
-        if (
-            sum(stream.user.name == user.name for stream in self._streams)
-            >= serving.streams_per_user
-        ):
+        if sum(stream.user == user for stream in self._streams) >= serving.streams_per_user:
             raise too_many("too many clients of this user follow the events", RETRY_MS / 1_000)
         stream = Stream(user)
         self._streams.add(stream)
@@ -128,8 +125,7 @@ class Hub:
 
     def _pass_on(self, told: Told) -> None:
         for stream in self._streams:
-            if told.kind != INCIDENTS or Role.OPERATE in stream.user.roles:
-                stream.put(told)
+            stream.put(told)
 
 
 def router(context: Context) -> APIRouter:
@@ -138,9 +134,9 @@ def router(context: Context) -> APIRouter:
 
     @routes.get("/events", response_class=StreamingResponse)
     async def events(request: Request, user: Reader, last_seen: LastSeen = "") -> Response:
-        """New answers (`answer`) and, for operators, how full the inbox is (`incidents`)."""
+        """New answers (`answer`) and the inbox of reported ones (`incidents`), as they come."""
         after = number_in(last_seen)
-        stream = hub.join(user)  # before it is read what was missed: nothing falls between
+        stream = hub.join(user.name)  # before it is read what was missed: nothing falls between
         try:
             missed = await run_in_threadpool(told_since, context.engine, after)
         except BaseException:

@@ -85,6 +85,10 @@ class Remembered:
             self._known[key] = (self._now() + REMEMBERED_S, found)
         return found
 
+    def knew(self, secret: str) -> bool:
+        """Whether the last look with this secret found somebody, as far as is remembered."""
+        return sha256(secret.encode("utf-8", "surrogatepass")).digest() in self._known
+
     def forget(self, secret: str) -> None:
         """Look again the next time."""
         self._known.pop(sha256(secret.encode("utf-8", "surrogatepass")).digest(), None)

@@ -28,3 +28,9 @@ class Buckets:
         if len(self._levels) > KNOWN:
             self._levels.popitem(last=False)
         return wait
+
+    def empty(self, name: str) -> float:
+        """The seconds until there is a token; 0 if there is one. Takes none."""
+        level, then = self._levels.get(name, (self._size, self._now()))
+        level = min(self._size, level + (self._now() - then) * self._per_second)
+        return 0.0 if level >= 1.0 else (1.0 - level) / self._per_second

@@ -1,8 +1,6 @@
 """Open the state database: SQLite by default, PostgreSQL through psycopg 3."""
 
-import os
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from sqlite3 import SQLITE_BUSY
 from sqlite3 import Error as SqliteError
@@ -56,7 +54,6 @@ def open_engine(
             "a PostgreSQL state database needs psycopg: install the `postgres` extra"
         ).mended_by("pip install 'radarstream[postgres]'") from None
     if is_sqlite:
-        event.listen(engine, "do_connect", lambda *_: private(Path(parsed.database or "")))
         insist_on_file(engine, Path(parsed.database or ""))
     event.listen(engine, "connect", _setup(is_sqlite, durability, int(busy_timeout_s * 1000)))
     if migrate:
@@ -68,12 +65,6 @@ def open_engine(
                 raise explained(parsed, error, "write") from None
             raise
     return engine
-
-
-def private(file: Path) -> None:
-    """Make a new SQLite file readable by its user alone; SQLite gives its logs the same rights."""
-    with suppress(OSError):  # it is there, or SQLite says what is wrong
-        os.close(os.open(file, os.O_CREAT | os.O_EXCL, 0o600))
 
 
 def sqlite_url(file: Path) -> str:

@@ -26,9 +26,6 @@ _U = USERS.c
 COLUMNS: Final = (_U.name, _U.roles, _U.created_ms, _U.revoked_ms)
 
 
-ANOTHER: Final = "rotate the token of that user, or take another name"
-
-
 @dataclass(frozen=True, slots=True)
 class StoredUser:
     """A user as stored; times in milliseconds since 1970. `revoked_ms` is None for one who may
@@ -54,16 +51,11 @@ def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) ->
     again = {**given, "revoked_ms": None}
 
     def add(connection: Connection) -> int:
-        # Compared here: the lower case of SQLite is that of ASCII.
-        names = connection.execute(select(_U.name)).scalars()
-        alike = (other for other in names if other.casefold() == name.casefold())
-        if (other := next((other for other in alike if other != name), None)) is not None:
-            raise StateConflictError(f"there is a user {other!r} already").mended_by(ANOTHER)
         return db.upsert(connection, USERS, row, changed=again, only_if=_U.revoked_ms.is_not(None))
 
     if db.in_transaction(engine, add) != 1:
         error = StateConflictError(f"there is a user {name!r} already")
-        raise error.mended_by(ANOTHER)
+        raise error.mended_by("rotate the token of that user, or take another name")
     return token
 
 

@@ -1,6 +1,5 @@
 """Which database errors pass by themselves: real restarts, locks, full and read-only databases."""
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -152,15 +151,3 @@ def test_a_damaged_file_does_not_pass(tmp_path: Path) -> None:
 def test_a_server_that_does_not_answer_is_no_mistake_in_the_settings() -> None:
     with pytest.raises(DatabaseUnavailableError, match="cannot reach the state database state"):
         open_engine("postgresql://user:s3cret@127.0.0.1:1/state")
-
-
-def test_only_its_user_reads_the_file(tmp_path: Path) -> None:
-    file, before = tmp_path / "state.db", os.umask(0)
-    try:
-        engine = open_engine(f"sqlite:///{file}")
-        with engine.connect():
-            modes = {path.name: path.stat().st_mode & 0o777 for path in tmp_path.iterdir()}
-    finally:
-        os.umask(before)
-    engine.dispose()
-    assert modes == dict.fromkeys(("state.db", "state.db-wal", "state.db-shm"), 0o600)

@@ -48,17 +48,6 @@ def test_a_token_stands_for_its_user_and_is_not_stored(engine: Engine) -> None:
     assert token.removeprefix("rs_") not in rows
 
 
-@pytest.mark.parametrize(("one", "other"), [("Eve", "eve"), ("Éva", "ÉVA"), ("straße", "STRASSE")])
-def test_names_that_differ_in_case_alone_are_one(engine: Engine, one: str, other: str) -> None:
-    add_user(engine, one, [Role.ASK], NOW)
-    with pytest.raises(StateConflictError, match=one):
-        add_user(engine, other, [Role.ASK], NOW)
-    revoke_user(engine, one, NOW)
-    with pytest.raises(StateConflictError, match=one):  # it is in the log and in complaints
-        add_user(engine, other, [Role.ASK], NOW)
-    add_user(engine, one, [Role.ASK], NOW)
-
-
 @pytest.mark.parametrize("token", ["", "rs_", "x" * 10_000, "é", "\ud800", "' OR 1=1 --", "\0"])
 def test_what_is_nobodys_token(engine: Engine, token: str) -> None:
     add_user(engine, "ada", [Role.ASK], NOW)

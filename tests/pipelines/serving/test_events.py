@@ -125,13 +125,6 @@ def test_what_is_new_is_told_by_every_process(tmp_path: Path) -> None:
             assert next(told)[1:] == ("incidents", counted)
 
 
-def test_who_may_only_ask_is_told_nothing_of_the_inbox(app: FastAPI) -> None:
-    with running(app) as port, stream(port) as operator, stream(port, **bearer("asking")) as asker:
-        assert next(sent_events(operator))[1] == "incidents"
-        answered(engine_of(app), "After?", "New")
-        assert next(sent_events(asker))[1] == "answer"
-
-
 def test_who_comes_back_is_told_what_was_missed(app: FastAPI) -> None:
     engine = engine_of(app)
     answered(engine, "One?", "1")

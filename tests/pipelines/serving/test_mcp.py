@@ -153,9 +153,6 @@ def test_without_a_token_nothing_is_told(app: FastAPI) -> None:
             assert response.status_code == 401
             assert response.json()["error"]["code"] == code
             assert "WWW-Authenticate" in response.headers
-        foreign = bearer("all") | accept | {"Origin": "http://evil.example"}
-        response = httpx2.post(address, json=body, headers=foreign)
-        assert (response.status_code, response.json()["error"]["code"]) == (403, "foreign_origin")
 
 
 @pytest.mark.parametrize(
