@@ -67,7 +67,12 @@ class InputError(RadarstreamError):
 
 
 class ModelError(RadarstreamError):
-    """A model call failed or returned something that is not an answer of its kind."""
+    """A model call failed or returned something that is not an answer of its kind.
+
+    `plain` says that the message is ours throughout, so that a log may have it.
+    """
+
+    plain = False
 
 
 class ModelOutageError(ModelError):
@@ -93,6 +98,7 @@ class PartialModelError(ModelError):
             f"{len(failures)} of {len(outcomes)} failed, the first with: {failures[0]}"
         )
         self.outcomes: Sequence[Any] = outcomes
+        self.plain = failures[0].plain
 
     def __reduce__(self) -> tuple[type["PartialModelError"], tuple[Sequence[object]]]:
         return PartialModelError, (self.outcomes,)

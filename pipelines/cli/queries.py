@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from sqlalchemy import Engine, Table
 
-from radarstream.connectors.state_table.queries import lookup, watchlist
+from radarstream.connectors.state_table.queries import lookup
 from radarstream.pipelines.cli.terminal import printable
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Query
@@ -32,10 +32,7 @@ def named_query(engine: Engine, text: str, tables: Sequence[Table]) -> Named | N
     if not found:
         return None
     query_id = found[0]
-    entry = watchlist.find(engine, query_id)
-    question = (entry and lookup.question_in(entry.entry)) or lookup.question_on_record(
-        engine, query_id
-    )
+    question = lookup.question_on_record(engine, query_id)
     derived = {Query.from_text(spelling).id: spelling for spelling in lookup.spellings(text)}
     return Named(query_id, question or derived.get(query_id))
 

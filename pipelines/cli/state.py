@@ -8,13 +8,14 @@ from typing import Annotated, Any, TextIO
 
 import typer
 from rich.table import Column
+from sqlalchemy import Engine
 from typer import Argument, Option
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.migration import HEAD, pending_sql
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.queries import memory
-from radarstream.connectors.state_table.queries.lookup import ANYWHERE
+from radarstream.connectors.state_table.queries.lookup import ANYWHERE, question_on_record
 from radarstream.connectors.state_table.queries.outbox import depth
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.forget import forget_query
@@ -27,6 +28,7 @@ from radarstream.pipelines.cli.terminal import (
     print_path,
     print_table,
     print_values,
+    printable,
     say,
 )
 from radarstream.pipelines.settings import load_settings
@@ -55,7 +57,7 @@ def show(
     engine = existing_engine(load_settings(config))
     if query is None:
         rows, total = memory.load_first(engine, limit), memory.count(engine)
-        described = [_described(row) for row in rows]
+        described = [_described(row, engine) for row in rows]
         if as_json:
             print_json({"queries": total, "rows": described})
         else:
@@ -66,9 +68,9 @@ def show(
     if row is None:
         raise NotFoundError(f"nothing is remembered about query {query!r}")
     if as_json:
-        print_json(_described(row))
+        print_json(_described(row, engine))
     else:
-        print_values(_described(row), limit=2_000)
+        print_values(_described(row, engine), limit=2_000)
 
 
 @app.command()
@@ -146,14 +148,16 @@ def migrate(
     engine.dispose()
 
 
-def _described(row: memory.MemoryRow) -> dict[str, Any]:
+def _described(row: memory.MemoryRow, engine: Engine) -> dict[str, Any]:
     """A row with its state decoded, as JSON values.
 
-    `answer` is what the defence remembers, `entailment` and `contradiction` how far the documents
-    of its step said the same and the opposite; `standing` is the answer that stands.
+    `question` is None where it is not on record: the row itself has none. `answer` is what the
+    defence remembers, `entailment` and `contradiction` how far the documents of its step said the
+    same and the opposite; `standing` is the answer that stands.
     """
     values: dict[str, Any] = {
         "query_id": row.query_id,
+        "question": question_on_record(engine, row.query_id),
         "defense": row.defense,
         "step": row.step,
         "as_of": stored_time(row.as_of_ms),
@@ -188,7 +192,7 @@ def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
     day = len("2025-06-01")
     print_table(
         (
-            Column("query", no_wrap=True),
+            Column("query", min_width=max((len(r["query_id"]) for r in rows), default=1)),
             Column("standing answer", min_width=5, overflow="fold"),
             Column("confirmed", min_width=day, overflow="fold"),
             Column("snapshots", no_wrap=True, justify="right"),
@@ -196,7 +200,7 @@ def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
         ),
         (
             (
-                row["query_id"],
+                f"{row['query_id']}\n{printable(row['question'] or '')}".rstrip(),
                 cell(row["standing"] if "damaged" not in row else f"({row['damaged']})"),
                 _confirmed(row),
                 row["step"],

@@ -80,6 +80,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int
 def test_show_decodes_one_query(database: str) -> None:
     assert json.loads(run("show", "q-mine", "--json").stdout) == {
         "query_id": "q-mine",
+        "question": "Who is the mayor of Canaryville?",
         "defense": "radar",
         "step": 7,
         "as_of": "2023-11-14T22:13:20.123Z",
@@ -120,6 +121,7 @@ def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:
     assert "q-mine" in text
     assert "q-other" not in text
     assert "1 of 2 queries" in text
+    assert "mayor of Canaryville" in " ".join(text.split())
 
 
 def test_the_list_says_what_stands_and_since_when(database: str) -> None:
@@ -383,7 +385,7 @@ def test_migrate_and_its_sql(
     for command in (["migrate"], ["migrate", "--sql"], ["show"]):
         code, said = refused(capsys, *command)
         assert code == 2
-        assert "update radarstream" in said
+        assert "use the release that made it, or another database" in said
 
 
 def test_commands_start_without_heavy_libraries(database: str) -> None:

@@ -27,6 +27,8 @@ KNOWN_CODES: Final = TOO_LONG | FILTERED | {NO_CREDIT, UNKNOWN_MODEL, "invalid_a
 class ServiceError(ModelOutageError):
     """The service is at fault, down or refuses us; `passing` when trying again may help."""
 
+    plain = True
+
     def __init__(
         self, kind: Kind, detail: str, *, passing: bool = True, retry_after_s: float | None = None
     ) -> None:
@@ -42,6 +44,8 @@ class ServiceError(ModelOutageError):
 
 class RequestError(ModelError):
     """The service works, but has no answer to this request; asking again gives the same."""
+
+    plain = True
 
     def __init__(self, kind: Kind, detail: str) -> None:
         super().__init__(detail)

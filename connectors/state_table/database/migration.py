@@ -63,7 +63,7 @@ def stored_version(connection: Connection) -> str | None:
     if version != HEAD:
         raise ConfigurationError(
             f"the state database has schema {version or 'without a version'}, and this release "
-            f"({HEAD}) cannot use it: it was made by another release of radarstream"
+            f"({HEAD}) cannot use it: use the release that made it, or another database"
         ).mended_by("use that release, or name another database with the setting `database`")
     return HEAD
 

@@ -13,6 +13,7 @@ from radarstream.connectors.state_table.database.service_tables import KEPT_EVEN
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.incidents.store import STORED_EVENT, readable
 from radarstream.connectors.state_table.queries.subject import question_subject
+from radarstream.connectors.state_table.queries.watchlist import find
 from radarstream.connectors.state_table.serving.kept_events import asked_in_events, find_event
 from radarstream.schemas.snapshot import Query
 
@@ -79,7 +80,10 @@ def question_in(entry: str) -> str | None:
 
 
 def question_on_record(engine: Engine, query_id: str) -> str | None:
-    """Return a query's question as its latest kept answer has it, or an attributed one."""
+    """Return a query's question: as watched, as its latest kept answer has it, or attributed."""
+    entry = find(engine, query_id)
+    if entry and (watched := question_in(entry.entry)):
+        return watched
     kept = find_answer(engine, query_id)
     if kept is not None:
         return kept.snapshot.query.text

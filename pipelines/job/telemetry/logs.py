@@ -21,7 +21,12 @@ import structlog
 
 from radarstream.pipelines.job.failures import behind
 from radarstream.pipelines.settings import TelemetrySettings
-from radarstream.schemas.errors import ConfigurationError, InputError, StateConflictError
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    InputError,
+    ModelError,
+    StateConflictError,
+)
 from radarstream.schemas.shown import only_shown
 
 EventDict = MutableMapping[str, Any]
@@ -109,7 +114,7 @@ def said_of(error: BaseException) -> dict[str, Any]:
         said["frames"] = frames
     if isinstance(error, InputError):
         said["reason"] = error.reason.value
-    elif isinstance(error, PLAIN_ERRORS):
+    elif isinstance(error, PLAIN_ERRORS) or (isinstance(error, ModelError) and error.plain):
         said["detail"] = str(error)
     return said
 

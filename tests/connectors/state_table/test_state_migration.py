@@ -108,7 +108,7 @@ def test_another_schema_is_refused_and_left_alone(state_url: str, version: str |
         if version == "":  # another program's database
             connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
     before = shape(state_url)
-    refusal = f"has schema {version or 'without a version'}, .*another release of radarstream"
+    refusal = f"has schema {version or 'without a version'}, .*use the release that made it"
     with pytest.raises(ConfigurationError, match=refusal):
         open_engine(state_url)
     with untouched(state_url) as engine, pytest.raises(ConfigurationError, match=refusal):

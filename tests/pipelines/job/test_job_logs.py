@@ -20,9 +20,16 @@ from hypothesis import strategies as st
 from kafka.errors import KafkaTimeoutError
 from sqlalchemy.exc import OperationalError
 
+from radarstream.connectors.models.openai_http.failures import ServiceError
 from radarstream.pipelines.job.telemetry.logs import KEYS, configure_logging, printable
 from radarstream.pipelines.settings import TelemetrySettings
-from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    InputError,
+    ModelError,
+    PartialModelError,
+    ReasonClass,
+)
 
 PHRASE = "the purple canary sings at noon"
 SECRET = "sk-canary-4711"
@@ -53,6 +60,17 @@ def stream(restored: None) -> io.StringIO:
 @pytest.fixture
 def lines(stream: io.StringIO) -> Lines:
     return lambda: [json.loads(line) for line in stream.getvalue().splitlines()]
+
+
+def test_a_batch_that_failed_names_the_address_and_the_cause(lines: Lines) -> None:
+    away = ServiceError("connection", "no connection to http://127.0.0.1:9/v1: ConnectError")
+    quoting = ModelError(f"the library said {PHRASE}")
+    log = structlog.get_logger("radarstream")
+    log.warning("question failed", error=PartialModelError(["fine", away, quoting]))
+    log.warning("question failed", error=PartialModelError(["fine", quoting, away]))
+    named, unnamed = lines()
+    assert named["detail"] == f"2 of 3 failed, the first with: {away}"
+    assert "detail" not in unnamed and PHRASE not in str(unnamed)
 
 
 def test_a_line_says_when_what_and_where(lines: Lines) -> None:
