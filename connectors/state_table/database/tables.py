@@ -3,8 +3,13 @@
 A change here needs a new file in `migrations/versions`; a test compares the two.
 """
 
+from typing import TYPE_CHECKING
+
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 METADATA = sa.MetaData()
 
@@ -262,6 +267,10 @@ CONSUMER_GROUPS = sa.Table(
 )
 
 
-def dialect_insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+def dialect_insert(dialect: str, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
     """Return an INSERT that knows ON CONFLICT, in a connection's dialect."""
-    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    if dialect == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)
