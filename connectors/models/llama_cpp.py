@@ -32,6 +32,7 @@ from radarstream.schemas.prompt import Completion, Prompt
 # One server per settings for the life of the process: loading costs a second and 400 MB.
 _SERVERS: Final[dict["LlamaCpp", Any]] = {}
 _LOADING: Final = Lock()
+_FEW: Final = 3  # prompts of one call
 _CALL_SIZE: Final = 64  # prompts handed over at once: one that does not fit stops them all
 API_KEY: Final = token_hex(16)  # of the loopback port that the library opens
 _NEARLY_ALL: Final = 0.9  # of a prompt
@@ -181,7 +182,7 @@ class LlamaCpp:
 
         request = self.request([self.text(prompt) for prompt in batch], batch[0].max_tokens)
         # A few are answered one after another: a second slot would first compute the prefix again.
-        alone = {"id_slot": 0} if self.share_prefixes and 1 < len(batch) < 2 * self.slots else {}
+        alone = {"id_slot": 0} if self.share_prefixes and 1 < len(batch) <= _FEW else {}
         self.asked(request | alone | {"stream": True}, receive)
         return [batch[index] for index in texts]
 

@@ -36,7 +36,9 @@ def bm25(queries: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -
     return np.asarray((asked @ weighted.T).toarray())
 
 
-def word_counts(texts: Sequence[Sequence[str]], columns: dict[str, int]) -> "scipy.sparse.csr_array":
+def word_counts(
+    texts: Sequence[Sequence[str]], columns: dict[str, int]
+) -> "scipy.sparse.csr_array":
     """(m, v) how often each text has each word that has a column, columns in order."""
     rows, places = [], []
     for row, text in enumerate(texts):

@@ -77,6 +77,7 @@ class Answering(Closing):
         for place, one in enumerate(wave):
             row = rows.get(one.query.id)
             try:
+                self.settings.limits.check_count(len(one.documents))
                 begun[place] = Observed(NO_RECORD, one.snapshot(row)), self._memory(row)
             except RadarstreamError as error:
                 outcomes[place] = error

@@ -15,7 +15,7 @@ from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.pipelines import build
-from radarstream.pipelines.beam import coding, folding, graph, running
+from radarstream.pipelines.beam import coding, elements, folding, graph, running
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.failures import kind_of
