@@ -31,12 +31,10 @@ from radarstream.connectors.state_table.database.engine import insist_on_databas
 from radarstream.connectors.state_table.database.groups import Offsets, enter
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
-from radarstream.defenses.retrieval.registry import build_reranker
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.retrieval_models import with_retrieval_models
@@ -106,7 +104,11 @@ def defense_options(settings: s.DefenseSettings) -> dict[str, Any]:
 def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:
     """Create the reranker, None where no name is set. Raises ConfigurationError."""
     retrieval = settings.retrieval
-    return build_reranker(retrieval.name, retrieval.options) if retrieval.name else None
+    if not retrieval.name:
+        return None
+    from radarstream.defenses.retrieval.registry import build_reranker
+
+    return build_reranker(retrieval.name, retrieval.options)
 
 
 def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
@@ -121,6 +123,8 @@ def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
 
 def configured_attributor(settings: s.Settings) -> Attributor:
     """Create the attributor of the settings. Raises ConfigurationError."""
+    from radarstream.defenses.attribution.registry import build_attributor
+
     return build_attributor(settings.attribution.attributor, settings.attribution.chosen_options)
 
 

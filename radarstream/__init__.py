@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from radarstream.library.replay import Replay
     from radarstream.library.study import Study
 
+    __version__: str
+
 _HOMES: Final = {
     "Answer": "answers",
     "AsyncGuard": "concurrent",
@@ -41,14 +43,19 @@ __all__ = [
     "Question",
     "Replay",
     "Study",
+    "__version__",
 ]
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
-    if name not in _HOMES:
+    value: Any
+    if name == "__version__":
+        value = import_module("importlib.metadata").version(__name__)
+    elif name in _HOMES:
+        value = getattr(import_module(f"radarstream.library.{_HOMES[name]}"), name)
+    else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"radarstream.library.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 from pydantic import Field
 
-from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -57,6 +57,12 @@ class Limits(Section, use_attribute_docstrings=True):
     """most documents in a snapshot"""
     item_characters: Annotated[int, Field(ge=2**10)] = 32 * 2**20
     """largest item of a JSON file (a question with all its years), in characters"""
+
+    def check_count(self, documents: int) -> None:
+        """Raise InputError for more documents of a snapshot than the limit."""
+        if documents > self.documents:
+            told = f"{documents} documents, the limit is {self.documents} (limits.documents)"
+            raise InputError(ReasonClass.TOO_MANY_DOCUMENTS, told)
 
 
 UNLIMITED: Final = Limits(  # for what the project wrote itself

@@ -220,7 +220,7 @@ def _registered(host: str, *, registries_only: bool) -> str:
 
 @lru_cache(maxsize=8192)
 def _looked_up(host: str, registries_only: bool) -> str:
-    if _is_ip(host):
+    if not host or _is_ip(host):
         return host
     return _suffixes(registries_only=registries_only).privatesuffix(host) or host
 

@@ -32,9 +32,13 @@ from radarstream.schemas.prompt import Completion, Prompt
 # One server per settings for the life of the process: loading costs a second and 400 MB.
 _SERVERS: Final[dict["LlamaCpp", Any]] = {}
 _LOADING: Final = Lock()
+_FEW: Final = 3  # prompts of one call
 _CALL_SIZE: Final = 64  # prompts handed over at once: one that does not fit stops them all
 API_KEY: Final = token_hex(16)  # of the loopback port that the library opens
 _NEARLY_ALL: Final = 0.9  # of a prompt
+# How OpenMP's threads wait for one another; the library reads it once, when it is loaded.
+_WAITING: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
+_PREFIXES_MIB: Final = 64  # of prompts whose slot another one took: 18 KB a token
 _GREEDY: Final = {"samplers": ["top_k"], "top_k": 1, "temperature": 0.0, "seed": 0}
 _Arrival = tuple[Prompt, Completion | ModelError]
 
@@ -176,8 +180,10 @@ class LlamaCpp:
                     report((batch[index], _counted(texts.pop(index), chunk)))
             return stop()
 
-        prompts = [self.text(prompt) for prompt in batch]
-        self.asked(self.request(prompts, batch[0].max_tokens) | {"stream": True}, receive)
+        request = self.request([self.text(prompt) for prompt in batch], batch[0].max_tokens)
+        # A few are answered one after another: a second slot would first compute the prefix again.
+        alone = {"id_slot": 0} if self.share_prefixes and 1 < len(batch) <= _FEW else {}
+        self.asked(request | alone | {"stream": True}, receive)
         return [batch[index] for index in texts]
 
     def _request_fitting(self, prompt: Prompt) -> Completion:
@@ -257,11 +263,25 @@ def physical_cores() -> int:
     return len(siblings) or os.cpu_count() or 1
 
 
-def _load(settings: LlamaCpp) -> Any:
+def _library() -> Any:
+    """llama.cpp, whose threads sleep while they wait for one another, unless the environment says
+    how they wait: spinning beside other work multiplies their CPU time. Raises ModelError.
+    """
+    unset = not any(name in os.environ for name in _WAITING)
     try:
+        if unset:
+            os.environ[_WAITING[0]] = "passive"
         import xllamacpp
     except ImportError as error:
         raise ModelError("llama.cpp is not installed: install the extra `embedded`") from error
+    finally:
+        if unset:
+            del os.environ[_WAITING[0]]
+    return xllamacpp
+
+
+def _load(settings: LlamaCpp) -> Any:
+    xllamacpp = _library()
     path = settings.model_path or embedded_gguf()
     if not path.is_file():
         raise ModelError(f"no model file at {path}")
@@ -277,7 +297,8 @@ def _load(settings: LlamaCpp) -> Any:
     params.cpuparams_batch.n_threads = settings.threads or physical_cores()
     params.n_gpu_layers = 0
     params.fit_params = False
-    params.cache_ram_mib = 0  # slots keep their prefix; a second cache of whole states is waste
+    # Two kinds of prompts take turns, and each finds its prefix again; few-shot prompts only.
+    params.cache_ram_mib = 0 if settings.chats else _PREFIXES_MIB
     params.kv_unified = settings.pooled
     if settings.pooled:
         params.slot_prompt_similarity = _NEARLY_ALL

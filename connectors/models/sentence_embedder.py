@@ -68,7 +68,10 @@ class SentenceEmbedder:
     @property
     def model_id(self) -> str:
         """Kind of model and a fingerprint of its files; the same on every machine."""
-        return f"sentence-embedder@{weights_digest(self.directory)}"
+        directory = self.directory
+        if self._name is None and not differing(MINILM, deciding_files(directory)):
+            return f"sentence-embedder@{MINILM.fingerprint}"  # what the digest is, too
+        return f"sentence-embedder@{weights_digest(directory)}"
 
     def load(self) -> None:
         """Read the weights now instead of at the first call."""

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import scipy  # loads its parts when they are used
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 FloatArray = NDArray[np.float64]
 
@@ -32,11 +32,13 @@ def bm25(queries: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -
     rows = np.repeat(np.arange(len(documents)), np.diff(counts.indptr))
     damping = K1 * (1.0 - B + B * lengths / lengths.mean())
     weights = rarity[counts.indices] * counts.data * (K1 + 1.0) / (counts.data + damping[rows])
-    weighted = csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
+    weighted = scipy.sparse.csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
     return np.asarray((asked @ weighted.T).toarray())
 
 
-def word_counts(texts: Sequence[Sequence[str]], columns: dict[str, int]) -> csr_array:
+def word_counts(
+    texts: Sequence[Sequence[str]], columns: dict[str, int]
+) -> "scipy.sparse.csr_array":
     """(m, v) how often each text has each word that has a column, columns in order."""
     rows, places = [], []
     for row, text in enumerate(texts):
@@ -44,6 +46,6 @@ def word_counts(texts: Sequence[Sequence[str]], columns: dict[str, int]) -> csr_
         rows += [row] * len(known)
         places += known
     ones = np.ones(len(places))
-    counts = csr_array((ones, (rows, places)), shape=(len(texts), len(columns)))
+    counts = scipy.sparse.csr_array((ones, (rows, places)), shape=(len(texts), len(columns)))
     counts.sum_duplicates()
     return counts

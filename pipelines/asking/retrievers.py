@@ -5,17 +5,19 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Lock
 from time import monotonic, sleep
+from typing import TYPE_CHECKING
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.corpus.store import Corpus
-from radarstream.connectors.serpapi.search import SerpApiSearch
-from radarstream.connectors.webpages.reading import PageReader
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.values import UserQuestion
-from radarstream.pipelines.searching import opened_search
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.snapshot import Document
+
+if TYPE_CHECKING:  # the web's libraries are loaded by the first search
+    from radarstream.connectors.serpapi.search import SerpApiSearch
+    from radarstream.connectors.webpages.reading import PageReader
 
 MOST = 100  # results of one search
 
@@ -94,8 +96,11 @@ class WebSearch(Closing):
             self._opened.close()
             self._search = self._pages = None
 
-    def _ready(self) -> SerpApiSearch:
+    def _ready(self) -> "SerpApiSearch":
         if self._search is None:
+            from radarstream.connectors.webpages.reading import PageReader
+            from radarstream.pipelines.searching import opened_search
+
             watch = self._settings.watch
             if watch.fetch_pages:
                 self._pages = self._opened.enter_context(PageReader(watch.pages))

@@ -1,12 +1,6 @@
 """What flows between the steps of the graph; Parked may take the place of any of them."""
 
-import pickle
 from dataclasses import dataclass
-from functools import partial
-
-from apache_beam.coders import coder_impl
-from apache_beam.coders.coders import FastCoder
-from apache_beam.coders.typecoders import registry
 
 from radarstream.pipelines.stages import Failure, Gathered
 from radarstream.pipelines.withholding import Observed
@@ -15,29 +9,6 @@ from radarstream.schemas.errors import InputError, ModelError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.records import RawRecord
-
-
-class Element:
-    """The type of all of them, as the graph declares it to Beam."""
-
-
-class ElementCoder(FastCoder):
-    """Pickles elements where they wait for others, and tells no sizes.
-
-    Beam's own coder pickles many elements of each step only to estimate how large they are.
-    """
-
-    encoder = staticmethod(partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL))
-
-    def _create_impl(self) -> coder_impl.CoderImpl:
-        return coder_impl.CallbackCoderImpl(self.encoder, pickle.loads, size_estimator=lambda _: 0)
-
-    def is_deterministic(self) -> bool:
-        """Elements are no keys."""
-        return False
-
-
-registry.register_coder(Element, ElementCoder)
 
 
 @dataclass(frozen=True, slots=True)

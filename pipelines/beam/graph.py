@@ -19,7 +19,8 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import append
-from radarstream.pipelines.beam.elements import Element, Parked, Ready
+from radarstream.pipelines.beam.coding import Element
+from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
 from radarstream.pipelines.beam.model_stages import InBatches, answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 
 import apache_beam as beam
 
-from radarstream.pipelines.beam.elements import Answered, Element, Parked, Ready, failed
+from radarstream.pipelines.beam.coding import Element
+from radarstream.pipelines.beam.elements import Answered, Parked, Ready, failed
 from radarstream.pipelines.build import shared_engine, shared_guard
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import Settings

@@ -104,9 +104,10 @@ def ask(
             raise BadParameter("standard input cannot be both question and document")
         question = sys.stdin.read().strip()
     given = tuple(_documents(files or (), document or (), settings))
-    origin = source or (Origin.DOCUMENTS if given else Origin(settings.serving.source))
+    own = bool(files or document)
+    origin = source or (Origin.DOCUMENTS if own else Origin(settings.serving.source))
     if origin is Origin.DOCUMENTS and not given:
-        raise BadParameter("give documents: files, - or --document")
+        raise BadParameter("give documents: files, - or --document; those that are given are empty")
     if given and origin is not Origin.DOCUMENTS:
         raise BadParameter(f"documents are given, but --source is {origin}")
     wanted = k or len(given) or settings.serving.documents
@@ -139,10 +140,10 @@ def _documents(
 ) -> Iterator[Document]:
     """The documents that are given, ranks from 1 in their order. Raises ConfigurationError."""
     found = [d for name in files for d in _read(name, settings)]
-    found += [Document(1, text) for text in texts if text.strip()]
-    most = settings.limits.documents
-    if len(found) > most:
-        raise ConfigurationError(f"{len(found)} documents are given, the limit is {most}")
+    if not all(text.strip() for text in texts):
+        raise BadParameter("--document is empty")
+    found += [Document(1, text) for text in texts]
+    settings.limits.check_count(len(found))
     yield from (replace(document, rank=rank) for rank, document in enumerate(found, start=1))
 
 

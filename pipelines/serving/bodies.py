@@ -35,6 +35,9 @@ class OwnDocument(Body):
     published_at: AwareDatetime | None = None
 
 
+OwnDocuments = Annotated[list[OwnDocument], Field(min_length=1, max_length=MOST_DOCUMENTS)]
+
+
 class Sources(Body):
     """Where the documents of a question come from, and how many it may be answered from.
 
@@ -42,7 +45,7 @@ class Sources(Body):
     """
 
     source: Origin | None = None
-    documents: Annotated[list[OwnDocument], Field(max_length=MOST_DOCUMENTS)] = []
+    documents: OwnDocuments | None = None
     wanted: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)] | None = None
 
 
@@ -78,14 +81,14 @@ def question_of(
     if len(stripped) > serving.question_characters:
         told = f"the question has more than {serving.question_characters} characters"
         raise ServiceError(400, "question_too_long", told)
-    own = sources.documents
+    own = sources.documents or ()
     origin = sources.source or (Origin.DOCUMENTS if own else Origin(serving.source))
     if (origin is Origin.DOCUMENTS) != bool(own):
         told = "give documents with the question" if not own else f"not with source {origin}"
         raise ServiceError(400, "documents", f"documents: {told}", param="documents")
     wanted = min(sources.wanted or serving.documents, serving.documents)
     if len(own) > serving.documents:
-        told = f"at most {serving.documents} documents are read"
+        told = f"at most {serving.documents} documents are read (serving.documents)"
         raise ServiceError(400, "too_many_documents", told, param="documents")
     documents = tuple(
         Document(rank, one.text, one.title, one.url, utc(one.published_at))

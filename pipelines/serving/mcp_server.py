@@ -37,7 +37,7 @@ from radarstream.pipelines.serving.access import (
     by_token,
     refuse_foreign_origin,
 )
-from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocument, Sources, question_of
+from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocuments, Sources, question_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
 from radarstream.pipelines.serving.limits import take_place
@@ -98,9 +98,8 @@ class Tools:
             Field(description="where documents come from; default: as the service is set up"),
         ] = None,
         documents: Annotated[
-            list[OwnDocument],
-            Field(max_length=MOST_DOCUMENTS, description="own documents to answer from"),
-        ] = [],  # noqa: B006 pydantic copies it
+            OwnDocuments | None, Field(description="own documents to answer from")
+        ] = None,
         wanted: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)] | None = None,
         defense: Annotated[
             str | None, Field(max_length=200, description="name of a defence")

@@ -9,7 +9,7 @@ from radarstream.schemas.snapshot import Document
 
 TITLES: Final = ("title", "name")
 ADDRESSES: Final = ("url", "link", "source", "href", "file_path")
-DATES: Final = ("published_at", "published", "date")
+DATES: Final = ("published", "date")  # of other libraries, in any form; ours is `published_at`
 
 
 def to_documents(given: Iterable[Any]) -> tuple[Document, ...]:
@@ -19,18 +19,25 @@ def to_documents(given: Iterable[Any]) -> tuple[Document, ...]:
     perhaps `title`, `url`, `published_at`, or an object of LangChain (`page_content`), LlamaIndex
     (`get_content()`) or Haystack (`content`) with its metadata. Characters that no wire format
     carries are dropped. Raises TypeError for anything else, and for one string or mapping in place
-    of a list.
+    of a list, ValueError where `published_at` is no date.
 
     >>> to_documents(["Lima.", {"text": "Cusco.", "url": "https://b.example"}])[1].url
     'https://b.example'
     """
+    return tuple(to_document(one, rank) for rank, one in enumerate(listed(given), start=1))
+
+
+def listed(given: Iterable[Any]) -> tuple[Any, ...]:
+    """Return the documents that are given. Raises TypeError for one in place of a list."""
     if isinstance(given, str | bytes | Mapping):
-        raise TypeError("documents is one document: put it into a list")
-    return tuple(to_document(one, rank) for rank, one in enumerate(given, start=1))
+        raise TypeError("`documents` is one document: put it into a list")
+    if not isinstance(given, Iterable):
+        raise TypeError(f"`documents` is {type(given).__name__}: give a list of documents")
+    return tuple(given)
 
 
 def to_document(given: Any, rank: int) -> Document:
-    """Convert one document. Raises TypeError where it has no text."""
+    """Convert one document. Raises TypeError where it has no text, ValueError as `published`."""
     text, about = parts_of(given)
     if not isinstance(text, str):
         raise TypeError(
@@ -42,7 +49,7 @@ def to_document(given: Any, rank: int) -> Document:
         text=clean(text),
         title=clean(first_text(about, TITLES)),
         url=clean(first_text(about, ADDRESSES)),
-        published_at=first_date(about),
+        published_at=published(about, rank),
     )
 
 
@@ -76,15 +83,30 @@ def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
     return next((value for value in found if isinstance(value, str) and value), "")
 
 
-def first_date(about: Mapping[str, Any]) -> datetime | None:
-    """Return the first date of publication that can be read; without a time zone it is UTC."""
-    for name in DATES:
-        value = about.get(name)
-        if isinstance(value, str):
-            try:
-                value = datetime.fromisoformat(value)
-            except ValueError:
-                continue
-        if isinstance(value, datetime):
-            return value if value.tzinfo else value.replace(tzinfo=UTC)
-    return None
+def published(about: Mapping[str, Any], rank: int) -> datetime | None:
+    """Return `published_at`, or else the first date of publication that can be read.
+
+    Raises ValueError where `published_at` cannot.
+    """
+    told = about.get("published_at")
+    if told is None or told == "":
+        return next(filter(None, (as_time(about.get(name)) for name in DATES)), None)
+    time = as_time(told)
+    if time is None:
+        raise ValueError(
+            f"document {rank}: `published_at` is a datetime, or a text such as 2024-05-06, not "
+            f"{str(told)[:40]!r}"
+        )
+    return time
+
+
+def as_time(value: Any) -> datetime | None:
+    """Return a datetime, or one in ISO 8601, if it is one; without a time zone it is UTC."""
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+    if not isinstance(value, datetime):
+        return None
+    return value if value.tzinfo else value.replace(tzinfo=UTC)

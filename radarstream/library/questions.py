@@ -1,12 +1,12 @@
 """Questions as programs ask them, and as snapshots of the pipeline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from radarstream.connectors.state_table.queries.memory import MemoryRow
-from radarstream.library.documents import to_documents
+from radarstream.library.documents import listed, to_documents
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
@@ -37,11 +37,24 @@ class Asked:
     def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":
         """Read a question. Raises TypeError for documents without text and values of other types,
         ValueError for a question or id that is empty or too long, an id with control characters,
-        and a time without a zone. Control characters of a question are dropped.
+        a time without a zone, and documents that are all empty. Control characters of a question
+        are dropped.
         """
-        question = given_as if isinstance(given_as, Question) else Question(*given_as)
-        if not isinstance(question.text, str) or not isinstance(question.id, str | None):
-            raise TypeError("a question and its id are strings")
+        match given_as:
+            case Question() as question:
+                pass
+            case (text, documents):
+                question = Question(text, documents)
+            case _:
+                raise TypeError(
+                    "each of `questions` is a Question, or a pair of question and documents"
+                )
+        for name, value, kind in (
+            ("question", question.text, str),
+            ("id", question.id, str | None),
+        ):
+            if not isinstance(value, kind):
+                raise TypeError(f"`{name}` is {type(value).__name__}: give a string")
         if not isinstance(question.at, datetime | None):
             raise TypeError("the time `at` is a datetime")
         id_characters = MOST_ID if question.id is None else len(question.id)
@@ -51,13 +64,14 @@ class Asked:
             )
         if question.id is not None and clean(question.id) != question.id:
             raise ValueError("an id has no control characters")
-        if isinstance(question.documents, str | bytes | Mapping):
-            raise TypeError("`documents` is one document: put it into a list")
-        given = tuple(question.documents)
+        given = listed(question.documents)
         query = Query.from_text(clean(question.text))
         if question.id is not None:
             query = replace(query, id=question.id)
-        return Asked(query, given, to_documents(given), in_utc(question.at))
+        documents = to_documents(given)
+        if documents and not any(document.text.strip() for document in documents):
+            raise ValueError("every text of `documents` is empty")
+        return Asked(query, given, documents, in_utc(question.at))
 
     def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
         """Return the snapshot; of now, but after the memory, where no time was given.

@@ -196,11 +196,7 @@ def _check_documents(payload: JsonObject, limits: Limits) -> None:
     documents = payload.get("documents")
     if not isinstance(documents, list):
         return
-    if len(documents) > limits.documents:
-        raise InputError(
-            ReasonClass.TOO_MANY_DOCUMENTS,
-            f"{len(documents)} documents, the limit is {limits.documents}",
-        )
+    limits.check_count(len(documents))
     for index, document in enumerate(documents):
         if not isinstance(document, dict):
             continue

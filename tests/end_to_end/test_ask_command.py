@@ -92,6 +92,9 @@ def test_without_an_answer_it_says_why() -> None:
     ("arguments", "said"),
     [
         ((CAPITAL, "--source", "documents"), "give documents"),
+        ((CAPITAL, "--document", ""), "--document is empty"),
+        ((CAPITAL, "empty.jsonl"), "give documents"),
+        ((CAPITAL, *["--document", LIE] * 201), "the limit is 200 (limits.documents)"),
         (("-", "-"), "cannot be both"),
         ((CAPITAL, "missing.txt"), "cannot read missing.txt"),
         ((CAPITAL, "--document", LIE, "--defense", "wishful"), "wishful"),
@@ -99,6 +102,7 @@ def test_without_an_answer_it_says_why() -> None:
     ],
 )
 def test_what_cannot_be_asked_is_told(capsys, arguments: tuple[str, ...], said: str) -> None:
+    Path("empty.jsonl").touch()
     code, told = refused(capsys, "ask", *arguments, "--config", "r.toml")
     assert code in (1, 2)
     assert said in " ".join(told.split())

@@ -45,6 +45,7 @@ def test_the_wheel_holds_every_file_once(built: Path) -> None:
     own = set(run("git", "ls-files", "radarstream", cwd=ROOT).split())
     expected |= {name for name in own if not (ROOT / name).is_symlink()}
     assert set(names) == expected
+    assert "radarstream/py.typed" in names  # so that type checkers read ours
     for ending in (".json", ".html.j2", ".toml", ".mako"):
         if any(name.endswith(ending) for name in kept_files()):
             assert any(name.endswith(ending) for name in names)

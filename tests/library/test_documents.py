@@ -1,6 +1,6 @@
 """Documents as users and other libraries give them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import pytest
 from hypothesis import given, settings
@@ -42,7 +42,15 @@ def test_a_date_that_cannot_be_read_is_no_date(date: object) -> None:
     assert to_documents([{"text": "t", "date": date}])[0].published_at is None
 
 
-@pytest.mark.parametrize("wrong", ["one text", b"bytes", {"text": "one document"}])
+@pytest.mark.parametrize("wrong", ["yesterday", 5, "2024-13-01", date(2024, 5, 6)])
+def test_a_date_under_our_own_name_is_read_or_refused(wrong: object) -> None:
+    with pytest.raises(ValueError, match=r"document 2: `published_at` .*2024-05-06"):
+        to_documents(["one", {"text": "t", "published_at": wrong, "date": "2024-05-06"}])
+    (dated,) = to_documents([{"text": "t", "published_at": "", "date": "2024-05-06"}])
+    assert dated.published_at == datetime(2024, 5, 6, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "one text", b"bytes", {"text": "one document"}])
 def test_one_document_is_no_list(wrong: object) -> None:
     with pytest.raises(TypeError, match="list"):
         to_documents(wrong)  # type: ignore[arg-type]

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 from datetime import UTC, datetime, timedelta, timezone
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
 CAPITAL = "What is the capital of Peru?"
 TRUE = ["Lima is the capital of Peru.", "Lima is its capital."]
 LIE = "Cusco is the capital of Peru."
+BEFORE_ALL = datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
 
 
@@ -122,26 +124,42 @@ def test_without_a_time_documents_are_newer_than_the_memory(guard) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "error"),
+    ("asked", "error", "told"),
     [
-        (("", TRUE), ValueError),
-        (("x" * 2_001, TRUE), ValueError),
-        ((None, TRUE), TypeError),
-        ((CAPITAL, "one text"), TypeError),
-        ((CAPITAL, [None]), TypeError),
-        ((CAPITAL, TRUE, datetime(2024, 1, 1)), ValueError),  # noqa: DTZ001 that is the mistake
-        ((CAPITAL, TRUE, "2024-01-01"), TypeError),
-        ((CAPITAL, TRUE, None, ""), ValueError),
-        ((CAPITAL, TRUE, None, "a\ud800b"), ValueError),
-        ((CAPITAL, TRUE, datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))), ValueError),
-        ((CAPITAL, TRUE, "2024-01-01"), TypeError),
-        ((None, TRUE), TypeError),
+        (Question("", TRUE), ValueError, "question has 1 to 2000"),
+        (Question("x" * 2_001, TRUE), ValueError, "question has 1 to 2000"),
+        (Question(None, TRUE), TypeError, "`question` is NoneType"),
+        (Question(CAPITAL, "one text"), TypeError, "`documents` is one document"),
+        (Question(CAPITAL, None), TypeError, "`documents` is NoneType"),
+        (Question(CAPITAL, [None]), TypeError, "document 1 .* has no text"),
+        ((CAPITAL, ["", " "]), ValueError, "`documents` is empty"),
+        ((CAPITAL,), TypeError, "pair of question and documents"),
+        (CAPITAL, TypeError, "pair of question and documents"),
+        # The missing zone is the mistake.
+        (Question(CAPITAL, TRUE, datetime(2024, 1, 1)), ValueError, "`at`"),  # noqa: DTZ001
+        (Question(CAPITAL, TRUE, "2024-01-01"), TypeError, "`at`"),
+        (Question(CAPITAL, TRUE, None, ""), ValueError, "id"),
+        (Question(CAPITAL, TRUE, None, 5), TypeError, "`id` is int"),
+        (Question(CAPITAL, TRUE, None, "a\ud800b"), ValueError, "id"),
+        (Question(CAPITAL, TRUE, BEFORE_ALL), ValueError, "`at`"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_and_nothing_is_remembered(guard, asked, error) -> None:
-    with pytest.raises(error):
-        guard.answer_many([(CAPITAL, TRUE), Question(*asked)])
+def test_what_cannot_be_asked_is_refused_and_nothing_is_remembered(
+    guard, asked, error, told
+) -> None:
+    with pytest.raises(error, match=told):
+        guard.try_many([(CAPITAL, TRUE), asked])
     assert guard.answer(CAPITAL, TRUE).event.step == 0
+
+
+def test_too_many_documents_are_told_with_the_name_of_the_limit(guard) -> None:
+    refused, answered = guard.try_many([(CAPITAL, TRUE * 5_000), (CAPITAL, TRUE)])
+    assert str(refused).endswith("10000 documents, the limit is 200 (limits.documents)")
+    assert answered.text == "Lima"
+
+
+def test_nothing_found_is_no_mistake_and_no_answer(guard) -> None:
+    assert guard.answer(CAPITAL, []).abstention is Abstention.NO_DOCUMENTS
 
 
 def test_control_characters_of_a_question_are_dropped(guard) -> None:
@@ -164,14 +182,15 @@ def test_many_questions_are_answered_in_their_order(guard) -> None:
 
 
 def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None:
-    complete = guard._guard.models.generator.complete
+    complete = guard._answering.guard.models.generator.complete
 
     def failing(prompts):
         if any("Chile" in prompt.question for prompt in prompts):
             raise ModelError("away")
         return complete(prompts)
 
-    monkeypatch.setattr(type(guard._guard.models.generator), "complete", lambda _, p: failing(p))
+    generator = type(guard._answering.guard.models.generator)
+    monkeypatch.setattr(generator, "complete", lambda _, p: failing(p))
     failed, answered = guard.try_many([("Capital of Chile?", ["Santiago."]), (CAPITAL, TRUE)])
     assert isinstance(failed, ModelError)
     assert answered.text == "Lima"
@@ -225,7 +244,7 @@ def test_with_the_settings_of_attribution_an_answer_can_be_complained_about(tmp_
 
 def test_nothing_is_asked_that_nobody_reads(guard) -> None:
     assert guard.answer(CAPITAL, TRUE).event.undefended_answer is None
-    assert "undefended answer" not in guard._guard.meter.stages
+    assert "undefended answer" not in guard._answering.guard.meter.stages
 
 
 def test_two_guards_on_one_database_lose_no_step(tmp_path: Path) -> None:
@@ -363,12 +382,29 @@ def test_a_service_is_asked_by_its_address(monkeypatch) -> None:
     )
 
 
-def test_importing_the_package_imports_nothing_else() -> None:
-    program = (
-        "import sys, radarstream; "
-        "sys.exit(bool({'numpy', 'pydantic', 'sqlalchemy', 'apache_beam'} & set(sys.modules)))"
-    )
-    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+LOADED = """
+import logging, sys
+import radarstream
+print(radarstream.__version__, radarstream.Guard.__name__)
+print({"numpy", "pydantic", "sqlalchemy", "apache_beam"} & set(sys.modules))
+with radarstream.Guard(profile="scripted") as guard:
+    pages = ["Lima is the capital.", "The capital is Lima."]
+    print(guard.answer("What is the capital of Peru?", pages).abstained)
+print({"apache_beam", "httpx", "scipy.sparse", "sqlalchemy.dialects.postgresql"} & {*sys.modules})
+print(logging.getLogger().handlers)
+"""
+
+
+def test_what_is_not_used_is_not_loaded_and_nothing_is_logged() -> None:
+    ran = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+    assert ran.stdout.splitlines() == [
+        f"{version('radarstream')} Guard",
+        "set()",
+        "False",
+        "set()",
+        "[]",
+    ]
+    assert ran.stderr == ""
 
 
 def test_every_public_name_is_there() -> None:

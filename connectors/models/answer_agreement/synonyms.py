@@ -201,14 +201,26 @@ def _base_forms() -> dict[str, str]:
 
 
 @cache
-def _groups() -> dict[str, frozenset[int]]:
-    """For each stem the numbers of the groups that hold it."""
-    found: dict[str, set[int]] = {}
+def _words() -> dict[str, list[tuple[str, int]]]:
+    """The words of all groups by the letter that a stem of theirs begins with, each with the number
+    of its group. A stem begins as its word does, or as the base form of an irregular one.
+    """
+    found: dict[str, list[tuple[str, int]]] = {}
     for number, group in enumerate(_rows(_GROUPS) + _rows(_PEOPLES) + _peoples_by_rule()):
         for word in group:
-            for stem in (stem_of(word), _snowball(word)):
-                found.setdefault(stem, set()).add(number)
-    return {stem: frozenset(numbers) for stem, numbers in found.items()}
+            for letter in {word[0], _base_forms().get(word, word)[0]}:
+                found.setdefault(letter, []).append((word, number))
+    return found
+
+
+@cache  # by letter, since to stem all words takes half a second
+def _groups(letter: str) -> dict[str, set[int]]:
+    """For each stem that begins with the letter the numbers of the groups that hold it."""
+    found: dict[str, set[int]] = {}
+    for word, number in _words().get(letter, ()):
+        for stem in (stem_of(word), _snowball(word)):
+            found.setdefault(stem, set()).add(number)
+    return found
 
 
 def _peoples_by_rule() -> list[list[str]]:
@@ -281,8 +293,5 @@ def alike(one: str, other: str) -> bool:
     mine, theirs = ({word, stem_of(word), _snowball(word)} for word in (one, other))
     if mine & theirs:
         return True
-    groups = _groups()
-    known = [
-        frozenset().union(*(groups.get(s, frozenset()) for s in side)) for side in (mine, theirs)
-    ]
+    known = [{n for s in side for n in _groups(s[:1]).get(s, ())} for side in (mine, theirs)]
     return bool(known[0] & known[1])

@@ -3,8 +3,13 @@
 Until the first release a change here is one of schema version 1: databases are made anew.
 """
 
+from typing import TYPE_CHECKING
+
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import sqlite
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql
 
 METADATA = sa.MetaData()
 
@@ -267,6 +272,10 @@ CONSUMER_GROUPS = sa.Table(
 )
 
 
-def dialect_insert(dialect: str, table: sa.Table) -> sqlite.Insert | postgresql.Insert:
+def dialect_insert(dialect: str, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
     """Return an INSERT that knows ON CONFLICT, in a connection's dialect."""
-    return sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
+    if dialect == "sqlite":
+        return sqlite.insert(table)
+    from sqlalchemy.dialects import postgresql
+
+    return postgresql.insert(table)

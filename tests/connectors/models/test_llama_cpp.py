@@ -1,5 +1,8 @@
 """How llama.cpp's replies become completions, without its weights."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -21,10 +24,12 @@ class FakeServer:
 
     def __init__(self, usage: Usage) -> None:
         self.usage = usage
+        self.slots: list[int | None] = []
 
     def handle_completions(
         self, request: dict[str, Any], receive: Callable[[Any], bool] | None = None
     ) -> Any:
+        self.slots.append(request.get("id_slot"))
         if receive is None:
             return self.reply(request["prompt"])
         if any("too long" in text for text in request["prompt"]):
@@ -83,3 +88,67 @@ def test_a_prompt_asked_again_alone_is_counted_too(model: LlamaCpp) -> None:
 def test_a_prompt_that_never_fits_fails(model: LlamaCpp) -> None:
     with pytest.raises(ModelError, match="does not fit"):
         model.complete(asking("too long"))
+
+
+@pytest.mark.parametrize(("prompts", "slot"), [(1, None), (2, 0), (3, 0), (4, None)])
+def test_a_few_prompts_compute_what_they_share_once(
+    model: LlamaCpp, prompts: int, slot: int | None
+) -> None:
+    model.complete(asking(*map(str, range(prompts))))
+    assert llama_cpp._SERVERS[model].slots == [slot]
+
+
+@pytest.mark.models
+def test_two_kinds_of_prompts_that_take_turns_keep_what_they_share() -> None:
+    """Of the third call only the passages are computed, whatever the second one was."""
+    computed: list[int] = []
+
+    class Counting(LlamaCpp):
+        def _answered(self, method: str, request: dict[str, Any], *receive: Any) -> Any:
+            def counted(chunk: Any) -> bool:
+                if isinstance(chunk, dict) and chunk["choices"][0]["finish_reason"]:
+                    computed.append(chunk["timings"]["prompt_n"])
+                return receive[0](chunk)
+
+            return super()._answered(method, request, counted)
+
+    model = Counting()
+    model.complete(asking(*(f"Ann Lee is mayor of town {n}." for n in range(6))))
+    model.complete([build_prompt(Task.SYNTHESISE_ANSWERS, "Who?", ["Ann", "Ann Lee", "Bob"])])
+    model.complete(asking(*(f"Bob Ray is mayor of town {n}." for n in range(6))))
+    assert len(computed) == 13
+    assert max(computed[7:]) < 50 < min(computed[:2])
+
+
+WAITING = """
+import os, sys, types
+class Finder:
+    def find_spec(name, path, target=None):
+        if name == "xllamacpp":
+            print(os.environ.get("OMP_WAIT_POLICY"))
+sys.meta_path.insert(0, Finder)
+from radarstream.connectors.models import llama_cpp
+llama_cpp._library()
+print(os.environ.get("OMP_WAIT_POLICY"))
+"""
+
+
+@pytest.mark.parametrize(
+    ("set_by_user", "seen", "left"),
+    [
+        ({}, "passive", "None"),
+        ({"OMP_WAIT_POLICY": "active"}, "active", "active"),
+        ({"GOMP_SPINCOUNT": "100"}, "None", "None"),
+    ],
+)
+def test_threads_are_told_to_sleep_while_they_wait(
+    set_by_user: dict[str, str], seen: str, left: str
+) -> None:
+    """Told when the library is loaded, and nothing that is started later inherits it."""
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in llama_cpp._WAITING
+    }
+    told = subprocess.check_output(
+        [sys.executable, "-c", WAITING], env=inherited | set_by_user, text=True
+    )
+    assert told.split() == [seen, left]

@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.connectors.state_table.sources.ledger import judge
-from radarstream.pipelines.asking import retrievers
+from radarstream.pipelines import searching
 from radarstream.pipelines.asking.building import Parts
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.retrievers import ImpatientClock, WebSearch
@@ -173,7 +173,7 @@ def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
         opened.append(given)
         yield searched
 
-    monkeypatch.setattr(retrievers, "opened_search", opening)
+    monkeypatch.setattr(searching, "opened_search", opening)
     parts = parts_of(own_engine)
     with WebSearch(parts.settings, parts.queries) as web:
         asker = replace(parts, retrievers={Origin.SEARCH: web}).assembled()

@@ -15,7 +15,7 @@ from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.pipelines import build
-from radarstream.pipelines.beam import elements, folding, graph, running
+from radarstream.pipelines.beam import coding, elements, folding, graph, running
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.failures import kind_of
@@ -188,6 +188,6 @@ def test_elements_are_pickled_where_they_wait_and_nowhere_else(
         waited.append(element)
         return pickle.dumps(element)
 
-    monkeypatch.setattr(elements.ElementCoder, "encoder", staticmethod(noted))
+    monkeypatch.setattr(coding.ElementCoder, "encoder", staticmethod(noted))
     assert len(MicroBatch(settings_in(tmp_path))(records())) == 9
     assert [type(element) for element in waited] == [elements.Ready] * 9
