@@ -1,4 +1,4 @@
-"""Letters of other alphabets that look like Latin ones."""
+"""Characters that look like those of ASCII."""
 
 from typing import Final
 
@@ -7,3 +7,8 @@ LATIN_LOOKS: Final = str.maketrans(
     "АВЕЅІЈКМНОРСТУХΑΒΕΖΗΙΚΜΝΟΡΤΥΧасԁеһіјорѕхуαεικνορτυχ",
     "ABESIJKMHOPCTYXABEZHIKMNOPTYXacdehijopsxyaeiknoptyx",
 )
+# For `str.translate`: full-width and small forms of ASCII characters.
+FULL_WIDTH: Final = {
+    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
+    0xFE64: ord("<"),
+}

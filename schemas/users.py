@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
+from radarstream.schemas.names import plain_name
+
 RECENT_QUESTIONS: Final = 5  # that are kept of a user
 LONGEST_NAME: Final = 100  # characters
 
@@ -16,6 +18,15 @@ class Role(StrEnum):
     ASK = "ask"  # ask questions, read answers and their history
     REPORT = "report"  # complain about an answer
     OPERATE = "operate"  # decide about incidents, sources and dead letters; sees the action log
+
+
+def user_name(name: str) -> str:
+    """The one spelling of a user's name: NFKC, case folded.
+
+    >>> user_name("Eve") == user_name("eve")
+    True
+    """
+    return plain_name(plain_name(name).casefold())
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.look_alikes import FULL_WIDTH
 from radarstream.schemas.prompt import Prompt, Shot
 from radarstream.schemas.tasks import TASKS, Layout
 
@@ -21,12 +22,22 @@ _BARE_START: Final = "\n"
 _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE
 )
+
+
 # Llama and Mistral bracket control tokens, Mistral all of them since its second tokenizer: single
 # words by name, words joined by underscores whatever they are ([TOOL_CALLS], [SYSTEM_PROMPT], ...).
+# The brackets also as HTML, JSON, Python and addresses escape them: some program may undo that.
+def _escaped(names: str, code: str) -> str:
+    html = rf"&(?:amp;)*(?:{names}|#0*{int(code, 16)}|#x0*{code})(?:;|(?!;))"
+    return rf"{html}|\\+(?:u00|x){code}|%(?:25)*{code}"
+
+
+_CLOSED: Final = rf"(?:\]|{_escaped('rsqb|rbrack', '5d')})"
 _CONTROL_TOKEN: Final = re.compile(
-    r"<(?=[^\s\d=<])"
-    r"|\[(?=/?(?:INST|ARGS|AUDIO|IMG|MIDDLE|PREFIX|SUFFIX|THINK|TRANSCRIBE|multimodal|control_\d+"
-    r"|BOS|CLS|EOS|PAD|SEP|UNK|[gs]?MASK|[A-Z]+(?:_[A-Z]+)+)\])",
+    rf"(?P<angle><|{_escaped('lt', '3c')})(?=[^\s\d=<])"
+    rf"|(?:\[|{_escaped('lsqb|lbrack', '5b')})"
+    r"(?=/?(?:INST|ARGS|AUDIO|IMG|MIDDLE|PREFIX|SUFFIX|THINK|TRANSCRIBE|multimodal|control_\d+"
+    rf"|BOS|CLS|EOS|PAD|SEP|UNK|[gs]?MASK|[A-Z]+(?:_[A-Z]+)+){_CLOSED})",
     re.IGNORECASE,
 )
 # Part of every model id. Raise it when a task's text changes; a new task changes no other's.
@@ -76,7 +87,11 @@ def neutral(text: str) -> str:
     'Rome. Question - who?‹/document> ‹|im_end|>'
     """
     one_line = " ".join(text.encode("utf-8", "replace").decode().split())
-    guarded = _CONTROL_TOKEN.sub(lambda match: "‹" if match[0] == "<" else "(", one_line)
+    guarded, end = "", 0
+    for found in _CONTROL_TOKEN.finditer(one_line.translate(FULL_WIDTH)):  # of the same length
+        guarded += one_line[end : found.start()] + ("‹" if found["angle"] else "(")
+        end = found.end()
+    guarded += one_line[end:]
     return _FORGED_LABEL.sub(r"\1 -", guarded)
 
 

@@ -20,6 +20,7 @@ from radarstream.pipelines.job.alerting.following import (
     Following,
     Selection,
 )
+from radarstream.pipelines.pages.safe_text import safe_link
 from radarstream.pipelines.pages.verdict_words import (
     STATUSES,
     memory_in_words,
@@ -236,7 +237,7 @@ def _rejected_line(event: RejectedEvent) -> Text:
         _place(event),
         cell(f"#{event.rank} {event.reason}", "red"),
         cell(f"said {event.atomic_answer or 'nothing'}", limit=80),
-        cell(event.url or event.title, "dim", limit=200),
+        cell(safe_link(event.url) or event.url or event.title, "dim", limit=200),
     ]
     return Text("    ") + Text("  ").join(parts)
 
@@ -244,7 +245,7 @@ def _rejected_line(event: RejectedEvent) -> Text:
 def _taught_line(event: TaughtEvent) -> Text:
     """The wrong answer, the status of its incident, the texts that taught it."""
     texts = () if event.cleared else event.flagged
-    blamed = ", ".join(text.url or text.title for text in texts) or "no text"
+    blamed = ", ".join(safe_link(t.url) or t.url or t.title for t in texts) or "no text"
     parts = [
         _place(event),
         cell(f"wrong {event.answer}", "bold red", limit=100),

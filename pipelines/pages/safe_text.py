@@ -5,7 +5,6 @@ characters a reader cannot see, link schemes a browser would run, and secrets in
 """
 
 import re
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -13,6 +12,7 @@ from urllib.parse import urlsplit
 from markupsafe import Markup, escape
 
 from radarstream.schemas.shown import DEFAULT_IGNORABLE
+from radarstream.schemas.sites import host_of
 
 # Letters that a joiner shapes (Arabic to Sinhala, Tibetan, Myanmar, Khmer, Mongolian), and emoji.
 _SHAPED: Final = "\u0620-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u17ff\u1810-\u18af"
@@ -67,25 +67,38 @@ def _note(found: re.Match[str]) -> str:
 
 
 def safe_link(url: str) -> str | None:
-    """Return `url` if a reader may follow it: plain http or https with a host, else None."""
+    """Return `url` as a reader may follow it: plain http or https; None where it has no host.
+
+    The host is in its ASCII form, so that look-alike letters show; user and password are left out.
+
+    >>> safe_link("https://bank.example:pin@evil.example/a")
+    'https://evil.example/a'
+    """
     if len(url) > MAX_LINK_CHARACTERS or re.search(r"[\s\\\"<>`]", url) or HIDDEN.search(url):
         return None
     try:
         parts = urlsplit(url)
-        host = parts.hostname
+        port = parts.port
     except ValueError:
         return None
-    return url if parts.scheme in {"http", "https"} and host else None
+    host = ascii_host(url)
+    if parts.scheme not in {"http", "https"} or not host:
+        return None
+    host = f"[{host}]" if ":" in host else host
+    return parts._replace(netloc=host if port is None else f"{host}:{port}").geturl()
+
+
+def ascii_host(url: str) -> str:
+    """The host of an address in ASCII, also where IDNA has no form for it; empty without one."""
+    labels = host_of(url).split(".")
+    return ".".join(
+        label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels
+    )
 
 
 def domain(url: str) -> str:
-    """Host of a safe link in its ASCII form, so that look-alike letters show; else empty."""
-    if safe_link(url) is None:
-        return ""
-    host = urlsplit(url).hostname or ""
-    with suppress(UnicodeError):
-        host = host.encode("idna").decode("ascii")
-    return host.removeprefix("www.")
+    """Host of a safe link in its ASCII form; else empty."""
+    return "" if safe_link(url) is None else ascii_host(url).removeprefix("www.")
 
 
 def shorten(text: str, characters: int) -> str:

@@ -22,7 +22,8 @@ class Context:
     """What routes may use. Made by `create_app`, one per process; on `app.state.context`.
 
     `asking` is how a route asks a question, `warming` loads the models. `stopping` is set when the
-    service is asked to stop: what streams without end, ends then.
+    service is asked to stop: what streams without end, ends then. `doubted` is held
+    while a token is looked up that came from an address with too many wrong ones.
     """
 
     settings: Settings
@@ -32,6 +33,7 @@ class Context:
     metrics: ServingMetrics = field(default_factory=ServingMetrics)
     warming: Warming = field(default_factory=Warming)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    doubted: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.by_token = Remembered(self.people.by_token)

@@ -63,7 +63,7 @@ class Told:
 class Stream:
     """The events of one client of a user that were not sent yet."""
 
-    user: str
+    user: User
     waiting: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
 
     def put(self, told: Told | None) -> None:
@@ -83,12 +83,15 @@ class Hub:
         self._streams: set[Stream] = set()
         self._reading: asyncio.Task[None] | None = None
 
-    def join(self, user: str) -> Stream:
+    def join(self, user: User) -> Stream:
         """A new stream. Raises ServiceError 429 where the user has too many, 503 where all have."""
         serving = self._context.settings.serving
         if len(self._streams) >= serving.streams:
             raise unavailable("too_many_streams", "too many clients follow the events")
-        if sum(stream.user == user for stream in self._streams) >= serving.streams_per_user:
+        if (
+            sum(stream.user.name == user.name for stream in self._streams)
+            >= serving.streams_per_user
+        ):
             raise too_many("too many clients of this user follow the events", RETRY_MS / 1_000)
         stream = Stream(user)
         self._streams.add(stream)
@@ -125,7 +128,8 @@ class Hub:
 
     def _pass_on(self, told: Told) -> None:
         for stream in self._streams:
-            stream.put(told)
+            if told.kind == ANSWER or Role.OPERATE in stream.user.roles:
+                stream.put(told)
 
 
 def router(context: Context) -> APIRouter:
@@ -134,9 +138,11 @@ def router(context: Context) -> APIRouter:
 
     @routes.get("/events", response_class=StreamingResponse)
     async def events(request: Request, user: Reader, last_seen: LastSeen = "") -> Response:
-        """New answers (`answer`) and the inbox of reported ones (`incidents`), as they come."""
+        """New answers (`answer`) as they come, and to operators the inbox of reported ones
+        (`incidents`).
+        """
         after = number_in(last_seen)
-        stream = hub.join(user.name)  # before it is read what was missed: nothing falls between
+        stream = hub.join(user)  # before it is read what was missed: nothing falls between
         try:
             missed = await run_in_threadpool(told_since, context.engine, after)
         except BaseException:
@@ -144,7 +150,7 @@ def router(context: Context) -> APIRouter:
             raise
         leave_place(request)  # streams have a limit of their own
         return StreamingResponse(
-            followed(hub, stream, missed, partial(may_follow, request)),
+            followed(hub, stream, missed, partial(may_follow, request, user)),
             media_type="text/event-stream",
             headers={"X-Accel-Buffering": "no"},  # a proxy should pass each event on at once
         )
@@ -158,15 +164,15 @@ def number_in(last_seen: str) -> int | None:
     return int(last_seen) if plain else None
 
 
-async def may_follow(request: Request) -> bool:
-    """Whether the user of a stream may still read: not where token, session or role ended."""
+async def may_follow(request: Request, before: User) -> bool:
+    """Whether a stream may go on: not where its user's token or session ended, or roles changed."""
     try:
         user = await user_of(request)
     except ServiceError:
         return False
     except SQLAlchemyError:  # nothing can be read now; the next check decides
         return True
-    return user is not None and Role.ASK in user.roles
+    return user is not None and user.roles == before.roles
 
 
 async def followed(
@@ -174,7 +180,7 @@ async def followed(
 ) -> AsyncIterator[str]:
     """What a client is sent: what it missed, then what comes, and comments while nothing does.
 
-    Ends where the user may no longer read.
+    Ends where `may_go_on` says no; a client that still may comes back.
     """
     checked = monotonic()
     try:

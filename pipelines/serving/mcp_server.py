@@ -265,11 +265,11 @@ class McpRoute:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises ServiceError 401, 403, 429 and 503."""
         request = Request(scope, receive)
+        refuse_foreign_origin(request)
         token = bearer_token(request)
         if token is not None:
             user: User | None = await by_token(request, token)
         else:
-            refuse_foreign_origin(request)
             user = NOBODY if self._context.settings.serving.anonymous == "ask" else None
         if user is None:
             raise ServiceError(

@@ -10,13 +10,7 @@ from pydantic_core import ErrorDetails
 
 PREFIX = "RADARSTREAM_"
 MOST_TOLD = 30
-RENAMED = {
-    "attribution.case_steps": "attribution.keep_steps",
-    "attribution.case_days": "attribution.keep_days",
-    "attribution.min_reporters": "attribution.min_senders",
-    "attribution.reports_per_day": "attribution.complaints_per_day",
-    "attribution.open_reports": "attribution.open_complaints",
-}  # settings of earlier releases, and what they are called now
+MEANT = {"state": "database", "text": "question"}  # what is spelt otherwise and means the same
 ENVIRONMENT = "environment"  # name of the layer whose places are variables
 
 
@@ -66,8 +60,6 @@ def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -
     """Name the setting that was probably meant by one that does not exist."""
     if details["type"] != "extra_forbidden":
         return ""
-    if renamed := RENAMED.get(".".join(path)):
-        return f"; it is called {renamed} now"
     *section, name = path
     kinds = {str(part) for part in details["loc"]}
     alike = closest(name, fields_of(model, section, kinds))
@@ -75,11 +67,13 @@ def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:
-    """Return the known name that a misspelt one resembles.
+    """Return the known name that another one means or resembles.
 
-    >>> closest("bootstap", ["bootstrap", "group"])
-    'bootstrap'
+    >>> closest("bootstap", ["bootstrap", "group"]), closest("state", ["database", "start"])
+    ('bootstrap', 'database')
     """
+    if (meant := MEANT.get(name)) in known:
+        return meant
     return next(iter(get_close_matches(name, known, n=1)), None)
 
 

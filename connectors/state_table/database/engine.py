@@ -1,6 +1,7 @@
 """Open the state database: SQLite by default, PostgreSQL through psycopg 3."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from sqlite3 import SQLITE_BUSY
 from sqlite3 import Error as SqliteError
@@ -54,7 +55,13 @@ def open_engine(
             "a PostgreSQL state database needs psycopg: install the `postgres` extra"
         ).mended_by("pip install 'radarstream[postgres]'") from None
     if is_sqlite:
-        insist_on_file(engine, Path(parsed.database or ""))
+        file = Path(parsed.database or "")
+        if migrate:
+            with suppress(OSError):  # SQLite says why
+                file.touch(
+                    0o600, exist_ok=False
+                )  # SQLite gives its other files the mode of this one
+        insist_on_file(engine, file)
     event.listen(engine, "connect", _setup(is_sqlite, durability, int(busy_timeout_s * 1000)))
     if migrate:
         try:

@@ -28,6 +28,7 @@ from radarstream.connectors.state_table.database.tables import (
 )
 from radarstream.connectors.state_table.queries.subject import owner_of
 from radarstream.schemas.names import plain_name
+from radarstream.schemas.users import user_name
 
 NAMED: Final = (t.SESSIONS, t.USER_TRUST, t.USER_QUESTIONS, t.EPSILON_SPENDING)
 INCIDENTAL: Final = (COMPLAINTS, INCIDENTS)
@@ -53,7 +54,8 @@ def forget_user(engine: Engine, name: str) -> ForgottenUser:
     under a random name, and complaints lose their comments. Deleted bytes stay in the database's
     files until `compaction.compact`.
     """
-    name, nobody = plain_name(name), f"forgotten-{token_hex(8)}"
+    senders = {plain_name(name), user_name(name)}
+    name, nobody = user_name(name), f"forgotten-{token_hex(8)}"
     log, sent = t.ACTION_LOG.c, COMPLAINTS.c
 
     def work(connection: Connection) -> ForgottenUser:
@@ -63,10 +65,13 @@ def forget_user(engine: Engine, name: str) -> ForgottenUser:
         gone += [delete(table).where(table.c.user_name == name) for table in NAMED]
         key, owner = RESPONSE_CACHE.c.key, owner_of(name)
         gone.append(delete(RESPONSE_CACHE).where(key >= owner, key < owner + b"\xff" * 32))
-        anonymous = update(COMPLAINTS).where(sent.sender == name).values(sender=nobody, comment="")
+        anonymous = update(COMPLAINTS).where(sent.sender.in_(senders))
         logged = update(t.ACTION_LOG).where(log.user_name == name).values(user_name=nobody)
         about = update(t.ACTION_LOG).where(log.target == name).values(target=nobody)
-        counts = [connection.execute(statement).rowcount for statement in (*gone, anonymous)]
+        counts = [
+            connection.execute(statement).rowcount
+            for statement in (*gone, anonymous.values(sender=nobody, comment=""))
+        ]
         changed = connection.execute(logged).rowcount + connection.execute(about).rowcount
         return ForgottenUser._make([*counts, changed])
 

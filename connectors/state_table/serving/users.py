@@ -16,8 +16,8 @@ from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import SESSIONS, USERS
 from radarstream.schemas.errors import ConfigurationError, NotFoundError, StateConflictError
 from radarstream.schemas.incidents import PIPELINE
-from radarstream.schemas.names import flaw_of, plain_name
-from radarstream.schemas.users import LONGEST_NAME, Role
+from radarstream.schemas.names import flaw_of
+from radarstream.schemas.users import LONGEST_NAME, Role, user_name
 
 PREFIX: Final = "rs_"
 TOKEN_BYTES: Final = 32
@@ -76,7 +76,7 @@ def set_roles(engine: Engine, name: str, roles: Collection[Role], now_ms: int) -
 
     Raises NotFoundError, and ConfigurationError without a role.
     """
-    known = (_U.name == plain_name(name), _U.revoked_ms.is_(None))
+    known = (_U.name == user_name(name), _U.revoked_ms.is_(None))
     new = {"roles": _written(roles), "changed_ms": now_ms}
     if db.write(engine, update(USERS).where(*known).values(new)) != 1:
         raise _unknown(name)
@@ -89,7 +89,7 @@ def list_users(engine: Engine) -> list[StoredUser]:
 
 def find_user(engine: Engine, name: str) -> StoredUser | None:
     """Return a user who may come in by name; None if there is none."""
-    return _found(engine, _U.name == plain_name(name))
+    return _found(engine, _U.name == user_name(name))
 
 
 def user_of_token(engine: Engine, token: str) -> StoredUser | None:
@@ -105,12 +105,12 @@ def checked_name(name: str) -> str:
     Users complain about answers under their names, so the rules are those for senders.
     """
     flaw = flaw_of(name) if 0 < len(name) <= LONGEST_NAME else "no letters, or too many"
-    if not flaw and name == PIPELINE:
+    if not flaw and user_name(name) == PIPELINE:
         flaw = "the job's own name"
     if flaw:
         error = ConfigurationError(f"{name!r} is no name for a user: {flaw}")
         raise error.mended_by("letters of one script, single blanks between words")
-    return plain_name(name)
+    return user_name(name)
 
 
 def hash_of(secret: str) -> bytes:
@@ -135,7 +135,7 @@ def end_sessions(connection: Connection, name: str) -> None:
 
 
 def _change(engine: Engine, name: str, now_ms: int, **values: object) -> None:
-    name = plain_name(name)
+    name = user_name(name)
     known = (_U.name == name, _U.revoked_ms.is_(None))
     new = {**values, "changed_ms": now_ms}
 

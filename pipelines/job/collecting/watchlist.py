@@ -9,7 +9,7 @@ from typing import Any, Final
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from radarstream.pipelines.job.collecting.plain_yaml import Place, load_yaml
-from radarstream.pipelines.settings.problems import reason
+from radarstream.pipelines.settings.problems import advice, reason
 from radarstream.pipelines.settings.watched import Defaults, Watched
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section
@@ -86,7 +86,9 @@ def _refused(
     for problem in found[:MOST_PROBLEMS]:
         place = (*under, *problem["loc"])
         hint = _NORWAY if isinstance(problem["input"], bool) else ""
-        told.append(f"{_where(lines, place)} {reason(problem)}{hint}")
+        model = _Document if len(place) == 1 else Defaults if place[0] == "defaults" else Watched
+        meant = advice(problem, [str(place[-1])], model)
+        told.append(f"{_where(lines, place)} {reason(problem)}{hint}{meant}")
     if len(found) > MOST_PROBLEMS:
         told.append(f"and {len(found) - MOST_PROBLEMS} more")
     return ConfigurationError(f"{name}: {'; '.join(told)}")

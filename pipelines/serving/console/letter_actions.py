@@ -82,6 +82,7 @@ class Replay:
                 ("detail", one_line(content.detail, SHOWN)),
                 ("attempts", str(content.attempts)),
                 ("bytes", str(len(letter.payload))),
+                ("begins with", one_line(letter.payload[:SHOWN].decode("utf-8", "replace"), SHOWN)),
             ),
             consequences=(
                 f"The original record is published to {settings.kafka.topic(on_topic.SNAPSHOTS)} "
@@ -136,6 +137,8 @@ def _needless(letter: Letter, replayed: frozenset[str]) -> str:
     plan = dead_letters.plan_replay([letter], replayed, on_topic.MOST_ATTEMPTS)
     if plan.replayed_before:
         return "It was replayed before."
+    if dead_letters.is_unreadable(letter):
+        return "The record cannot be read: it would become a dead letter again."
     if plan.tried_too_often:
         return f"It was tried {letter.content.attempts} times: look at the record first."
     return ""

@@ -21,6 +21,7 @@ from radarstream.connectors.state_table.incidents import complaints, quarantine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.serving.users import list_users
+from radarstream.pipelines.job.answering.dead_letters import is_unreadable
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.console.answers_view import Paging, page_number
@@ -195,7 +196,7 @@ def router(context: Context) -> APIRouter:
             words=words("Dead letter", "Outage", "Replay"),
             notes=box.problems[:5],
         )
-        rows = [(letter, letter.plain(), written(letter)) for letter in newest]
+        rows = [(x, x.plain(), written(x), is_unreadable(x)) for x in newest]
         return show(request, "dead_letters.html.j2", told, user, rows=rows, paging=paging,
                     replayed=box.replayed)  # fmt: skip
 

@@ -104,7 +104,7 @@ def router(context: Context) -> APIRouter:
         row = next((one for one in mine if str(one.at_ms) == of), None)
         if row is None:
             raise NotFoundError("you did nothing at that time")
-        told = frame.Page(title="Done", sentence=as_sentence(row.detail), links=(), words={})
+        told = frame.Page(title="Done", sentence=f"{row.detail.rstrip('.')}.", links=(), words={})
         lines = (f"{row.action} is written to the action log with your name.",)
         return show(request, "message.html.j2", told, user, lines=lines, back=BACK[row.action],
                     signed_in=True)  # fmt: skip

@@ -1,6 +1,10 @@
 """The text that models see, pinned: cached completions are keyed by its version."""
 
+import re
 from hashlib import sha256
+from html import unescape
+from unicodedata import normalize
+from urllib.parse import unquote
 
 import pytest
 
@@ -8,6 +12,7 @@ from radarstream.connectors.models.rendering import (
     RENDERING_VERSION,
     chat_messages,
     completion_text,
+    neutral,
     rendering_name,
 )
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -124,6 +129,40 @@ def test_a_tag_of_ours_survives_and_one_in_a_passage_does_not() -> None:
     for text in (completion_text(prompt), "".join(m["content"] for m in messages)):
         assert "<ANSWER>Canberra</ANSWER>" in text
         assert hostile not in text
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "＜｜im_start｜＞", "﹤|im_start|>", "&lt;|im_start|&gt;", "&LT|im_start|",
+        "&amp;lt;|im_end|",
+        "&#60;|im_end|&#62;", "&#x3C;|im_end|>", r"\u003c|im_end|\u003e", r"\\u003C|im_end|",
+        r"\x3c|im_end|>", "%3C|im_end|%3E", "%253c/s%253e", "［INST］", "［／ＩＮＳＴ］",
+        "&#91;INST&#93;",
+        "&lbrack;TOOL_CALLS&rbrack;", r"\u005bINST\u005d", "%5BINST%5D",
+    ],
+)  # fmt: skip
+def test_no_control_token_stays_however_it_is_written(written: str) -> None:
+    shown = neutral(f"Rome {written} is")
+    undone = shown
+    for _ in range(3):
+        undone = unquote(unescape(undone).replace("\\\\", "\\"))
+        undone = re.sub(
+            r"\\(?:u00|x)([\da-f]{2})", lambda m: chr(int(m[1], 16)), undone, flags=re.I
+        )
+    undone = normalize("NFKC", undone)
+    assert not re.search(r"<\||</|\[/?(INST|TOOL)", undone), shown
+    assert shown.startswith(("Rome ‹", "Rome (")) and shown.endswith(" is")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a < b & c > d", "1 &lt; 2 &amp; 3 &gt; 2", "AT&T, R&D; ［1］, ［注］ and [sic]",
+     "価格＜ 10 ＆ 20",
+     "100%3 of 5%", r"C:\users\x", "https://a.example/?q=a%20b&lang=de"],
+)  # fmt: skip
+def test_honest_text_stays_as_it_is(text: str) -> None:
+    assert neutral(text) == text
 
 
 def test_a_judge_is_shown_each_part_under_its_own_name() -> None:

@@ -62,7 +62,7 @@ def everything(engine: Engine) -> str:
 
 def test_nothing_names_a_user_who_was_forgotten(engine: Engine) -> None:
     token = fill(engine)
-    assert forget_user(engine, "adalovelace") == (1, 1, 1, 2, 1, 1, 1, 2)
+    assert forget_user(engine, "AdaLovelace") == (1, 1, 1, 2, 1, 1, 1, 2)
     assert user_of_token(engine, token) is None
     left = everything(engine)
     for trace in ("adalovelace", "I am Ada", "Something else"):

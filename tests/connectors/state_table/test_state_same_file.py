@@ -1,5 +1,6 @@
 """A SQLite file that goes away under a running process is noticed, not written to."""
 
+from os import umask
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,20 @@ def test_a_file_that_went_away_is_refused(tmp_path: Path, replaced: bool) -> Non
     with pytest.raises(ConfigurationError, match="deleted or replaced"):
         count(engine)
     engine.dispose()
+
+
+def test_a_new_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    before, old = tmp_path.stat().st_mode, umask(0)
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("DELETE FROM memory"))
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        umask(old)
+        engine.dispose()
+    assert modes == dict.fromkeys(("state.db", "state.db-wal", "state.db-shm"), 0o600)
+    assert tmp_path.stat().st_mode == before
 
 
 def test_a_file_that_stays_is_used(tmp_path: Path) -> None:

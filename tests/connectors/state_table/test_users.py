@@ -48,6 +48,17 @@ def test_a_token_stands_for_its_user_and_is_not_stored(engine: Engine) -> None:
     assert token.removeprefix("rs_") not in rows
 
 
+def test_a_name_in_other_cases_is_the_same_user(engine: Engine) -> None:
+    token = add_user(engine, "Zo\u0065\u0308 Stra\u00dfe", [Role.ASK], NOW)
+    for name in ("zo\u00eb strasse", "ZO\u00cb STRASSE"):
+        with pytest.raises(StateConflictError):
+            add_user(engine, name, [Role.ASK], NOW)
+        assert find_user(engine, name) == user_of_token(engine, token)
+    set_roles(engine, "ZO\u00cb STRASSE", [Role.REPORT], NOW)
+    revoke_user(engine, "zo\u00eb strasse", NOW)
+    assert user_of_token(engine, token) is None
+
+
 @pytest.mark.parametrize("token", ["", "rs_", "x" * 10_000, "é", "\ud800", "' OR 1=1 --", "\0"])
 def test_what_is_nobodys_token(engine: Engine, token: str) -> None:
     add_user(engine, "ada", [Role.ASK], NOW)

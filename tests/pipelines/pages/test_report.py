@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from hashlib import sha256
 from html.parser import HTMLParser
+from urllib.parse import urlsplit
 
 import pytest
 from hypothesis import given, settings
@@ -436,6 +437,30 @@ def test_any_text_is_inert(title, url, claim):
 def test_links_that_are_not_followed(url):
     assert safe_link(url) is None
     assert domain(url) == ""
+
+
+@pytest.mark.parametrize(
+    ("url", "link", "shown"),
+    [
+        ("https://bank.example@evil.example:81/a?b#c", "https://evil.example:81/a?b#c",
+         "evil.example"),
+        ("https://www.bank.example:pin@evil.example/", "https://evil.example/", "evil.example"),
+        ("https://b\u0430nk.example/", "https://xn--bnk-6cd.example/", "xn--bnk-6cd.example"),
+        ("https://app\u04cfe.example/", "https://xn--appe-xre.example/", "xn--appe-xre.example"),
+        ("http://\uff42ank.example\u3002org/", "http://bank.example.org/", "bank.example.org"),
+        ("http://u@[2001:db8::1]:80/", "http://[2001:db8::1]:80/", "2001:db8::1"),
+    ],
+)  # fmt: skip
+def test_links_show_the_real_host(url, link, shown):
+    assert (safe_link(url), domain(url)) == (link, shown)
+
+
+@given(st.text(st.sampled_from("ab\u0430\u04cf\u00df\U0001f600.@:-\uff42\u2100"), max_size=80))
+def test_a_link_is_to_the_host_that_it_shows(host):
+    link = safe_link(f"https://{host}/")
+    if link is not None:
+        assert urlsplit(link).netloc.isascii() and "@" not in urlsplit(link).netloc
+        assert domain(link) == domain(f"https://{host}/") != ""
 
 
 def test_links_that_are_followed():

@@ -1,5 +1,6 @@
 """Who may use which route, and what a browser of somebody else's page cannot do."""
 
+import asyncio
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,18 +14,21 @@ from fastapi.testclient import TestClient
 from radarstream.pipelines.serving.access import (
     COOKIE,
     SignedIn,
+    by_token,
     check_serving,
     close_session,
     open_session,
     open_to_all,
     signed_in,
 )
-from radarstream.pipelines.serving.people import Role, User
+from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.people import Remembered, Role, User
 from radarstream.schemas.errors import ConfigurationError
 from tests.serving import TOKENS, bearer, fake_service, service_settings
 
 BASE = "http://127.0.0.1"
 ASKED = {"question": "Where?"}
+FOREIGN = ("http://evil.example", "null", "http://127.0.0.1.evil.example", "http://127.0.0.1:9")
 OF_THEIR_OWN = {"/mcp"}  # no routes of FastAPI: they check the token themselves
 
 
@@ -124,10 +128,47 @@ def test_where_anybody_may_ask_a_wrong_token_is_nobodys(tmp_path: Path, header: 
         assert known.status_code == 200
 
 
-def test_too_many_wrong_tokens_are_429(client: TestClient) -> None:
-    codes = [client.get("/v1/models", headers=bearer("wrong")).status_code for _ in range(40)]
-    assert codes[:5] == [401] * 5 and codes[-1] == 429
-    assert client.get("/v1/models", headers=bearer("asking")).status_code == 429  # the address
+def test_too_many_wrong_tokens_are_429_and_shut_out_no_right_one(client: TestClient) -> None:
+    for _ in range(2):
+        sent = [client.get("/v1/models", headers=bearer("wrong")) for _ in range(40)]
+        assert sent[-1].status_code == 429 and int(sent[-1].headers["retry-after"]) >= 1
+        assert client.get("/v1/models", headers=bearer("asking")).status_code == 200
+    assert client.get("/v1/models", headers=bearer("other")).status_code == 429
+
+
+def test_guesses_after_too_many_are_looked_up_one_after_another(app: FastAPI) -> None:
+    context, busy, most = app.state.context, 0, 0
+
+    class Nobodys(Remembered):
+        async def __call__(self, _: str) -> None:
+            nonlocal busy, most
+            busy += 1
+            most = max(most, busy)
+            await asyncio.sleep(0)
+            busy -= 1
+
+    async def guess(token: str) -> None:
+        scope = {"type": "http", "app": app, "headers": [], "client": ("192.0.2.7", 1)}
+        with pytest.raises(ServiceError) as refused:
+            await by_token(Request(scope), token)
+        assert refused.value.status == 429
+
+    async def guesses() -> None:
+        await asyncio.gather(*(guess(str(n)) for n in range(20)))
+
+    while not context.failures.take("192.0.2.7"):
+        pass
+    context.by_token = Nobodys(context.people.by_token)
+    asyncio.run(guesses())
+    assert most == 1
+
+
+@pytest.mark.parametrize("origin", FOREIGN)
+def test_tools_refuse_a_page_of_another_site(client: TestClient, origin: str) -> None:
+    sent = client.post("/mcp", json={}, headers=bearer("all") | {"Origin": origin})
+    assert (sent.status_code, sent.json()["error"]["code"]) == (403, "foreign_origin")
+    for own in ({"Origin": BASE}, {}):
+        assert client.post("/mcp", json={}, headers=bearer("all") | own).status_code != 403
 
 
 @pytest.mark.parametrize("listen", ["0.0.0.0:80", "10.0.0.7:80", "[::]:80", "service.example:80"])

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import httpx
@@ -184,6 +185,27 @@ def topic(monkeypatch) -> list[str]:
 
     monkeypatch.setattr(letter_actions.on_topic, "publish_again", publish)
     return published
+
+
+def test_what_was_done_names_ids_as_they_are_written(client):
+    done = confirm(client, "block", {"domain": "fact-hub.example"}, note="Lies.")
+    assert "fact-hub.example: blocked; Lies. " in text_of(client.get(done.headers["location"]))
+
+
+def test_a_record_that_can_never_be_read_is_shown_and_not_replayed(client, topic, monkeypatch):
+    content = replace(LETTER.content, reason=ReasonClass.MALFORMED_JSON, disposition="poison")
+    poison = replace(LETTER, content=content, payload=b"{ torn \xff")
+    box = lambda _kafka: Mailbox((poison,))  # noqa: E731
+    monkeypatch.setattr(letter_actions, "mailbox", box)
+    monkeypatch.setattr("radarstream.pipelines.serving.console.operations.mailbox", box)
+    listed = text_of(client.get("/console/dead-letters"))
+    assert "Look" in listed and "Replay the record" not in listed
+    look = client.get(f"/console/act/replay?id={LETTER.id}")
+    assert "{ torn" in text_of(look) and "record cannot be read" in text_of(look)
+    assert '<form class="stack"' not in look.text
+    given = {"csrf": fields(client.get("/console/act/block?domain=fact-hub.example").text)["csrf"]}
+    client.post(f"/console/act/replay?id={LETTER.id}", data=given | {"seen": ""})
+    assert topic == []
 
 
 def test_a_dead_letter_is_replayed_once(app, client, topic):
