@@ -164,6 +164,7 @@ def test_without_a_token_nothing_is_told(app: FastAPI) -> None:
         ("ask", {"question": "Who?", "wanted": 10**9}),
         ("ask", {"question": "Who?", "defense": "../../etc/passwd"}),
         ("ask", {"question": "Who?", "source": "file"}),
+        ("ask", {"question": "Who?", "documents": []}),
         ("ask", {"question": "Who?", "documents": [{"text": "a", "path": "/etc/passwd"}]}),
         ("ask", {"question": ["Who?"]}),
         ("ask", {}),

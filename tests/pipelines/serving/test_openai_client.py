@@ -135,6 +135,7 @@ def test_own_documents_come_in_the_extension_field(client: openai.OpenAI, asker:
         ({"response_format": {"type": "json_object"}}, "response_format"),
         ({"extra_body": {"radarstream": {"unknown": 1}}}, "radarstream.unknown"),
         ({"extra_body": {"radarstream": {"source": "documents"}}}, "documents"),
+        ({"extra_body": {"radarstream": {"documents": []}}}, "radarstream.documents"),
         ({"messages": []}, "messages"),
         ({"messages": [{"role": "system", "content": "x"}]}, "messages"),
         (
