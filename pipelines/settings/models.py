@@ -115,7 +115,7 @@ class LanguageModel(Section):
     """The generator judges pairs of answers that rules cannot decide; for instruction-tuned models.
 
     A pair costs two prompts, one for each direction, unless rules decide it; each answer in such a
-    pair costs three more, which find out whether it tries to steer the model.
+    pair costs up to nine more, which find out whether it tries to steer the model.
     """
 
     kind: Literal["language_model"] = "language_model"
