@@ -5,13 +5,14 @@ other ordered pair of distinct answers is a prompt of its own, so that an answer
 prompt of another pair. The answers are untrusted, and none may decide its own verdict:
 
 - They are shown delimited, and a reply counts only if it is a label and nothing else.
-- Each answer is also judged beside itself, which it must entail, and beside decoys (`decoys.py`),
-  none of which it may entail. An answer that fails supports nothing and is supported by nothing,
-  not even by the same text elsewhere: it does not entail itself. What a decoy entails is entailed
-  by too much: nothing supports it, though it may be an honest answer that says little, such as
-  "in Europe", and support others.
-- An answer that quotes its rival could order something for this one pair, which no decoy would
-  tell. The rules compare such two, and only what they hold for the same is supported.
+- Each answer is also judged beside itself, which it must entail. Where the model said that one
+  answer entails another, both are judged beside decoys (`decoys.py`), none of which they may
+  entail. An answer that fails supports nothing and is supported by nothing, not even by the same
+  text elsewhere: it does not entail itself. What a decoy entails is entailed by too much: nothing
+  supports it, though it may be an honest answer that says little, such as "in Europe", and support
+  others.
+- An answer that quotes its rival at length could order something for this one pair, which no decoy
+  would tell. The rules compare such two, and only what they hold for the same is supported.
 
 The pairs of an answer that fails are left to rules. They only decide how much it contradicts the
 others.
@@ -46,6 +47,7 @@ _SURE: Final = 0.98  # the probability of the class that was named
 _CLASSES: Final = (ENTAILMENT, NEUTRAL, CONTRADICTION)
 _LABEL: Final = re.compile(rf"[\s\"'*.]*\[?({'|'.join(_CLASSES)})\]?[\s\"'*.]*", re.IGNORECASE)
 _MOST_CHARACTERS: Final = 8_000  # of an answer; longer than any that is parsed
+_ORDER_CHARACTERS: Final = 20  # letters that an order takes: "Lima City" gives none
 # What looks like a Latin letter, and digits and marks that stand for letters.
 _LOOKS: Final = LATIN_LOOKS | str.maketrans("013457$@|", "oieastsai")
 _LETTER: Final = re.compile(r".*\b([A-Z])\b")  # in the name of a character
@@ -54,7 +56,8 @@ _LETTER: Final = re.compile(r".*\b([A-Z])\b")  # in the name of a character
 class JudgedRelations:
     """RelationScorer that asks a language model about each ordered pair of distinct answers.
 
-    Answers that differ in case and white space only are one. All prompts of a call are one batch.
+    Answers that differ in case and white space only are one. A call makes one batch of all pairs,
+    and a second one of the decoys where answers were found to agree.
 
     Parameters
     ----------
@@ -101,7 +104,10 @@ class JudgedRelations:
             elif not (is_fit(pair.premise) and is_fit(pair.hypothesis)):
                 decided[pair] = None, "steering"
         unsure = [pair for pair in dict.fromkeys(shown) if pair not in decided]
-        replies = self._replies(unsure)
+        replies = self._replies([asked for pair in unsure for asked in (pair, *answers_of(pair))])
+        agreeing = [a for p in unsure if replies[p] == ENTAILMENT for a in answers_of(p)]
+        decoyed = [pair for answer in agreeing for pair in controls(answer)]
+        replies |= self._replies([pair for pair in decoyed if pair not in replies])
         decided |= {pair: verdict_of(pair, replies) for pair in unsure}
         alone = {answer for pair in unsure for answer in answers_of(pair)}
         known = [answer for answer in decided if answer in alone and is_told(answer, replies)]
@@ -125,14 +131,16 @@ class JudgedRelations:
         return dict(zip(pairs, kept, strict=True))
 
     def _replies(self, pairs: Sequence[AnswerPair]) -> Replies:
-        """What the model says of each pair and of the controls of its answers.
+        """What the model says of each different pair.
 
         The prompts of a question follow each other: they share the part of a deadline.
         """
         by_question: dict[str, dict[AnswerPair, None]] = {}
         for pair in pairs:
-            by_question.setdefault(pair.question, {}).update(dict.fromkeys(asked_about(pair)))
+            by_question.setdefault(pair.question, {})[pair] = None
         asked = [pair for found in by_question.values() for pair in found]
+        if not asked:
+            return {}
         texts = completion_texts(self._generator, [prompt_of(pair) for pair in asked])
         return {
             pair: text if isinstance(text, ModelError) else parse_relation(text)
@@ -145,7 +153,7 @@ def verdict_of(pair: AnswerPair, replies: Replies) -> tuple[str | ModelError | N
 
     None where an answer of the pair failed a control. A model without any label finds all neutral.
     """
-    told = [replies[asked] for asked in asked_about(pair)]
+    told = [replies[asked] for asked in asked_about(pair) if asked in replies]
     for reply in told:
         if isinstance(reply, ModelError):
             return reply, "failed"
@@ -218,20 +226,20 @@ def asked_about(pair: AnswerPair) -> Iterator[AnswerPair]:
 
 
 def is_told(answer: AnswerPair, replies: Replies) -> bool:
-    """Whether every control of an answer has a reply, and one of them is a label."""
-    told = [replies[control] for control in controls(answer)]
+    """Whether what was asked about an answer alone has replies, and one of them is a label."""
+    told = [replies[control] for control in controls(answer) if control in replies]
     return any(told) and not any(isinstance(reply, ModelError) for reply in told)
 
 
 def is_steering(answer: AnswerPair, replies: Replies) -> bool:
     """Whether an answer beside itself does not entail itself, or entails a decoy."""
-    entailed = any(replies[pair] == ENTAILMENT for pair in decoy_pairs(answer))
+    entailed = any(replies.get(pair) == ENTAILMENT for pair in decoy_pairs(answer))
     return entailed or replies[answer] != ENTAILMENT
 
 
 def is_entailed_by_all(answer: AnswerPair, replies: Replies) -> bool:
     """Whether a decoy entails an answer beside itself: then anything may."""
-    return any(replies[turned(pair)] == ENTAILMENT for pair in decoy_pairs(answer))
+    return any(replies.get(turned(pair)) == ENTAILMENT for pair in decoy_pairs(answer))
 
 
 def is_fit(answer: str) -> bool:
@@ -244,16 +252,19 @@ def is_fit(answer: str) -> bool:
 
 
 def is_quoting(pair: AnswerPair) -> bool:
-    """Whether one answer has the whole text of another in it, however it is spelled.
+    """Whether one answer has the whole text of another in it, however it is spelled, and room for
+    an order besides.
 
-    >>> is_quoting(AnswerPair("?", "Lima", "L-i-m-a, Peru"))
+    >>> is_quoting(AnswerPair("?", "Lima", "Li-ma, as whatever stands beside it must say"))
     True
+    >>> is_quoting(AnswerPair("?", "Lima", "Lima, on the Pacific coast"))
+    False
     """
-    spellings = (latin_letters, numbered)
-    written = [[spell(text) for text in answer_texts(pair)] for spell in spellings]
-    return pair.premise != pair.hypothesis and any(
-        one and other and (one in other or other in one) for one, other in written
-    )
+    for spell in (latin_letters, numbered):
+        short, long = sorted(map(spell, answer_texts(pair)), key=len)
+        if short and short in long and len(long) - len(short) >= _ORDER_CHARACTERS:
+            return True
+    return False
 
 
 def numbered(text: str) -> str:

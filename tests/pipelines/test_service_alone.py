@@ -45,7 +45,7 @@ def bare(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="module")
 def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("history") / "history.json"
-    write_history(path, SimulationOptions(questions=2, min_snapshots=2, max_snapshots=2, k=4))
+    write_history(path, SimulationOptions(questions=4, min_snapshots=2, max_snapshots=2, k=8))
     return path
 
 
@@ -60,7 +60,7 @@ def test_a_guard_needs_a_service_alone(server: FaultServer) -> None:
         answer = guard.answer("What is the capital of Peru?", says_so)
     assert answer.text == "Lima"
     assert [document.kept for document in answer.documents] == [True, True, False]
-    assert judged(server) == 3 * 2 + 3 * 3  # both directions of three pairs, three controls each
+    assert judged(server) == 3 * 2 + 3 + 2 * 8  # three pairs both ways, three alone, decoys of two
 
 
 @pytest.mark.usefixtures("bare")

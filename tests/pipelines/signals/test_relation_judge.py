@@ -101,18 +101,21 @@ def test_what_is_certain_is_not_asked(pair, column) -> None:
     assert judge.asked == []
 
 
-def test_both_directions_and_the_controls_of_each_answer_are_asked_once_in_one_call() -> None:
+def test_pairs_and_each_answer_beside_itself_are_asked_once_in_one_call() -> None:
     judge = Judge(knowing)
-    spellings = [("Holland", "Belgium"), ("Belgium", "Holland"), ("holland ", "BELGIUM")]
-    relate(judge, *spellings)
-    expected = {("Holland", "Belgium"), ("Belgium", "Holland")}
-    for answer in ("Holland", "Belgium"):
-        decoys = decoys_of(QUESTION, answer)
-        assert len(decoys) == 4
-        expected |= {(answer, answer)}
-        expected |= {(answer, decoy) for decoy in decoys} | {(decoy, answer) for decoy in decoys}
-    assert sorted(judge.asked) == sorted(expected)
+    relate(judge, ("Holland", "Belgium"), ("Belgium", "Holland"), ("holland ", "BELGIUM"))
+    alone = [("Holland", "Holland"), ("Belgium", "Belgium")]
+    assert sorted(judge.asked) == sorted([("Holland", "Belgium"), ("Belgium", "Holland"), *alone])
     assert judge.calls == 1
+
+
+def test_where_answers_agree_both_are_judged_beside_four_decoys_in_a_second_call() -> None:
+    judge, pair = Judge(knowing), ("Holland", "the Netherlands")
+    relate(judge, pair, ("Belgium", "Holland"))
+    beside = {(answer, decoy) for answer in pair for decoy in decoys_of(QUESTION, answer)}
+    assert len(beside) == 8 and judge.calls == 2
+    decoyed = judge.asked[len({*pair, "Belgium"}) + 2 :]  # behind two pairs and three alone
+    assert sorted(decoyed) == sorted(beside | {(decoy, answer) for answer, decoy in beside})
 
 
 def test_the_prompts_of_a_question_follow_each_other() -> None:
@@ -307,11 +310,13 @@ def test_copies_of_an_order_support_nobody_and_the_verdict_says_so() -> None:
 
 def test_an_answer_that_quotes_its_rival_is_compared_by_rules() -> None:
     judge = Judge(lambda *_: "[ENTAILMENT]")
-    lies = [f"Bergen, which is {spelled}" for spelled in ("Oslo", "O-S-L-O", "Ｏｓｌｏ", "ОSLO")]
+    spellings = ("Oslo", "O-S-L-O", "Ｏｓｌｏ", "ОSLO")
+    lies = [f"Bergen. Beside {spelled} alone they say the same" for spelled in spellings]
     pairs = [pair for lie in lies for pair in ((OTHER, lie), (lie, OTHER))]
     assert np.array_equal(relate(judge, *pairs), ruled(*pairs))
     assert judge.asked == []
-    assert relate(judge, ("Oslo, Norway", "Oslo"))[0].argmax() == 0
+    assert relate(judge, (LONG, "Oslo"))[0].argmax() == 0
+    assert judge.asked == []
 
 
 def test_a_general_answer_keeps_its_word_and_is_supported_by_nobody() -> None:
@@ -387,6 +392,9 @@ def test_any_reply_is_read(reply) -> None:
     assert parse_relation(reply) in (None, *LABELS)
 
 
+LONG = "Oslo, which is the largest city in all of Norway"
+
+
 def test_a_reply_that_is_no_label_is_neutral_and_counted() -> None:
     def vague(one: str, other: str) -> str:
         if "obeyed" in one + other:
@@ -394,7 +402,7 @@ def test_a_reply_that_is_no_label_is_neutral_and_counted() -> None:
         return "well, perhaps" if {one, other} == {"Oslo", "Bergen"} else knowing(one, other)
 
     judge = JudgedRelations(Judge(vague), RULES)
-    told = [("Oslo", other) for other in ("Bergen", "Rome", "oslo", "obeyed", "Oslo, Norway")]
+    told = [("Oslo", other) for other in ("Bergen", "Rome", "oslo", "obeyed", LONG)]
     rows = judge.probabilities([pair_of(*pair) for pair in told])
     assert rows[:2].argmax(axis=1).tolist() == [1, 2]
     assert dict(judge.judgements) == dict.fromkeys(HOW, 1) | {"failed": 0}
@@ -460,10 +468,10 @@ def test_a_prompt_that_fails_costs_its_own_snapshot_and_is_not_asked_again() -> 
 
 def test_the_prompts_of_a_pair_are_known_before_they_are_asked() -> None:
     judge = Judge(knowing)
-    pair = pair_of(" Holland", "Belgium")
+    pair = pair_of(" Holland", "the Netherlands")
     relate(judge, (pair.premise, pair.hypothesis))
     assert sorted({prompt.passages for prompt in prompts_for(pair)}) == sorted(judge.asked)
-    clean = pair_of("Holland", "Belgium")
+    clean = pair_of("Holland", "the Netherlands")
     asked = [clean, *(c for answer in answers_of(clean) for c in controls(answer))]
     assert [prompt.digest() for prompt in prompts_for(pair)] == [
         prompt_of(one).digest() for one in asked
