@@ -2,7 +2,7 @@
 
 import re
 from functools import cache, lru_cache
-from ipaddress import IPv6Address, IPv6Network, ip_address
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from typing import TYPE_CHECKING, Final, Literal
 from urllib.parse import unquote, urlsplit
 
@@ -18,13 +18,18 @@ UNTOLD: Final = "?"  # the owner where an address does not tell whose page it is
 # What nearly all addresses look like: nothing in them has to be made plain.
 _PLAIN: Final = re.compile(r"https?://([a-z0-9-]+(?:\.[a-z0-9-]+)*)(?=[/\\?#]|\Z)")
 _DOT: Final = re.compile("[.\u3002\uff0e\uff61]")  # what IDNA takes for a dot
+_NO_HOST: Final = re.compile(r"[/\\?#@]")  # what only an escape brings into a name
 _LAST_OF_IPV4: Final = re.compile(r"\d+|0x[\da-f]*", re.ASCII)
 _HOST_CHARACTERS: Final = 253  # of a name in the Domain Name System
 _MOST_LABELS: Final = 8  # of a site's name: the longest public suffix has seven
 
 # Suffixes under which anybody registers a name, and who has one often has others: those of whole
-# countries and kinds. Under others, such as `gov.uk` and `oh.us`, one name has many owners.
-_OPEN: Final = re.compile(r"(?:(?:com?|net|org|or|ne|info|biz)\.)?[a-z0-9-]+")
+# countries and kinds. Under others, of authorities, professions and places such as `gov.uk` and
+# `oh.us`, one name has many owners.
+_OPEN: Final = re.compile(
+    r"(?:(?:asso|biz|blog|com?|firm|gen|id|idv|ind|info|ltd|me|my|ne|net|nom|or|org|plc|tm|tv|web)"
+    r"\.)?[a-z0-9-]+"
+)
 _CLOSED: Final = frozenset({"gov", "edu", "mil", "int", "arpa"})
 # Copies whose addresses tell the original's, as "host/path?query".
 _COPY: Final = re.compile(
@@ -36,12 +41,15 @@ _COPY: Final = re.compile(
           ) (?:https?:/+)? (?P<original>.+)""",
     re.VERBOSE,
 )
+_HOLD_IPV4: Final = (IPv6Network("64:ff9b::/96"), IPv6Network("::/96"))  # translated, compatible
 _MOST_COPIES: Final = 4  # of copies
-# Archives, caches and aggregators, by owner or host: what is there was said elsewhere.
+# Archives, caches, aggregators, and names that stand for other addresses, by owner or host: what is
+# there was said elsewhere.
 _COPYING: Final = re.compile(
     r"12ft|ampproject|aol|archive|archiveit|arquivo|dailyhunt|flipboard|ghostarchive|headtopics|msn"
-    r"|newsbreak|newsnow|perma|pressreader|smartnews|webcitation|yahoo|apple\.news|ground\.news"
-    r"|news\.google\.com|webcache\.googleusercontent\.com"
+    r"|newsbreak|newsnow|nip|perma|pressreader|smartnews|sslip|tinyurl|webcitation|yahoo"
+    r"|apple\.news|ground\.news|news\.google\.com|webcache\.googleusercontent\.com|bit\.ly|t\.co"
+    r"|megalodon\.jp|outline\.com|r\.jina\.ai|scribe\.rip"
 )
 _MIRRORS: Final = {"dbpedia": "wikipedia", "kiddle": "wikipedia", "wikiwand": "wikipedia"}
 
@@ -55,9 +63,12 @@ def host_of(url: str) -> str:
     if plain := _PLAIN.match(url):
         return plain[1]
     try:
-        host = ".".join(filter(None, _DOT.split(urlsplit(url.replace("\\", "/")).hostname or "")))
+        named = unquote(urlsplit(url.replace("\\", "/")).hostname or "").lower()
     except ValueError:
         return ""
+    if _NO_HOST.search(named):
+        return ""
+    host = ".".join(filter(None, _DOT.split(named)))
     if host.isascii():  # IDNA would change nothing
         return host
     try:
@@ -106,7 +117,8 @@ def owner_of(url: str) -> str:
         if not (copying or owner in ("google", "bing")):
             return owner
         parts = urlsplit(url)
-        if found := _COPY.fullmatch(f"{host}{parts.path}{'?' * bool(parts.query)}{parts.query}"):
+        told = unquote(f"{host}{parts.path}{'?' * bool(parts.query)}{parts.query}")
+        if found := _COPY.fullmatch(told):
             url = f"https://{found['original']}"
         elif copying:
             break
@@ -143,6 +155,8 @@ def _network(host: str) -> str:
     if not isinstance(address, IPv6Address):
         return str(address)
     older = address.ipv4_mapped or address.sixtofour
+    if not older and any(address in network for network in _HOLD_IPV4):
+        older = IPv4Address(int(address) & 0xFFFFFFFF)
     return str(older or IPv6Network((address, 64), strict=False))
 
 

@@ -19,10 +19,13 @@ from radarstream.pipelines.pages.scales import (
 
 PLOT_HEIGHT = 190
 LABEL_GAP = 14.0  # between the lines of two labels
+LEAD_WIDTH = 860  # of the chart that a page opens with
 LEADER = 16  # between the plot and its labels
 
 
-def before_after(title: str, changes: Sequence[Change], words: tuple[str, str]) -> Markup | None:
+def before_after(
+    title: str, changes: Sequence[Change], words: tuple[str, str], width: int = LEAD_WIDTH
+) -> Markup | None:
     """A row per change: a hollow dot before, a full dot after, their intervals as lines.
 
     `words` name the two, such as undefended and defended. None without a change.
@@ -61,7 +64,7 @@ def before_after(title: str, changes: Sequence[Change], words: tuple[str, str]) 
         title,
         "; ".join(dot["words"] for dot in dots),
         "before-after",
-        width=400,
+        width=width,
         height=46 * len(names),
         heading=title,
     )  # fmt: skip

@@ -922,7 +922,7 @@ def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(
     assert withheld_keys(engine, ["cup"]) == {}
     with engine.connect() as connection:
         known = standings(connection, ["example.org"])
-        tables = METADATA.tables["reports"]
+        tables = METADATA.tables["complaints"]
         stored = connection.execute(select(func.count()).select_from(tables)).scalar_one()
     dishonest = known["example.org"].counts.dishonest if known else 0.0
     # Only what the pipeline itself found counts a little against a source.

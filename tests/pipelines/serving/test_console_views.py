@@ -45,7 +45,7 @@ def test_a_line_of_the_watchlist():
         "7 documents on 5 independent sites say so, 1 says otherwise; the memory agrees; "
         "weight 5.1 for it, 0.8 against"
     )
-    assert (line.changed, line.answered) == ("2024-02-03 04:05", "2024-03-15 00:00")
+    assert (line.changed, line.answered) == ("2024-02-03 04:05 UTC", "2024-03-15 00:00 UTC")
 
 
 def test_an_abstention_says_why_and_what_stands():

@@ -24,11 +24,16 @@ def count(*pages: Page) -> int:
     "url",
     [
         "https://example.co.uk/a",
+        "https://example.me.uk/a",
+        "https://example.idv.tw/a",
+        "https://r.jina.ai/https://example.com/a",
         "https://amp.example.net",
         "https://ex-ample.com/",
         "https://web.archive.org/web/20240102030405/https://www.example.com/a",
         "https://web.archive.org/web/20240102030405id_/http:/example.com:80/a",
         "https://web.archive.org/web/2*/example.com/a",
+        "https://web.archive.org/web/2024/https%3A%2F%2Fexample.com%2Fa",
+        "https://ex%61mple.com/a",
         "https://archive.ph/2024.01.02-030405/https://example.com/a",
         "https://archive.today/newest/https://example.com/a",
         "https://archive.ph/AbCdE",
@@ -112,7 +117,8 @@ def test_what_is_only_mentioned_is_no_source() -> None:
 def test_addresses_of_one_ipv6_network_are_one_voice() -> None:
     addresses = ("[2001:db8::1]", "[2001:DB8:0:0:ffff::2]:8080", "[2001:db8::192.0.2.7]")
     assert count(*((f"http://{a}/", f"text {a}") for a in addresses)) == 1
-    assert count(("http://[2002:c000:207::1]/", "x"), ("http://192.0.2.7/", "y")) == 1
+    for same in ("[2002:c000:207::1]", "[64:ff9b::c000:207]", "[::192.0.2.7]", "192.0.2.7.nip.io"):
+        assert count((f"http://{same}/", "x"), ("http://192.0.2.7/", "y")) == 1
 
 
 HOSTS = st.sampled_from(["evil.com", "www.evil.com", "a.b.evil.co.uk", "EVIL.net.", "e-vil.org"])
