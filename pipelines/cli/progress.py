@@ -72,6 +72,9 @@ def _show_bar(look: Callable[[], State], finished: Event) -> None:
 
 
 def _show_lines(look: Callable[[], State], finished: Event) -> None:
+    told = -1
     while not finished.wait(LINE_SECONDS):
         state = look()
-        note(f"{state.done}/{state.total} {state.doing} {state.left}")
+        if state.done != told:  # a slow model needs more than one line for one answer
+            told = state.done
+            note(f"{state.done}/{state.total} {state.doing} {state.left}")

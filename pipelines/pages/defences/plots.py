@@ -119,7 +119,8 @@ def opening(ranking: Ranking) -> Iterator[Markup]:
             if (after := measured(getattr(one, quantity))) is not None
         ]
         heading = f"{title}: undefended ○ and defended ●"
-        yield before_after(heading, changes, ("undefended", "defended")) or Markup("")
+        plot = before_after(heading, changes, ("undefended", "defended"), width=400)
+        yield plot or Markup("")
 
 
 def trade_offs(

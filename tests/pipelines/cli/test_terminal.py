@@ -1,11 +1,12 @@
 """What commands print of what others wrote."""
 
 import json
+from threading import Event
 
 import pytest
 import regex
 
-from radarstream.pipelines.cli import terminal
+from radarstream.pipelines.cli import progress, terminal
 from radarstream.pipelines.evaluation.table import escaped
 from radarstream.pipelines.job.telemetry import logs
 from radarstream.schemas.shown import escaped_json
@@ -44,3 +45,17 @@ def test_json_on_a_terminal_is_inert_and_still_the_same_value(
     assert json.loads(printed) == value
     assert all(character.isprintable() for character in printed.replace("\n", ""))
     assert "Zürich" in printed
+
+
+def test_progress_is_told_once_where_nothing_was_done(monkeypatch, capsys):
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+    looked, finished = iter((3, 3, 4, 4)), Event()
+
+    def look() -> progress.State:
+        done = next(looked, None)
+        if done is None:
+            finished.set()
+        return progress.State("answers", done or 4, 9, None)
+
+    progress._show_lines(look, finished)
+    assert [line.split()[0] for line in capsys.readouterr().err.splitlines()] == ["3/9", "4/9"]
