@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.groups import insist_on_mark, refuse_unknown
+from radarstream.connectors.state_table.database.groups import (
+    Offsets,
+    insist_on_mark,
+    known_offsets,
+    refuse_unknown,
+)
 from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.pipelines.build import SNAPSHOTS, committed_offsets, enter_group, shared_engine
 from radarstream.pipelines.job.telemetry.health import Health
@@ -31,10 +36,16 @@ class StateWatch:
     mark: str
     health: Health
     told: bool = False
+    seen: Offsets = field(default_factory=dict)  # at the last look; a database's never go down
 
     def insist(self) -> None:
-        """Raise ConfigurationError when the database was emptied, damaged or replaced."""
+        """Raise ConfigurationError when it was emptied, damaged, replaced or rolled back."""
+        seen = self.seen  # before the database is read: two threads look
         insist_on_mark(self.engine, self.group, self.mark)
+        with self.engine.connect() as connection:
+            known = known_offsets(connection, self.group)
+        refuse_unknown(self.engine.url.database, self.group, seen, known)
+        self.seen = known
 
     def look(self) -> None:
         """Report to health whether the database answers and is the same, a batch long or not."""

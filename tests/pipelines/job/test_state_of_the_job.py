@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Engine, text
 from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.offsets import partition_offsets
@@ -22,6 +22,7 @@ from radarstream.connectors.state_table.database.groups import (
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.answering import state_watch
+from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.schemas.codec import decode_dead_letter
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.records import Envelope, OutboxRecord
@@ -150,6 +151,32 @@ def test_a_running_job_ends_when_its_database_goes(
         assert (status, '"database": false' in body) == (503, True)
         assert len(job.lines("database_lost")) == 1
     assert len(events(options, "answers.defended")) == 2
+
+
+def test_a_backup_that_is_restored_into_the_file_in_use_is_refused(tmp_path: Path) -> None:
+    """It has the mark of the group, and no file was replaced."""
+    files = [f"sqlite:///{tmp_path / name}" for name in ("state.db", "backup.db")]
+    engine, backup = map(open_engine, files)
+    mark = enter(engine, GROUP, {}, start_over=False, now_ms=1)
+    state = state_watch.StateWatch(engine, GROUP, mark, Health(1.0, 1.0))
+    note_offsets(engine, GROUP, {("log", 0): 4, ("log", 1): 4})
+    copied(engine, backup)
+    state.insist()
+    note_offsets(engine, GROUP, {("log", 1): 5})
+    state.insist()
+    copied(backup, engine)
+    for _ in range(2):
+        with pytest.raises(ConfigurationError, match="is an older copy.*partition 1"):
+            state.insist()
+    for each in (engine, backup):
+        each.dispose()
+
+
+def copied(source: Engine, target: Engine) -> None:
+    """Copy a SQLite database into another as its own tool does."""
+    with source.connect() as one, target.connect() as other:
+        held = [connection.connection.driver_connection for connection in (one, other)]
+        held[0].backup(held[1])
 
 
 def spoil(file: Path, damage: str) -> None:
