@@ -5,6 +5,7 @@ import os
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine, text
@@ -175,7 +176,7 @@ def test_a_backup_that_is_restored_into_the_file_in_use_is_refused(tmp_path: Pat
 def copied(source: Engine, target: Engine) -> None:
     """Copy a SQLite database into another as its own tool does."""
     with source.connect() as one, target.connect() as other:
-        held = [connection.connection.driver_connection for connection in (one, other)]
+        held: list[Any] = [connection.connection.driver_connection for connection in (one, other)]
         held[0].backup(held[1])
 
 
