@@ -198,7 +198,7 @@ def _print_documents(reply: Reply) -> None:
     if not verdict.documents:
         return
     print_table(
-        ("", "answer", "says", "why", "document"),
+        ("", "counted", "its answer", "why", "document"),
         (
             (
                 judged.rank,

@@ -9,7 +9,7 @@ from radarstream.pipelines.pages.times import format_time
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
-from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.support import DISPUTED_SHARE, AnswerStatus, Support
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
@@ -76,10 +76,22 @@ def support_in_words(support: Support) -> str:
         parts.append(f"the memory {'agrees' if support.memory > 0 else 'disagrees'}")
     in_favour, opposed = support.balance
     if opposed > 0.0:
-        parts.append(f"weight {in_favour:.1f} for it, {opposed:.1f} against")
+        parts.append("weight {} for it, {} against".format(*_told_apart(in_favour, opposed)))
     if support.rival_answer:
         parts.append(f"rival: {shorten(support.rival_answer, RIVAL)}")
     return "; ".join(parts)
+
+
+def _told_apart(in_favour: float, opposed: float) -> tuple[str, str]:
+    """Two weights with as many decimals as it takes to see how the rules compare them."""
+
+    def compared(one: float, other: float) -> tuple[bool, bool]:
+        return other >= one, other >= DISPUTED_SHARE * one
+
+    exactly = compared(in_favour, opposed)
+    tries = ((f"{in_favour:.{digits}f}", f"{opposed:.{digits}f}") for digits in (1, 3, 6))
+    fitting = (told for told in tries if compared(float(told[0]), float(told[1])) == exactly)
+    return next(fitting, (repr(in_favour), repr(opposed)))
 
 
 def _counted(support: Support) -> str:

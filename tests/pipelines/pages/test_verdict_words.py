@@ -18,7 +18,11 @@ from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support, statu
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
 
 ROOT = Path(__file__).parents[3]
-weights = st.integers(0, 20).map(lambda halves: halves / 2)
+weights = st.one_of(
+    st.integers(0, 20).map(lambda halves: halves / 2),
+    st.floats(0.0, 20.0),
+    st.sampled_from([0.99893, 1.9999999, 2.997866]),
+)
 
 
 @given(st.integers(1, 9), st.integers(1, 9), weights, weights, st.sampled_from([-1.0, 0.0, 1.0]))
