@@ -70,7 +70,7 @@ def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaO
         held = read(first, 60)
         assert first.partitions() == {0, 1, 2}
         counts = {p: sum(r.log.partition == p for r in held if r.log) for p in range(3)}
-        deadline = time.monotonic() + published.session_timeout_s
+        deadline = time.monotonic() + 2 * published.session_timeout_s
         with polling(second):
             while not second.partitions() or first.partitions() & second.partitions():
                 assert time.monotonic() < deadline, "the group was not split"

@@ -276,14 +276,14 @@ Name = tuple[int, int] | None  # query and number of a snapshot; None lies in th
 
 
 def shuffled(random: Random, queries: int, count: int) -> list[Name]:
-    """A story with gaps, each record at most 20 places from where it belongs, a tenth doubled."""
+    """A story with gaps, each record at most 20 steps of time late, a tenth doubled."""
     names: list[Name] = [
         (q, n) for n in range(count) for q in range(queries) if random.random() < 0.9
     ]
     names = [
         name
         for _, name in sorted(
-            ((i + random.uniform(0, 20), n) for i, n in enumerate(names)), key=lambda pair: pair[0]
+            ((name[1] + random.uniform(0, 20), name) for name in names), key=lambda pair: pair[0]
         )
     ]
     for _ in range(len(names) // 10):
