@@ -1,22 +1,21 @@
-"""Parts of an asker for tests: a control plane, modules and auditors that do what they are told."""
+"""Parts of an answerer for tests: control plane, modules, auditors that do what they are told."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
-import numpy as np
 from sqlalchemy import Engine
 
+from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.defenses.orchestration.protocol import Seen
 from radarstream.defenses.protocol import Complete, Signal
-from radarstream.defenses.responses import Asking, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering, RetrievalDefense
-from radarstream.pipelines.asking.building import Parts, build_parts
+from radarstream.pipelines.asking.answerer import Answerer
+from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.control import ControlPlane
-from radarstream.pipelines.asking.guards import Prompting
-from radarstream.pipelines.asking.memory import MemoryAccounts
+from radarstream.pipelines.asking.parts import Prompting
 from radarstream.pipelines.asking.values import Origin, UserQuestion
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Models
@@ -24,8 +23,6 @@ from radarstream.schemas.orchestration import (
     Audited,
     Module,
     Plan,
-    QuestionSignals,
-    RetrievalSignals,
     RiskLevel,
     RiskProfile,
 )
@@ -86,79 +83,67 @@ class Retrieving:
     texts: Sequence[str]
     wanted: list[int] = field(default_factory=list)
 
-    def retrieve(self, _: UserQuestion, wanted: int) -> tuple[Document, ...]:
+    def __call__(self, _: UserQuestion, wanted: int) -> tuple[Document, ...]:
         self.wanted.append(wanted)
         return tuple(Document(n, text) for n, text in enumerate(self.texts[:wanted], start=1))
 
 
 @dataclass
 class FixedSentinel:
-    """Says what it is told to, by itself or, with `asks`, from a model; notes what it has seen."""
+    """Says what it is told to, by itself or, with `asks_model`, from a model; notes what it has
+    seen. It raises with a reply, and with `rules_raise` without one.
+    """
 
-    profile: RiskProfile = LOW
-    asks: bool = False
+    made: RiskProfile = LOW
+    asks_model: bool = False
     seen: list[Seen] = field(default_factory=list)
     raises: type[Exception] | None = None
     rules_raise: type[Exception] | None = None
 
-    def look(self, seen: Seen, earlier: RiskProfile | None = None) -> Asking[RiskProfile]:
+    def asks(self, seen: Seen, earlier: RiskProfile | None) -> Complete | None:
         del earlier
         self.seen.append(seen)
-        if self.raises is not None:
-            raise self.raises("the sentinel broke")
-        if self.asks:
-            yield from ask(Complete(Task.ANSWER, seen.question, ("Lima is it.",), final=False))
-        return self.profile
+        asked = Complete(Task.ANSWER, seen.question, ("Lima is it.",), final=False)
+        return asked if self.asks_model else None
 
-    def without_model(self, seen: Seen, earlier: RiskProfile | None = None) -> RiskProfile:
+    def profile(
+        self, seen: Seen, earlier: RiskProfile | None, reply: str | None = None
+    ) -> RiskProfile:
         del seen, earlier
-        if self.rules_raise is not None:
-            raise self.rules_raise("the rules broke")
-        return replace(self.profile, level=RiskLevel.ELEVATED)
+        error = self.rules_raise if reply is None else self.raises
+        if error is not None:
+            raise error("the sentinel broke")
+        if reply is None and self.asks_model:
+            return replace(self.made, level=RiskLevel.ELEVATED, sentinel="fallback")
+        return self.made
 
 
 @dataclass
 class FixedStrategist:
-    """Plans what it is told to, in both stages."""
+    """Plans what it is told to, in both stages; `late` in the second alone."""
 
-    made: Any = Plan()
+    made: Plan = Plan()
+    late: Plan | None = None
     raises: type[Exception] | None = None
     rules_raise: type[Exception] | None = None
     earlier: list[Plan | None] = field(default_factory=list)
 
+    def asks(self, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Complete | None:
+        del profile, earlier
+        asked = Complete(Task.ANSWER, seen.question, ("Lima is it.",), final=False)
+        return asked if self.raises else None
+
     def plan(
-        self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None
-    ) -> Generator[Any, Any, Plan]:
+        self, profile: RiskProfile, seen: Seen, earlier: Plan | None, reply: str | None = None
+    ) -> Plan:
         del profile, seen
-        yield from ()
+        error = self.rules_raise if reply is None else self.raises
+        if error is not None:
+            raise error("the strategist broke")
         self.earlier.append(earlier)
-        if self.raises is not None:
-            raise self.raises("the strategist broke")
-        made: Plan = self.made
-        return made
-
-    def without_model(self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None) -> Plan:
-        del profile, seen, earlier
-        if self.rules_raise is not None:
-            raise self.rules_raise("the rules broke")
-        return Plan(reasoning="rules")
-
-
-def fixed_signals(*_: object) -> QuestionSignals:
-    return QuestionSignals(complexity=0.1)
-
-
-def spread(embeddings: np.ndarray, similarities: Sequence[float], texts: Sequence[str]) -> Any:
-    assert len(embeddings) == len(similarities) == len(texts)
-    assert list(similarities) == sorted(similarities, reverse=True)
-    return RetrievalSignals(dispersion=0.25)
-
-
-def deltas(profile: RiskProfile | None, *, fired: bool, intervened: bool) -> float:
-    """-.1 where a defence intervened, -.05 where one fired, else what the Sentinel says."""
-    if intervened or fired:
-        return -0.1 if intervened else -0.05
-    return 0.02 if profile is None else profile.delta
+        if self.raises:
+            return Plan(reasoning="rules")
+        return self.late if self.late is not None and earlier is not None else self.made
 
 
 def control_of(
@@ -169,9 +154,7 @@ def control_of(
         sentinel=sentinel or FixedSentinel(),
         strategist=strategist or FixedStrategist(),
         models=models,
-        of_question=fixed_signals,
-        of_retrieval=spread,
-        delta_of=deltas,
+        usual=None,
         limit_s=limit_s,
     )
 
@@ -202,18 +185,19 @@ class Prompted:
         return models
 
 
-def parts_with(engine: Engine, orchestration: Mapping[str, Any], **changed: Any) -> Parts:
-    """Parts on scripted models, every module a fake, without a control plane. The settings may be
-    those that only studies have.
+def answerer_with(engine: Engine, orchestration: Mapping[str, Any], **changed: Any) -> Answerer:
+    """An answerer on scripted models, every module a fake, without a control plane.
+
+    The settings may be those that only studies have.
     """
     given: dict[str, Any] = {
         "usable": EVERY,
         "methods": droppers,
         "prompted": Prompted(),
         "auditors": (Passing(), Passing()),
-        "accounts": MemoryAccounts(),
+        "accounts": StoredAccounts.in_memory(),
     }
-    made = build_parts(settings_with(policy="none", modules=(), always=()), engine=engine)
+    made = build_answerer(settings_with(policy="none", modules=(), always=()), engine=engine)
     section = settings_with().orchestration.model_copy(update=dict(orchestration))
     settings = made.settings.model_copy(update={"orchestration": section})
     return replace(made, settings=settings, **(given | changed))

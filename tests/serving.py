@@ -109,7 +109,7 @@ class FakeAsker:
     answer: Callable[[UserQuestion], Reply | RadarstreamError] = reply_to
     asked: list[UserQuestion] = field(default_factory=list)
 
-    def ask_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+    def __call__(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
         self.asked += questions
         return [self.answer(question) for question in questions]
 
@@ -121,10 +121,10 @@ class HeldAsker(FakeAsker):
     begun: Event = field(default_factory=Event)
     released: Event = field(default_factory=Event)
 
-    def ask_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+    def __call__(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
         self.begun.set()
         assert self.released.wait(20)
-        return FakeAsker.ask_all(self, questions)
+        return FakeAsker.__call__(self, questions)
 
 
 def bearer(token: str) -> dict[str, str]:

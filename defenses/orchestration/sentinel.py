@@ -11,12 +11,9 @@ from typing import Any, Final, Literal
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.orchestration.json_reply import json_object
-from radarstream.defenses.orchestration.protocol import Seen
-from radarstream.defenses.orchestration.trust import CALM_DELTA, bounded
-from radarstream.defenses.protocol import AttemptAll, Complete
-from radarstream.defenses.responses import Asking, ask
-from radarstream.schemas.orchestration import RiskLevel, RiskProfile
+from radarstream.defenses.orchestration.protocol import Seen, json_object
+from radarstream.defenses.protocol import Complete
+from radarstream.schemas.orchestration import MOST_DELTA, RiskLevel, RiskProfile
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.trust import START
@@ -25,7 +22,12 @@ ELEVATED: Final = 0.4
 CRITICAL: Final = 0.8
 QUESTION_CHARACTERS: Final = 1_000  # of a question that a model is shown
 ATTACKS: Final = ("membership", "poisoning", "leakage", "jailbreak")
-_LEVELS: Final = (RiskLevel.LOW, RiskLevel.ELEVATED, RiskLevel.CRITICAL)
+_LEVELS: Final = tuple(RiskLevel)  # ascending
+# What a look changes in trust (ADO, section 4.3.1): a pass that calls for no defence, one in which
+# the risk switched a defence on, one in which documents were removed or the answer was changed.
+CALM_DELTA: Final = 0.02
+FIRED_DELTA: Final = -0.05
+INTERVENED_DELTA: Final = -0.1
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -35,20 +37,16 @@ class RuleSentinel:
     membership = max(clip((M_LEX - .4) / .6), .5 M_INT_norm + .5 [asks to fill gaps]);
     poisoning = clip(|z of M_DIS| / 6 + .5 [near duplicates]); leakage = .9 where documents are
     asked for, else clip(M_CMP / .6). Critical from .8, elevated from .4. `delta` is the gain of a
-    calm pass; `trust.delta_of` lowers it by what happened.
+    calm pass; `delta_of` lowers it by what happened.
     """
 
-    def look(self, seen: Seen, earlier: RiskProfile | None = None) -> Asking[RiskProfile]:
-        """The profile; what was seen before the retrieval counts again after it."""
-        return self.without_model(seen, earlier)
-        yield  # a generator that asks nothing
+    def asks(self, _seen: Seen, _earlier: RiskProfile | None) -> None:
+        """No model is asked."""
 
-    def without_model(
-        self,
-        seen: Seen,
-        earlier: RiskProfile | None = None,  # noqa: ARG002 - what it was made of is in `seen`
+    def profile(
+        self, seen: Seen, _earlier: RiskProfile | None = None, _reply: str | None = None
     ) -> RiskProfile:
-        """The profile itself."""
+        """The profile; what was seen before the retrieval counts again after it."""
         asked, found = seen.signals, seen.retrieval
         membership = max(
             clip((asked.lexical_overlap - 0.4) / 0.6),
@@ -77,31 +75,28 @@ class ModelSentinel:
 
     floor: Literal["rules", "none"] = "rules"
 
-    def look(self, seen: Seen, earlier: RiskProfile | None = None) -> Asking[RiskProfile]:
-        """The model's profile, or that of `without_model` where it gave none."""
-        request = Complete(Task.ASSESS_RISK, "", (shown(seen, earlier),), final=False)
-        (reply,) = yield from ask(AttemptAll((request,)))
-        profile = profile_in(json_object(reply))
-        if profile is None:
-            return self.without_model(seen, earlier)
-        return self.floored(profile, seen)
+    def asks(self, seen: Seen, earlier: RiskProfile | None) -> Complete:
+        """The numbers, and the question as a string of JSON."""
+        return Complete(Task.ASSESS_RISK, "", (shown(seen, earlier),), final=False)
 
-    def without_model(self, seen: Seen, earlier: RiskProfile | None = None) -> RiskProfile:
-        """The profile where the model does not answer: that of the first look, if there was one.
-
-        Else what METHODS names: elevated where trust is below 0.5, with a low probability of each.
+    def profile(
+        self, seen: Seen, earlier: RiskProfile | None = None, reply: str | None = None
+    ) -> RiskProfile:
+        """The model's profile. Where it gave none that of the first look, else what METHODS names:
+        elevated where trust is below 0.5, with a low probability of each.
         """
-        if earlier is not None:
-            return self.floored(earlier, seen)
-        level = RiskLevel.ELEVATED if seen.trust < START else RiskLevel.LOW
-        told = RiskProfile(level, 0.3, 0.1, 0.1, rationale="no answer", sentinel="fallback")
+        told = profile_in(json_object(reply))
+        if told is None:
+            level = RiskLevel.ELEVATED if seen.trust < START else RiskLevel.LOW
+            unknown = RiskProfile(level, 0.3, 0.1, 0.1, rationale="no answer")
+            told = replace(earlier or unknown, sentinel="fallback")
         return self.floored(told, seen)
 
     def floored(self, profile: RiskProfile, seen: Seen) -> RiskProfile:
         """The profile, not below the rules."""
         if self.floor == "none":
             return profile
-        rules = RuleSentinel().without_model(seen)
+        rules = RuleSentinel().profile(seen)
         return replace(
             profile,
             level=max(profile.level, rules.level, key=_LEVELS.index),
@@ -148,7 +143,19 @@ def profile_in(reply: dict[str, Any] | None) -> RiskProfile | None:
     return RiskProfile(
         level,
         **{name: clip(numbers[name]) for name in ATTACKS},
-        delta=bounded(numbers["delta"]),
+        delta=min(MOST_DELTA, max(-MOST_DELTA, numbers["delta"])),
         rationale=str(reply.get("rationale", ""))[:300],
         sentinel="language_model",
     )
+
+
+def delta_of(profile: RiskProfile | None, *, fired: bool, intervened: bool) -> float:
+    """What one look adds to a user's trust: the Sentinel's delta, or less by what happened.
+
+    `fired` says that the risk switched a defence on, `intervened` that documents were removed for
+    it or that the audit changed the answer. A model cannot say more than what happened. The paper's
+    update lets an attacker earn in three harmless questions what makes every later one less
+    watched; `schemas.trust` has the update, and caps what an hour allows.
+    """
+    happened = INTERVENED_DELTA if intervened else FIRED_DELTA if fired else CALM_DELTA
+    return happened if profile is None else min(profile.delta, happened)

@@ -12,11 +12,9 @@ from typing import Annotated, Any, Final
 from pydantic import Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.orchestration.json_reply import json_object
-from radarstream.defenses.orchestration.protocol import Seen
+from radarstream.defenses.orchestration.protocol import Seen, json_object
 from radarstream.defenses.orchestration.sentinel import ATTACKS, clip
-from radarstream.defenses.protocol import AttemptAll, Complete
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Complete
 from radarstream.schemas.orchestration import (
     AttentionPlan,
     AuditPlan,
@@ -82,13 +80,17 @@ class RuleStrategist:
     thresholds: Thresholds = "corrected"
     unusual: Annotated[float, Field(gt=0.0)] = 2.0
 
-    def plan(self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None) -> Asking[Plan]:
-        """The plan of stage 1, or with `earlier` that of stage 2."""
-        return self.without_model(profile, seen, earlier)
-        yield  # a generator that asks nothing
+    def asks(self, _profile: RiskProfile, _seen: Seen, _earlier: Plan | None) -> None:
+        """No model is asked."""
 
-    def without_model(self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None) -> Plan:
-        """The plan itself."""
+    def plan(
+        self,
+        profile: RiskProfile,
+        seen: Seen,
+        earlier: Plan | None = None,
+        _reply: str | None = None,
+    ) -> Plan:
+        """The plan of stage 1, or with `earlier` that of stage 2."""
         theta = theta_eff(self.threshold, seen.trust)
         if earlier is None:
             return self.first_stage(profile, seen, profile.membership >= theta)
@@ -143,18 +145,22 @@ class ModelStrategist:
 
     rules: RuleStrategist = RuleStrategist()
 
-    def plan(self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None) -> Asking[Plan]:
+    def asks(self, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Complete:
+        """Numbers, a level and a stage."""
+        return Complete(Task.PLAN_DEFENSE, "", (situation(profile, seen, earlier),), final=False)
+
+    def plan(
+        self,
+        profile: RiskProfile,
+        seen: Seen,
+        earlier: Plan | None = None,
+        reply: str | None = None,
+    ) -> Plan:
         """The model's plan under the overrides, or the rules' plan if it is not a plan."""
-        request = Complete(Task.PLAN_DEFENSE, "", (situation(profile, seen, earlier),), final=False)
-        (reply,) = yield from ask(AttemptAll((request,)))
         told = plan_in(json_object(reply))
         if told is None:
-            return self.without_model(profile, seen, earlier)
+            return self.rules.plan(profile, seen, earlier)
         return bounded_by(told, self.rules.overrides(profile, seen, earlier), earlier)
-
-    def without_model(self, profile: RiskProfile, seen: Seen, earlier: Plan | None = None) -> Plan:
-        """The plan where the model does not answer: that of the rules."""
-        return self.rules.without_model(profile, seen, earlier)
 
 
 def situation(profile: RiskProfile, seen: Seen, earlier: Plan | None) -> str:

@@ -1,149 +1,132 @@
 """The generation and hook D: guards answer from what is left, and the answer is audited."""
 
-from collections.abc import Sequence
-from copy import copy
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from radarstream.pipelines.asking.course import Course, alive, each, together
-from radarstream.pipelines.asking.finding import NOT_ASKED, chosen_of
-from radarstream.pipelines.asking.guards import Guards, Prompting
-from radarstream.pipelines.asking.hooks import enabled, record
+from radarstream.defenses.orchestration.audit import OutputAudit
+from radarstream.pipelines.asking.parts import Parts, Prompting, Variant
+from radarstream.pipelines.asking.steps import each, in_groups, together
+from radarstream.pipelines.asking.values import NOT_ASKED, Answered, Drafted, Found
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.signals.reranking import with_left_out
-from radarstream.pipelines.stages import Failure
-from radarstream.pipelines.withholding import after, with_withheld
+from radarstream.pipelines.stages import Failure, Reranked
+from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.orchestration import Audited, Module
-from radarstream.schemas.snapshot import SearchSnapshot
 
 ONLY_WRITTEN: Final = "what it found is only written down"
-Variant = tuple[str | None, int, Prompting]
 
 
-class Auditor(Protocol):
-    """Checks an answer, and says what is to be done about what it finds."""
-
-    def audit(
-        self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
-    ) -> Audited:
-        """What becomes of an answer from these passages. Never raises."""
-        ...
-
-
-@dataclass(frozen=True)
-class Answering:
-    """Answers questions from the documents that the hooks left.
-
-    `first` may want another answer, which `last` then judges for good.
-    """
-
-    guards: Guards
-    first: Auditor
-    last: Auditor
-
-    def answer(self, courses: Sequence[Course]) -> None:
-        """Answer each question, with hook C's guardrail where the plan has it, and audit it."""
-        for course in alive(courses):
-            guarded = enabled(course.plan, Module.GUARDRAIL)
-            count = len(chosen_of(course).snapshot.documents)
-            why = "" if guarded else NOT_ASKED
-            hook = record(Module.GUARDRAIL, {}, count, acted=guarded, detail=why)
-            course.hooks.append(hook)
-        self._generate(courses, {id(c): self._prompting(c) for c in courses})
-        each(courses, lambda course: self._audit(course, self.first))
-        self._answer_again(courses)
-        each(courses, self._record)
-
-    def _prompting(self, course: Course) -> Prompting:
-        return "guarded" if enabled(course.plan, Module.GUARDRAIL) else "plain"
-
-    def _answer_again(self, courses: Sequence[Course]) -> None:
-        """Ask once more for answers that quote, and told not to; what still does is masked."""
-        unfit = [
-            c for c in alive(courses) if c.audited is not None and c.audited.action == "regenerate"
-        ]
-        retries = [copy(course) for course in unfit]
-        self._generate(retries, dict.fromkeys(map(id, retries), "unquoting"))
-        for course, retry in zip(unfit, retries, strict=True):
-            if retry.failure is None:
-                course.event, course.observed = retry.event, retry.observed
-            self._audit(course, self.last)
-
-    def _generate(self, courses: Sequence[Course], prompting: dict[int, Prompting]) -> None:
-        """Let the guards answer, each all that it is asked at once."""
-        groups: dict[Variant, list[Course]] = {}
-        for course in alive(courses):
-            key = course.question.defense, course.question.wanted, prompting[id(course)]
-            groups.setdefault(key, []).append(course)
-        for key, members in groups.items():
-            together(members, partial(self._by, key))
-
-    def _by(self, variant: Variant, courses: Sequence[Course]) -> None:
-        """Choose, read, gather and decide, as the job does."""
-        guard = self.guards.variant(*variant)
-        memories: dict[int, Memory[Any]] = {}
-
-        def remember(course: Course) -> None:
-            assert course.known is not None
-            memories[id(course)] = course.known.memory(guard)
-
-        each(courses, remember)
-        asked = alive(courses)
-        found = guard.rerank([self._shown(guard, course) for course in asked])
-        for course, reranked in zip(asked, found, strict=True):
-            assert course.observed is not None
-            if isinstance(reranked, Failure):
-                course.failure = reranked
-                continue
-            seen = replace(course.observed, snapshot=self._shown(guard, course), reranked=None)
-            course.observed = after(seen, reranked)
-        asked = alive(asked)
-        snapshots = [c.observed.snapshot for c in asked if c.observed is not None]
-        kept = [memories[id(course)] for course in asked]
-        items = list(zip(snapshots, guard.gather(snapshots), kept, strict=True))
-        for course, outcome in zip(asked, guard.decide(items), strict=True):
-            if isinstance(outcome, Failure):
-                course.failure = outcome
-            else:
-                course.event = told(course, outcome[0])
-
-    def _shown(self, guard: Guard[Any], course: Course) -> SearchSnapshot:
-        """What a guard is given: a reranker chooses among all that are left, else the best."""
-        chosen = chosen_of(course)
-        return (chosen if guard.reranker else chosen.capped(course.question.wanted)).snapshot
-
-    def _audit(self, course: Course, auditor: Auditor) -> None:
-        """Check the answer. Where the plan only writes down, the answer stays as it is."""
-        event = course.event
-        assert event is not None and course.observed is not None
-        if not enabled(course.plan, Module.AUDIT):
-            course.audited = Audited("pass", event.answer)
-            return
-        passages = [document.passage for document in course.observed.snapshot.documents]
-        found = auditor.audit(
-            event.answer, passages, event.question, abstained=event.abstention is not None
-        )
-        if course.plan.output_audit.mode == "log":
-            found = replace(found, action="pass", text=event.answer)
-        course.audited = found
-
-    def _record(self, course: Course) -> None:
-        """Write down what hook D did."""
-        assert course.audited is not None
-        count = len(chosen_of(course).snapshot.documents)
-        plan = course.plan.output_audit
-        acted = Module.AUDIT in course.plan.active
-        why = course.audited.action if acted else ONLY_WRITTEN if plan.enabled else NOT_ASKED
-        parameters = {"mode": plan.mode, "findings": len(course.audited.findings)}
-        hook = record(Module.AUDIT, parameters, count, acted=acted, detail=why)
-        course.hooks.append(hook)
+def answer(
+    parts: Parts, found: Sequence[Found | RadarstreamError]
+) -> list[Answered | RadarstreamError]:
+    """Answer each question, with hook C's guardrail where the plan has it, and audit it."""
+    drafts = drafted(parts, each(found, with_guardrail), prompting_of)
+    answered = each(drafts, partial(audited_by, parts.auditors[0]))
+    return each(together(answered, partial(answer_again, parts)), with_audit)
 
 
-def told(course: Course, event: AnswerEvent) -> AnswerEvent:
+def with_guardrail(found: Found) -> Found:
+    """With the record of the guardrail."""
+    on, count = found.plan.guardrail.enabled, len(found.snapshot.documents)
+    return found.noting(Module.GUARDRAIL, {}, count, "" if on else NOT_ASKED, acted=on)
+
+
+def prompting_of(found: Found) -> Prompting:
+    """How models are asked for the first answer."""
+    return "guarded" if found.plan.guardrail.enabled else "plain"
+
+
+def answer_again(parts: Parts, answered: Sequence[Answered]) -> list[Answered]:
+    """Ask once more for answers that quote, and told not to; what still does is masked."""
+    unfit = [one for one in answered if one.audited.action == "regenerate"]
+    drafts = drafted(parts, [one.draft.found for one in unfit], lambda _: "unquoting")
+    again = {
+        id(one): audited_by(parts.auditors[1], draft if isinstance(draft, Drafted) else one.draft)
+        for one, draft in zip(unfit, drafts, strict=True)
+    }
+    return [again.get(id(one), one) for one in answered]
+
+
+def drafted(
+    parts: Parts,
+    found: Sequence[Found | RadarstreamError],
+    prompting: Callable[[Found], Prompting],
+) -> list[Drafted | RadarstreamError]:
+    """Let the guards answer, each all that it is asked at once."""
+
+    def key_of(one: Found) -> Variant:
+        return one.question.defense, one.question.wanted, prompting(one)
+
+    def step(key: Variant, some: list[Found]) -> list[Drafted | RadarstreamError]:
+        guard = parts.variant(*key)
+        known = each(some, lambda one: (one, one.planned.asked.known.memory(guard)))
+        return together(known, partial(decided, guard))
+
+    return together(found, lambda some: in_groups(some, key_of, step))
+
+
+def decided(
+    guard: Guard[Any], known: Sequence[tuple[Found, Memory[Any]]]
+) -> list[Drafted | RadarstreamError]:
+    """Choose, read, gather and decide, as the job does."""
+    # A reranker chooses among all that are left.
+    shown = [one.snapshot if guard.reranker else one.best for one, _ in known]
+    ready = [
+        outcome if isinstance(outcome, Failure) else (found, memory, outcome)
+        for (found, memory), outcome in zip(known, guard.rerank(shown), strict=True)
+    ]
+    return together(ready, partial(concluded, guard))
+
+
+def concluded(
+    guard: Guard[Any], ready: Sequence[tuple[Found, Memory[Any], Reranked]]
+) -> list[Drafted | RadarstreamError]:
+    """Gather and decide."""
+    snapshots = [reranked.snapshot for _, _, reranked in ready]
+    evidences = guard.gather(snapshots)
+    items = [
+        (s, e, memory) for s, e, (_, memory, _) in zip(snapshots, evidences, ready, strict=True)
+    ]
+    return [
+        outcome if isinstance(outcome, Failure) else draft_of(found, reranked, outcome[0])
+        for (found, _, reranked), outcome in zip(ready, guard.decide(items), strict=True)
+    ]
+
+
+def draft_of(found: Found, reranked: Reranked, event: AnswerEvent) -> Drafted:
     """The event with the documents that no model saw."""
-    assert course.observed is not None
-    event = with_withheld(event, course.observed)
-    return with_left_out(event, chosen_of(course).dropped)
+    documents = [*reranked.snapshot.documents, *reranked.dropped]
+    documents += [document for document, _ in found.left_out]
+    return Drafted(
+        found,
+        with_left_out(reranked.told(event), found.left_out),
+        tuple(sorted(documents, key=lambda document: document.rank)),
+        tuple(document.passage for document in reranked.snapshot.documents),
+    )
+
+
+def audited_by(auditor: OutputAudit, draft: Drafted) -> Answered:
+    """Check the answer. Where the plan only writes down, the answer stays as it is."""
+    event, plan = draft.event, draft.found.plan.output_audit
+    if not plan.enabled:
+        return Answered(draft, Audited("pass", event.answer))
+    abstained = event.abstention is not None
+    found = auditor.audit(event.answer, draft.passages, event.question, abstained=abstained)
+    if plan.mode == "log":
+        found = replace(found, action="pass", text=event.answer)
+    return Answered(draft, found)
+
+
+def with_audit(answered: Answered) -> Answered:
+    """With the record of what hook D did."""
+    found, audited = answered.draft.found, answered.audited
+    plan, acted = found.plan.output_audit, Module.AUDIT in found.plan.active
+    why = audited.action if acted else ONLY_WRITTEN if plan.enabled else NOT_ASKED
+    parameters = {"mode": plan.mode, "findings": len(audited.findings)}
+    count = len(found.snapshot.documents)
+    noted = found.noting(Module.AUDIT, parameters, count, why, acted=acted)
+    return replace(answered, draft=replace(answered.draft, found=noted))

@@ -33,7 +33,7 @@ class Batched(Generic[ItemT, OutT]):
         self._worker: asyncio.Task[None] | None = None
         self._closed = False
 
-    async def ask(self, item: ItemT, asker: str = "") -> OutT:
+    async def submit(self, item: ItemT, asker: str = "") -> OutT:
         """The result for one item of an asker. Raises RuntimeError once closed."""
         if self._closed:
             raise RuntimeError(self._refusal)

@@ -1,29 +1,16 @@
-"""Hooks A, B and C as far as they choose documents, and the retrieval between them."""
+"""The retrieval, and hooks A, B and C as far as they choose documents.
+
+A module leaves everything as it is unless the plan switches it on, and its record says what it did.
+"""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any, Final
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, replace
+from typing import Final
 
-from sqlalchemy import Engine
-
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
-from radarstream.defenses.retrieval.registry import build_reranker
-from radarstream.pipelines.asking.course import Course, alive, each, together
-from radarstream.pipelines.asking.hooks import (
-    CHOOSING,
-    Chosen,
-    candidates,
-    enabled,
-    options_of,
-    record,
-)
-from radarstream.pipelines.asking.ports import Accounts, Retriever
-from radarstream.pipelines.asking.values import Origin, UserQuestion
-from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.asking.parts import CHOOSING, Options, Parts
+from radarstream.pipelines.asking.steps import each, in_groups, together
+from radarstream.pipelines.asking.values import NOT_ASKED, Found, Origin, Planned
 from radarstream.pipelines.signals.reranking import rerank
 from radarstream.pipelines.stages import Failure
 from radarstream.pipelines.withholding import Observed, leave_out
@@ -31,153 +18,163 @@ from radarstream.schemas.errors import (
     BudgetSpentError,
     DatabaseUnavailableError,
     InputError,
+    RadarstreamError,
     ReasonClass,
 )
-from radarstream.schemas.orchestration import Module
+from radarstream.schemas.orchestration import Module, Plan
 from radarstream.schemas.records import RawRecord
-from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.retrieval import Reranking
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.verdict import Reason
 
+CANDIDATES: Final = 3  # times the wanted documents are looked at where a module chooses
 NO_RECORD: Final = RawRecord("asked", 0, b"")  # nothing is read from it again
 CORPUS: Final = "corpus"  # the name of the one corpus that there is, in accounts
 # A filter may keep all: how many documents the answer rests on is decided after it.
 ALL: Final = 10_000
-NOT_ASKED: Final = "the plan does not switch it on"
 PUBLIC: Final = {
     Origin.DOCUMENTS: "the user's own documents are no secret from the user",
     Origin.SEARCH: "the web is no secret",
 }
-Options = dict[str, Any]
-Methods = Callable[[Module, Options], RetrievalDefense]
+RENAMED: Final = {"rouge_threshold": "overlap_threshold"}
 
 
-def registered(module: Module, options: Options) -> RetrievalDefense:
-    """The retrieval defence of a module. Raises ConfigurationError."""
-    return build_reranker(CHOOSING[module], options)
+def find(
+    parts: Parts, planned: Sequence[Planned | RadarstreamError]
+) -> list[Found | RadarstreamError]:
+    """Retrieve documents, leave out those that no model may see, and apply hook A."""
+    found = each(planned, lambda one: retrieved(parts, one))
+    found = together(found, lambda some: without_withheld(parts, some))
+    found = choose(parts, Module.PRIVACY, found)
+    return each(found, lambda one: private(one) if one.epsilon else one)
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Finds the documents of questions and lets the modules choose among them.
+def retrieved(parts: Parts, planned: Planned) -> Found:
+    """The documents of a question.
 
-    More documents are looked for than an answer may rest on where one of the modules in `may_act`
-    may drop some; by a search, which costs, only where one in `must_act` is known to act.
+    More are looked for than an answer may rest on where a module may drop some; by a search, which
+    costs, only where one is known to act. What it costs is paid before, and stays spent if the
+    retrieval fails.
     """
-
-    settings: Settings
-    engine: Engine
-    retrievers: Mapping[Origin, Retriever]
-    accounts: Accounts
-    models: Models
-    costs: Costs
-    may_act: Collection[Module]
-    must_act: Collection[Module]
-    seed: Callable[[UserQuestion], int]
-    methods: Methods = registered
-
-    def find(self, courses: Sequence[Course]) -> None:
-        """Retrieve documents, leave out those that no model may see, and apply hook A."""
-        each(courses, self._pay)
-        each(courses, self._retrieve)
-        together(courses, self._withhold)
-        self.choose(Module.PRIVACY, courses)
-        each(courses, self._forget_undrawn)
-
-    def choose(self, module: Module, courses: Sequence[Course]) -> None:
-        """Let one module choose; questions with the same options share calls of models."""
-        groups: dict[tuple[int, str], list[Course]] = {}
-        for course in alive(courses):
-            why = self._why_not(module, course)
-            if why:
-                course.hooks.append(record(module, {}, len(left(course)), acted=False, detail=why))
-                continue
-            keep = course.question.wanted if module is Module.PRIVACY else ALL
-            key = keep, json.dumps(self._options(module, course), sort_keys=True)
-            groups.setdefault(key, []).append(course)
-        for (keep, options), members in groups.items():
-            together(members, partial(self._apply, module, keep, json.loads(options)))
-
-    def _why_not(self, module: Module, course: Course) -> str:
-        if not enabled(course.plan, module):
-            return NOT_ASKED
-        return PUBLIC.get(course.question.origin, "") if module is Module.PRIVACY else ""
-
-    def _options(self, module: Module, course: Course) -> Options:
-        options = options_of(course.plan, module)
-        if module is Module.PRIVACY:
-            options["seed"] = self.seed(course.question)
-        return options
-
-    def _apply(
-        self, module: Module, keep: int, options: Options, courses: Sequence[Course]
-    ) -> None:
-        method = self.methods(module, options)
-        shown = [chosen_of(course).snapshot for course in courses]
-        outcomes = rerank(method, keep, shown, self.models, self.costs)
-        told = {name: value for name, value in options.items() if name != "seed"}
-        for course, outcome in zip(courses, outcomes, strict=True):
-            if isinstance(outcome, Failure):
-                course.failure = outcome
-                continue
-            before = len(left(course))
-            if outcome.reranking is not None:
-                course.chosen = chosen_of(course).after(outcome.reranking)
-            course.hooks.append(record(module, told, before, len(left(course))))
-
-    def _pay(self, course: Course) -> None:
-        """Take the epsilon of a threshold from the user's budget, before it is drawn.
-
-        It stays spent if the retrieval fails.
-        """
-        if self._why_not(Module.PRIVACY, course):
-            return
-        user, epsilon = course.question.user, course.plan.differential_privacy.epsilon
-        budget = self.settings.orchestration.epsilon_budget
-        try:
-            paid = self.accounts.spend(user, CORPUS, epsilon, budget)
-            spent = self.accounts.spent(user, CORPUS)
-        except Exception as error:
-            raise DatabaseUnavailableError("the epsilon budget of a user is not known") from error
-        if not paid:
-            raise BudgetSpentError(
-                f"the epsilon budget of this user for the corpus is spent: {epsilon:g} of "
-                f"{budget:g} is not left; own documents and the web can still be asked"
-            )
-        course.epsilon_spent = epsilon
-        course.epsilon_left = max(0.0, budget - spent)
-
-    def _retrieve(self, course: Course) -> None:
-        question, known = course.question, course.known
-        retriever = self.retrievers.get(question.origin)
-        if retriever is None or known is None:
-            raise InputError(ReasonClass.OUT_OF_RANGE, f"no {question.origin} can be asked")
-        reserve = self.must_act if question.origin is Origin.SEARCH else self.may_act
-        wanted = candidates(question.wanted, reserve)
-        found = retriever.retrieve(course.question, wanted)
-        snapshot = SearchSnapshot(known.query, known.seen_at(question.asked_at), found)
-        course.observed = Observed(NO_RECORD, snapshot)
-
-    def _withhold(self, courses: Sequence[Course]) -> None:
-        """Leave out what is in quarantine and of blocked sources, as the job does."""
-        found = [course.observed for course in courses if course.observed is not None]
-        for course, observed in zip(
-            courses, leave_out(self.settings, self.engine, found), strict=True
-        ):
-            course.observed = observed
-            course.chosen = Chosen(observed.snapshot)
-
-    def _forget_undrawn(self, course: Course) -> None:
-        """Nobody is told what the noise kept out."""
-        if not self._why_not(Module.PRIVACY, course):
-            course.chosen = chosen_of(course).private()
-            course.observed = Observed(NO_RECORD, course.chosen.snapshot)
+    question, known = planned.asked.question, planned.asked.known
+    private = not why_not(Module.PRIVACY, planned.plan, question.origin)
+    epsilon = paid(parts, planned) if private else None
+    retriever = parts.retrievers.get(question.origin)
+    if retriever is None:
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"no {question.origin} can be asked")
+    reserve = parts.must_act if question.origin is Origin.SEARCH else parts.may_act
+    documents = retriever(question, candidates(question.wanted, reserve))
+    snapshot = SearchSnapshot(known.query, known.seen_at(question.asked_at), documents)
+    seen = planned.asked.seen
+    return Found(planned, snapshot, (), seen, planned.risk, planned.plan, epsilon)
 
 
-def chosen_of(course: Course) -> Chosen:
-    """What is left of the documents that were found."""
-    assert course.chosen is not None
-    return course.chosen
+def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
+    """Take the epsilon of a threshold from the user's budget; what is taken and what is left."""
+    user, epsilon = planned.asked.question.user, planned.plan.differential_privacy.epsilon
+    budget = parts.settings.orchestration.epsilon_budget
+    try:
+        enough = parts.accounts.spend(user, CORPUS, epsilon, budget)
+        spent = parts.accounts.spent(user, CORPUS)
+    except Exception as error:
+        raise DatabaseUnavailableError("the epsilon budget of a user is not known") from error
+    if not enough:
+        raise BudgetSpentError(
+            f"the epsilon budget of this user for the corpus is spent: {epsilon:g} of "
+            f"{budget:g} is not left; own documents and the web can still be asked"
+        )
+    return epsilon, max(0.0, budget - spent)
 
 
-def left(course: Course) -> tuple[Document, ...]:
-    """The documents that are left."""
-    return chosen_of(course).snapshot.documents
+def without_withheld(parts: Parts, found: Sequence[Found]) -> list[Found]:
+    """Leave out what is in quarantine and of blocked sources, as the job does."""
+    observed = [Observed(NO_RECORD, one.snapshot) for one in found]
+    return [
+        replace(
+            one,
+            snapshot=left.snapshot,
+            left_out=(
+                *((document, Reason.QUARANTINED) for document in left.withheld),
+                *((document, Reason.BLOCKED) for document in left.blocked),
+            ),
+        )
+        for one, left in zip(found, leave_out(parts.settings, parts.engine, observed), strict=True)
+    ]
+
+
+def choose(
+    parts: Parts, module: Module, found: Sequence[Found | RadarstreamError]
+) -> list[Found | RadarstreamError]:
+    """Let one module choose; questions with the same options share calls of models."""
+
+    def key_of(one: Found) -> tuple[str, int, str]:
+        if why := why_not(module, one.plan, one.question.origin):
+            return why, ALL, ""
+        options = options_of(one.plan, module)
+        if module is not Module.PRIVACY:
+            return "", ALL, json.dumps(options)
+        return "", one.question.wanted, json.dumps(options | {"seed": parts.seed(one.question)})
+
+    def step(key: tuple[str, int, str], some: list[Found]) -> list[Found | RadarstreamError]:
+        why, keep, options = key
+        if not why:
+            return applied(parts, module, keep, json.loads(options), some)
+        return [
+            one.noting(module, {}, len(one.snapshot.documents), why, acted=False) for one in some
+        ]
+
+    return together(found, lambda some: in_groups(some, key_of, step))
+
+
+def why_not(module: Module, plan: Plan, origin: Origin) -> str:
+    """Why a module that chooses does not act; empty where it does."""
+    if not getattr(plan, module.value).enabled:
+        return NOT_ASKED
+    return PUBLIC.get(origin, "") if module is Module.PRIVACY else ""
+
+
+def options_of(plan: Plan, module: Module) -> Options:
+    """The options of a module in a plan, as its retrieval defence names them."""
+    options = asdict(getattr(plan, module.value))
+    return {RENAMED.get(name, name): v for name, v in options.items() if name != "enabled"}
+
+
+def applied(
+    parts: Parts, module: Module, keep: int, options: Options, found: Sequence[Found]
+) -> list[Found | RadarstreamError]:
+    """Let the retrieval defence of a module choose."""
+    method = parts.methods(module, options)
+    shown = [one.snapshot for one in found]
+    outcomes = rerank(method, keep, shown, parts.guard.models, parts.guard.meter)
+    told = {name: value for name, value in options.items() if name != "seed"}
+    return [
+        outcome
+        if isinstance(outcome, Failure)
+        else without_dropped(one, outcome.reranking).noting(
+            module, told, len(one.snapshot.documents), "", acted=True
+        )
+        for one, outcome in zip(found, outcomes, strict=True)
+    ]
+
+
+def without_dropped(found: Found, reranking: Reranking | None) -> Found:
+    """Without what a retrieval defence dropped. Ranks and order stay."""
+    dropped = () if reranking is None else reranking.dropped
+    why = {c.found_rank: c.reason or Reason.OUTRANKED for c in dropped}
+    documents = found.snapshot.documents
+    kept = tuple(d for d in documents if d.rank not in why)
+    gone = tuple((d, why[d.rank]) for d in documents if d.rank in why)
+    snapshot = replace(found.snapshot, documents=kept)
+    return replace(found, snapshot=snapshot, left_out=(*found.left_out, *gone))
+
+
+def private(found: Found) -> Found:
+    """As if nothing else had been found: no trace of what the noise kept out, ranks from 1."""
+    kept = enumerate(found.snapshot.documents, start=1)
+    documents = tuple(replace(document, rank=rank) for rank, document in kept)
+    return replace(found, snapshot=replace(found.snapshot, documents=documents), left_out=())
+
+
+def candidates(wanted: int, may_act: Collection[Module]) -> int:
+    """How many documents are looked for: more than wanted where a module may drop some."""
+    return wanted * CANDIDATES if set(may_act) & set(CHOOSING) else wanted

@@ -6,178 +6,179 @@ plane gains nothing by it.
 """
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final
 
 from radarstream.defenses.orchestration.protocol import Seen
-from radarstream.pipelines.asking.control import ControlPlane
-from radarstream.pipelines.asking.course import Course, alive
-from radarstream.pipelines.asking.plans import LATER, bounded, full, plain, second_stage
-from radarstream.pipelines.asking.ports import Accounts
+from radarstream.defenses.orchestration.sentinel import delta_of
+from radarstream.defenses.orchestration.signals import question_signals
+from radarstream.defenses.orchestration.strategist import RHO
+from radarstream.pipelines.asking.known import KnownQuery, query_of
+from radarstream.pipelines.asking.parts import Parts
+from radarstream.pipelines.asking.values import (
+    Answered,
+    Found,
+    Origin,
+    Planned,
+    Recognised,
+    UserQuestion,
+)
 from radarstream.pipelines.settings.serving import OrchestrationSettings
-from radarstream.schemas.orchestration import Module, Plan, RiskProfile
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.errors import InputError, RadarstreamError, ReasonClass
+from radarstream.schemas.orchestration import Module, Plan, RiskProfile, TrustragPlan
+from radarstream.schemas.snapshot import Query
 from radarstream.schemas.verdict import Reason
 
+LATER: Final = frozenset(Module) - {Module.PRIVACY}  # what acts after the retrieval
 STATIC: Final = "static"
 FAILED: Final = "the control plane failed"
 
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Planning:
-    """Plans for questions. `allowed` are the modules that may act, `control` is None where no risk
-    decides.
+def checked(question: UserQuestion) -> tuple[UserQuestion, Query]:
+    """A question with its query. Raises InputError for one that cannot be asked."""
+    query = query_of(question.text)
+    if question.wanted < 1:
+        raise InputError(ReasonClass.OUT_OF_RANGE, "a question wants one document or more")
+    if question.documents and question.origin is not Origin.DOCUMENTS:
+        told = f"documents are given, but those of the {question.origin} are wanted"
+        raise InputError(ReasonClass.UNKNOWN_FIELD, told)
+    return question, query
+
+
+def recognised(parts: Parts, asked: Sequence[tuple[UserQuestion, Query]]) -> list[Recognised]:
+    """Find the questions that are watched, and read the accounts of their users."""
+    found = parts.queries.find([query for _, query in asked])
+    return [_known(parts, question, one) for (question, _), one in zip(asked, found, strict=True)]
+
+
+def _known(parts: Parts, question: UserQuestion, known: KnownQuery) -> Recognised:
+    """Read the account, and note the question in it."""
+    user, text, at = question.user, question.text, question.asked_at
+    try:
+        account = parts.accounts.account(user)
+        parts.accounts.note_question(user, text, at)
+        seen = Seen(text, account.trust, question_signals(text, account.recent, at))
+    except Exception as error:  # noqa: BLE001 whatever it is
+        logger.warning("nothing is known of a user: %s", type(error).__name__)
+        return Recognised(question, known, None, None)
+    return Recognised(question, known, account.trust, None if parts.control is None else seen)
+
+
+def first_plans(parts: Parts, asked: Sequence[Recognised]) -> list[Planned]:
+    """Decide what acts before the retrieval."""
+    decided = _decide(parts, [one.seen for one in asked], [(None, None)] * len(asked))
+    return [
+        Planned(one, risk, bounded(plan, parts.may_act, parts.always))
+        for one, (risk, plan) in zip(asked, decided, strict=True)
+    ]
+
+
+def second_plans(parts: Parts, found: Sequence[Found]) -> Sequence[Found]:
+    """Decide about the rest, now that documents are known; privacy stays as it was decided."""
+    if parts.control is None:
+        return found
+    signals = parts.control.retrieval_signals([one.best for one in found])
+    seen = [
+        None if one.seen is None or found_of is None else replace(one.seen, retrieval=found_of)
+        for one, found_of in zip(found, signals, strict=True)
+    ]
+    decided = _decide(parts, seen, [(one.risk, one.plan) for one in found])
+    return [
+        replace(
+            one,
+            seen=now or one.seen,
+            risk=risk,
+            plan=bounded(
+                replace(plan, differential_privacy=one.plan.differential_privacy),
+                parts.may_act,
+                parts.always,
+            ),
+        )
+        for one, now, (risk, plan) in zip(found, seen, decided, strict=True)
+    ]
+
+
+def _decide(
+    parts: Parts,
+    seen: Sequence[Seen | None],
+    earlier: Sequence[tuple[RiskProfile | None, Plan | None]],
+) -> list[tuple[RiskProfile | None, Plan]]:
+    """A profile, None where nobody judges, and the plan that follows from it.
+
+    Where the risk is not known, the plan is that of the policy, or everything acts.
     """
-
-    settings: OrchestrationSettings
-    allowed: frozenset[Module]
-    accounts: Accounts
-    control: ControlPlane | None
-
-    @property
-    def always(self) -> frozenset[Module]:
-        """What acts on every question."""
-        return frozenset(self.settings.always)
-
-    @property
-    def may_act(self) -> frozenset[Module]:
-        """What a plan may switch on, or has to."""
-        return self.always | (self.allowed if self.settings.policy != "none" else frozenset())
-
-    @property
-    def must_act(self) -> frozenset[Module]:
-        """What is known to act before a question is seen."""
-        return self.may_act if self.settings.policy == "static" else self.always
-
-    def know(self, courses: Sequence[Course]) -> None:
-        """Read the accounts, and note the questions in their order."""
-        for course in alive(courses):
-            question = course.question
-            try:
-                account = self.accounts.account(question.user)
-                self.accounts.note_question(question.user, question.text, question.asked_at)
-                course.trust = account.trust
-                if self.control is not None:
-                    course.signals = self.control.of_question(
-                        question.text, account.recent, question.asked_at
-                    )
-            except Exception as error:  # noqa: BLE001 whatever it is
-                logger.warning("nothing is known of a user: %s", type(error).__name__)
-                course.signals = None
-
-    def first(self, courses: Sequence[Course]) -> None:
-        """Decide what acts before the retrieval."""
-        asked = alive(courses)
-        profiles = self._looks(asked, [None] * len(asked))
-        plans = self._plans(asked, profiles, [None] * len(asked))
-        for course, profile, plan in zip(asked, profiles, plans, strict=True):
-            course.before = profile
-            course.plan = bounded(plan, self.may_act, self.always)
-
-    def second(self, courses: Sequence[Course]) -> None:
-        """Decide about the rest, now that documents are known."""
-        if self.control is None:
-            return
-        asked = [course for course in alive(courses) if course.chosen is not None]
-        shown = [shown_of(course) for course in asked]
-        for course, signals in zip(asked, self.control.retrieval_signals(shown), strict=True):
-            course.retrieval = signals
-        known = [course for course in asked if course.retrieval is not None]
-        looks = self._looks(known, [course.before for course in known])
-        found = dict(zip(map(id, known), looks, strict=True))
-        profiles = [found.get(id(course)) for course in asked]
-        plans = self._plans(asked, profiles, [course.plan for course in asked])
-        for course, profile, plan in zip(asked, profiles, plans, strict=True):
-            course.after = profile
-            plan = second_stage(plan, course.plan)
-            course.plan = bounded(plan, self.may_act, self.always)
-
-    def _looks(
-        self, courses: Sequence[Course], earlier: Sequence[RiskProfile | None]
-    ) -> list[RiskProfile | None]:
-        """The profiles; None where nothing is known of the user, or nobody judges."""
-        found: list[RiskProfile | None] = [None] * len(courses)
-        known = {place: seen for place, c in enumerate(courses) if (seen := seen_of(c)) is not None}
-        if self.control is not None and known:
-            before = [earlier[place] for place in known]
-            for place, profile in zip(
-                known, self.control.look(list(known.values()), before), strict=True
-            ):
-                found[place] = profile
-        return found
-
-    def _plans(
-        self,
-        courses: Sequence[Course],
-        profiles: Sequence[RiskProfile | None],
-        earlier: Sequence[Plan | None],
-    ) -> list[Plan]:
-        """Plans by the risk where it is known, else what acts without."""
-        found = [self._without_control() for _ in courses]
-        if self.control is None:
-            return found
-        known = [
-            (place, profile, seen, earlier[place])
-            for place, (course, profile) in enumerate(zip(courses, profiles, strict=True))
-            if profile is not None and (seen := seen_of(course)) is not None
-        ]
-        made = self.control.plan([(profile, seen, plan) for _, profile, seen, plan in known])
-        for (place, *_), plan in zip(known, made, strict=True):
-            found[place] = plan or found[place]
-        return found
-
-    def _without_control(self) -> Plan:
-        """The plan that no risk decides: of the policy, or where the risk is not known."""
-        if self.settings.policy == "none":
-            return plain(self.settings)
-        told = STATIC if self.settings.policy == "static" else FAILED
-        return full(self.settings, self.allowed, told)
-
-    def conclude(self, courses: Sequence[Course]) -> None:
-        """Move the trust of users by what their questions set off.
-
-        A question that failed earns nothing.
-        """
-        if self.control is None:
-            return
-        for course in courses:
-            if course.trust is None:
-                continue
-            switched = frozenset(course.plan.active) - self.always
-            before = self.control.delta_of(
-                course.before, fired=Module.PRIVACY in switched, intervened=False
-            )
-            after = self.control.delta_of(
-                course.after, fired=bool(switched & LATER), intervened=intervened(course)
-            )
-            delta = before + after if course.failure is None else min(0.0, before)
-            try:
-                course.trust_after = self.accounts.move_trust(
-                    course.question.user, delta, course.question.asked_at
-                )
-            except Exception as error:  # noqa: BLE001 whatever it is
-                logger.warning("a user's trust could not be moved: %s", type(error).__name__)
+    chosen, control = parts.settings.orchestration, parts.control
+    without = plain(chosen)
+    if chosen.policy != "none":
+        told = STATIC if chosen.policy == "static" else FAILED
+        without = full(chosen, parts.allowed, told)
+    decided: list[tuple[RiskProfile | None, Plan]] = [(None, without)] * len(seen)
+    known = {place: one for place, one in enumerate(seen) if one is not None}
+    if control is None or not known:
+        return decided
+    looks = control.look(list(known.values()), [earlier[place][0] for place in known])
+    risks = {n: risk for n, risk in zip(known, looks, strict=True) if risk is not None}
+    plans = control.plan([(risk, known[n], earlier[n][1]) for n, risk in risks.items()])
+    for (place, risk), plan in zip(risks.items(), plans, strict=True):
+        decided[place] = risk, plan or without
+    return decided
 
 
-def seen_of(course: Course) -> Seen | None:
-    """What the Sentinel is shown; None where nothing is known of the user."""
-    if course.trust is None or course.signals is None:
-        return None
-    return Seen(course.question.text, course.trust, course.signals, course.retrieval)
+def trust_after(parts: Parts, planned: Planned, answered: Answered | RadarstreamError) -> float:
+    """Move the trust of a user by what the question set off; one that failed earns nothing."""
+    question, trust = planned.asked.question, planned.asked.trust
+    if parts.control is None or trust is None:
+        return trust or 0.0
+    fired = Module.PRIVACY in set(planned.plan.active) - parts.always
+    delta = delta_of(planned.risk, fired=fired, intervened=False)
+    if isinstance(answered, Answered):
+        found = answered.draft.found
+        later = LATER & set(found.plan.active) - parts.always
+        delta += delta_of(found.risk, fired=bool(later), intervened=intervened(answered))
+    else:
+        delta = min(0.0, delta)
+    try:
+        return parts.accounts.move_trust(question.user, delta, question.asked_at)
+    except Exception as error:  # noqa: BLE001 whatever it is
+        logger.warning("a user's trust could not be moved: %s", type(error).__name__)
+        return trust
 
 
-def shown_of(course: Course) -> SearchSnapshot:
-    """The documents that signals are taken from: as many as the answer may rest on."""
-    assert course.chosen is not None
-    return course.chosen.capped(course.question.wanted).snapshot
-
-
-def intervened(course: Course) -> bool:
+def intervened(answered: Answered) -> bool:
     """Whether a defence dropped a document for planted, or the audit changed the answer."""
-    dropped = course.chosen is not None and any(
-        reason is Reason.SUSPECT for _, reason in course.chosen.dropped
-    )
-    return dropped or (course.audited is not None and course.audited.action != "pass")
+    dropped = any(reason is Reason.SUSPECT for _, reason in answered.draft.found.left_out)
+    return dropped or answered.audited.action != "pass"
+
+
+def bounded(plan: Plan, allowed: Collection[Module], always: Collection[Module]) -> Plan:
+    """The plan with what is in `always` on, and what is in neither of the two off.
+
+    The audit that is off still writes down what it finds; on, it enforces.
+    """
+    changed = {}
+    for module in Module:
+        part = getattr(plan, module.value)
+        if module in always:
+            part = replace(part, enabled=True)
+        elif module not in allowed:
+            part = replace(part, enabled=False)
+        changed[module.value] = part
+    audit = changed[Module.AUDIT.value]
+    if Module.AUDIT in always:
+        audit = replace(audit, mode="enforce")
+    elif Module.AUDIT not in allowed:
+        audit = replace(audit, enabled=True, mode="log")
+    return replace(plan, **(changed | {Module.AUDIT.value: audit}))
+
+
+def plain(settings: OrchestrationSettings) -> Plan:
+    """A plan that switches nothing on, with the thresholds of the settings."""
+    return Plan(trustrag=TrustragPlan(rouge_threshold=RHO[settings.thresholds]))
+
+
+def full(settings: OrchestrationSettings, modules: Collection[Module], reasoning: str) -> Plan:
+    """A plan that switches on all these modules."""
+    return replace(bounded(plain(settings), (), modules), reasoning=reasoning)

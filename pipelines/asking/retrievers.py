@@ -22,25 +22,20 @@ if TYPE_CHECKING:  # the web's libraries are loaded by the first search
 MOST = 100  # results of one search
 
 
-class GivenDocuments:
-    """The documents that a user gives with the question, in the user's order."""
-
-    def retrieve(self, question: UserQuestion, wanted: int) -> tuple[Document, ...]:
-        """The first `wanted` of them, ranks from 1."""
-        ordered = sorted(question.documents, key=lambda document: document.rank)
-        return tuple(replace(d, rank=rank) for rank, d in enumerate(ordered[:wanted], start=1))
+def given_documents(question: UserQuestion, wanted: int) -> tuple[Document, ...]:
+    """The documents that a user gives with the question, in the user's order, ranks from 1."""
+    ordered = sorted(question.documents, key=lambda document: document.rank)
+    return tuple(replace(d, rank=rank) for rank, d in enumerate(ordered[:wanted], start=1))
 
 
-class CorpusRetriever:
-    """The stored documents that are nearest to the question."""
+def nearest(
+    corpus: Corpus, embedder: Embedder, question: UserQuestion, wanted: int
+) -> tuple[Document, ...]:
+    """The stored documents that are nearest to the question by cosine.
 
-    def __init__(self, corpus: Corpus, embedder: Embedder) -> None:
-        self._corpus, self._embedder = corpus, embedder
-
-    def retrieve(self, question: UserQuestion, wanted: int) -> tuple[Document, ...]:
-        """The nearest by cosine. Raises ModelError, ConfigurationError."""
-        near = self._corpus.search(question.text, wanted, self._embedder)
-        return tuple(text.document for text in near)
+    Raises ModelError, ConfigurationError.
+    """
+    return tuple(text.document for text in corpus.search(question.text, wanted, embedder))
 
 
 class ImpatientClock:

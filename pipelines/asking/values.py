@@ -1,12 +1,36 @@
-"""A user's question and the reply to it."""
+"""A user's question, what is known of it after each step, and the reply to it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import Any, Final
 
+from radarstream.defenses.orchestration.protocol import Seen
+from radarstream.pipelines.asking.known import KnownQuery
+from radarstream.pipelines.signals.reranking import LeftOut
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.orchestration import Orchestration
-from radarstream.schemas.snapshot import Document
+from radarstream.schemas.orchestration import (
+    Audited,
+    Hook,
+    HookRecord,
+    Module,
+    Orchestration,
+    Plan,
+    RiskProfile,
+)
+from radarstream.schemas.snapshot import Document, SearchSnapshot
+
+# Where each module acts ("Adaptive Defense Orchestration for RAG", section 4): A, before the
+# retrieval, noise on what is found; B, after it, TrustRAG's filter, in studies alone; C, before the
+# generation, the attention filter and the guardrail; D, after it, the audit.
+HOOKS: Final = {
+    Module.PRIVACY: Hook.PRE_RETRIEVAL,
+    Module.TRUSTRAG: Hook.POST_RETRIEVAL,
+    Module.ATTENTION: Hook.PRE_GENERATION,
+    Module.GUARDRAIL: Hook.PRE_GENERATION,
+    Module.AUDIT: Hook.POST_GENERATION,
+}
+NOT_ASKED: Final = "the plan does not switch it on"
 
 
 class Origin(StrEnum):
@@ -33,6 +57,88 @@ class UserQuestion:
     wanted: int
     documents: tuple[Document, ...] = ()
     defense: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """A question as a query. `trust` is that of its user, and `seen` what a Sentinel may look at.
+
+    Both are None where the account could not be read, `seen` also where no risk decides.
+    """
+
+    question: UserQuestion
+    known: KnownQuery
+    trust: float | None
+    seen: Seen | None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A question with what was decided before the retrieval; `risk` is None where nobody judged."""
+
+    asked: Recognised
+    risk: RiskProfile | None
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A question with its documents; `plan`, `seen` and `risk` are the latest.
+
+    `snapshot` has the documents that are left, `left_out` the others with the reasons; `hooks` are
+    what modules did. `epsilon` is what the retrieval cost and what is left of the budget, None
+    where nothing was charged.
+    """
+
+    planned: Planned
+    snapshot: SearchSnapshot
+    left_out: tuple[LeftOut, ...]
+    seen: Seen | None
+    risk: RiskProfile | None
+    plan: Plan
+    epsilon: tuple[float, float] | None
+    hooks: tuple[HookRecord, ...] = ()
+
+    @property
+    def question(self) -> UserQuestion:
+        """What was asked."""
+        return self.planned.asked.question
+
+    @property
+    def best(self) -> SearchSnapshot:
+        """The best documents, as many as are wanted: the others are candidates in reserve."""
+        wanted = self.snapshot.documents[: self.question.wanted]
+        return replace(self.snapshot, documents=wanted)
+
+    def noting(
+        self, module: Module, parameters: dict[str, Any], before: int, why: str, *, acted: bool
+    ) -> "Found":
+        """With the record of a module that was given `before` documents."""
+        left = len(self.snapshot.documents)
+        record = HookRecord(HOOKS[module], module, acted, parameters, before, left, why)
+        return replace(self, hooks=(*self.hooks, record))
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A question with the event of its answer, before the audit.
+
+    `documents` are all that were found, at the ranks of the event; `passages` what models were
+    shown.
+    """
+
+    found: Found
+    event: AnswerEvent
+    documents: tuple[Document, ...]
+    passages: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A question with its answer and what the audit made of it."""
+
+    draft: Drafted
+    audited: Audited
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Final
 from typer import Argument, BadParameter, Option
 
 from radarstream.connectors.corpus.jsonl import BadLine, read_corpus
-from radarstream.pipelines.asking.building import build_asker
+from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import (
@@ -113,7 +113,7 @@ def ask(
     wanted = k or len(given) or settings.serving.documents
     asked = UserQuestion(question, "", datetime.now(UTC), origin, wanted, given, defense)
     engine = (existing_engine if origin is Origin.CORPUS else shared_engine)(settings)
-    reply = build_asker(settings, engine=engine).ask(asked)
+    reply = build_answerer(settings, engine=engine).answer(asked)
     if as_json:
         print_json(
             {

@@ -48,7 +48,7 @@ class WrongAnswer(Body):
 def router(context: Context) -> APIRouter:
     """The routes under /answers, and /reports."""
     routes = APIRouter(tags=["answers"])
-    asking, engine = context.asking, context.engine
+    questions, engine = context.questions, context.engine
 
     @routes.post("/answers", openapi_extra=described(AskedQuestion), response_class=JSONResponse)
     async def ask(request: Request, user: Reader) -> dict[str, Any]:
@@ -58,8 +58,8 @@ def router(context: Context) -> APIRouter:
             names = ", ".join(DEFENSES)
             raise ServiceError(400, "unknown_defense", f"defense: one of {names}", param="defense")
         question = question_of(context.settings, user, asked.question, asked, asked.defense)
-        asking.admit(request, user)
-        reply = await asking.ask(request, question)
+        questions.admit(request, user)
+        reply = await questions.reply(request, question)
         return {"question": question.text, "text": text_of(reply)} | facts_of(reply)
 
     @routes.get("/answers", response_class=JSONResponse)

@@ -9,13 +9,12 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
-from radarstream.pipelines.asking.building import build_parts
+from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import ModelMetrics, build
 from radarstream.pipelines.job.telemetry.tracing import opened_tracer
 from radarstream.pipelines.serving import answers_api, events, mcp_server, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
-from radarstream.pipelines.serving.asking import Asker
 from radarstream.pipelines.serving.console import routes as console
 from radarstream.pipelines.serving.console.showing import error_page
 from radarstream.pipelines.serving.context import Context
@@ -23,8 +22,9 @@ from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People
+from radarstream.pipelines.serving.question_queue import AnswerAll
 from radarstream.pipelines.serving.stored_people import StoredPeople
-from radarstream.pipelines.serving.tracing import TracedAsker
+from radarstream.pipelines.serving.tracing import Traced
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.warming import warm_up
@@ -40,7 +40,7 @@ ROUTERS = (
 
 def create_app(
     settings: Settings,
-    asker: Asker | None = None,
+    answer_all: AnswerAll | None = None,
     engine: Engine | None = None,
     people: People | None = None,
 ) -> FastAPI:
@@ -51,12 +51,12 @@ def create_app(
     check_serving(settings)
     engine = engine or shared_engine(settings)
     metrics, warming, opened = ServingMetrics(), Warming(), ExitStack()
-    if asker is None:
-        asker, warming = built_asker(settings, engine, metrics, opened)
+    if answer_all is None:
+        answer_all, warming = built_answerer(settings, engine, metrics, opened)
     context = Context(
         settings=settings,
         engine=engine,
-        asker=asker,
+        answer_all=answer_all,
         people=people or StoredPeople(engine, settings.serving),
         metrics=metrics,
         warming=warming,
@@ -91,24 +91,24 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             yield
     finally:
         context.stopping.set()
-        await context.asking.close()
+        await context.questions.close()
         app.state.opened.close()
 
 
-def built_asker(
+def built_answerer(
     settings: Settings, engine: Engine, metrics: ServingMetrics, opened: ExitStack
-) -> tuple[Asker, Warming]:
+) -> tuple[AnswerAll, Warming]:
     """What answers, with accounts in the database and the models' own figures exported; and what
     loads its models. Traces, if the settings want them, end with `opened`.
 
     Raises ConfigurationError.
     """
     accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
-    parts = build_parts(settings, accounts, engine=engine)
-    metrics.registry.register(ModelMetrics.of(parts.guard.models))
-    asker: Asker = parts.assembled()
+    answerer = build_answerer(settings, accounts, engine=engine)
+    metrics.registry.register(ModelMetrics.of(answerer.guard.models))
+    answer_all: AnswerAll = answerer.answer_all
     if (tracer := opened.enter_context(opened_tracer(settings))) is not None:
-        traced = TracedAsker(asker, tracer)
-        parts.guard.meter.observers.append(traced.stage)
-        asker = traced
-    return asker, Warming(partial(warm_up, parts.guard.models))
+        traced = Traced(answer_all, tracer)
+        answerer.guard.meter.observers.append(traced.stage)
+        answer_all = traced
+    return answer_all, Warming(partial(warm_up, answerer.guard.models))

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.pipelines.serving.asking import Asker, Asking
 from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered, User
 from radarstream.pipelines.serving.places import Places
+from radarstream.pipelines.serving.question_queue import AnswerAll, QuestionQueue
 from radarstream.pipelines.serving.rates import Buckets
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
@@ -21,14 +21,14 @@ WRONG_TOKENS_PER_MINUTE = 30  # of one address
 class Context:
     """What routes may use. Made by `create_app`, one per process; on `app.state.context`.
 
-    `asking` is how a route asks a question, `warming` loads the models. `stopping` is set when the
+    `questions` is how a route asks one, `warming` loads the models. `stopping` is set when the
     service is asked to stop: what streams without end, ends then. `doubted` is held
     while a token is looked up that came from an address with too many wrong ones.
     """
 
     settings: Settings
     engine: Engine
-    asker: Asker
+    answer_all: AnswerAll
     people: People
     metrics: ServingMetrics = field(default_factory=ServingMetrics)
     warming: Warming = field(default_factory=Warming)
@@ -40,7 +40,9 @@ class Context:
         self.by_session = Remembered(self.people.by_session)
         self.failures = Buckets(WRONG_TOKENS_PER_MINUTE)
         self.places = Places(self.settings.serving.at_once, self.metrics)
-        self.asking = Asking(self.asker, self.settings.serving, self.metrics, self.warming)
+        self.questions = QuestionQueue(
+            self.answer_all, self.settings.serving, self.metrics, self.warming
+        )
 
     async def open_session(self, user: User) -> User:
         """The user with a new session."""

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.users import checked_name
-from radarstream.pipelines.serving.app import built_asker
+from radarstream.pipelines.serving.app import built_answerer
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.mcp_server import build_tools
 from radarstream.pipelines.serving.metrics import ServingMetrics
@@ -23,11 +23,11 @@ def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
     user = User(checked_name(name), frozenset({Role.ASK, Role.REPORT}))
     metrics = ServingMetrics()
     opened = ExitStack()
-    asker, warming = built_asker(settings, engine, metrics, opened)
+    answer_all, warming = built_answerer(settings, engine, metrics, opened)
     context = Context(
         settings=settings,
         engine=engine,
-        asker=asker,
+        answer_all=answer_all,
         people=StoredPeople(engine, settings.serving),
         metrics=metrics,
         warming=warming,
@@ -41,4 +41,4 @@ async def _serve(context: Context, user: User) -> None:
         async with context.warming.running():
             await build_tools(context, user).run_stdio_async()
     finally:
-        await context.asking.close()
+        await context.questions.close()

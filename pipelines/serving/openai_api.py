@@ -14,7 +14,6 @@ from fastapi.responses import JSONResponse, Response, StreamingResponse
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.serving.access import signed_in
-from radarstream.pipelines.serving.asking import Asking
 from radarstream.pipelines.serving.bodies import body_of, described, question_of
 from radarstream.pipelines.serving.chat_values import (
     CONFIGURED,
@@ -25,43 +24,44 @@ from radarstream.pipelines.serving.chat_values import (
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
 from radarstream.pipelines.serving.people import Role, User
+from radarstream.pipelines.serving.question_queue import QuestionQueue
 from radarstream.pipelines.serving.told import facts_of, text_of
 
 EARLY_S: Final = 2.0  # an error that shows by then has its own status; then the stream begins
 HEARTBEAT_S: Final = 10.0
 PIECE: Final = re.compile(r"\S+\s*|\s+")
-Asker = Annotated[User, Depends(signed_in(Role.ASK))]
+MayAsk = Annotated[User, Depends(signed_in(Role.ASK))]
 
 
 def router(context: Context) -> APIRouter:
     """The routes under /v1."""
     routes = APIRouter(tags=["OpenAI's interface"])
-    asking = context.asking
+    questions = context.questions
 
     @routes.get("/v1/models", response_class=JSONResponse)
-    async def models(_user: Asker) -> dict[str, Any]:
+    async def models(_user: MayAsk) -> dict[str, Any]:
         """The defences, each as a model; `radarstream` is the configured one."""
         return {"object": "list", "data": [model(name) for name in (CONFIGURED, *DEFENSES)]}
 
     @routes.get("/v1/models/{name}", response_class=JSONResponse)
-    async def one_model(name: str, _user: Asker) -> dict[str, Any]:
+    async def one_model(name: str, _user: MayAsk) -> dict[str, Any]:
         """One defence as a model."""
         if name != CONFIGURED and name not in DEFENSES:
             raise ServiceError(404, "model_not_found", "there is no such model", param="model")
         return model(name)
 
     @routes.post("/v1/chat/completions", openapi_extra=described(ChatRequest))
-    async def chat(request: Request, user: Asker) -> Response:
+    async def chat(request: Request, user: MayAsk) -> Response:
         """Answer the last message of the user; earlier messages are not read."""
         asked = await body_of(request, ChatRequest)
         asked.insist_on_supported()
         question = question_of(
             context.settings, user, asked.question, asked.radarstream, asked.defense
         )
-        asking.admit(request, user)
+        questions.admit(request, user)
         if asked.stream:
-            return await streamed(asking, request, asked, question)
-        reply = await asking.ask(request, question)
+            return await streamed(questions, request, asked, question)
+        reply = await questions.reply(request, question)
         text = text_of(reply)
         usage = usage_of(question.text, text)
         return JSONResponse(
@@ -87,10 +87,10 @@ def now() -> int:
 
 
 async def streamed(
-    asking: Asking, request: Request, asked: ChatRequest, question: UserQuestion
+    questions: QuestionQueue, request: Request, asked: ChatRequest, question: UserQuestion
 ) -> Response:
     """The reply as server-sent events. Raises ServiceError for what fails at once."""
-    reply = asyncio.create_task(asking.ask(request, question))
+    reply = asyncio.create_task(questions.reply(request, question))
     try:
         await asyncio.wait({reply}, timeout=EARLY_S)
         if reply.done():

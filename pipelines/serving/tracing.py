@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.job.telemetry.logs import class_name
-from radarstream.pipelines.serving.asking import Asker
+from radarstream.pipelines.serving.question_queue import AnswerAll
 from radarstream.schemas.errors import RadarstreamError
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class TracedAsker:
-    """An asker that makes a span for each question, with a span for each stage of its batch.
+class Traced:
+    """Answers questions and makes a span for each, with a span for each stage of its batch.
 
     Questions that share a batch share its times. `stage` is one of the observers of the guard's
     meter. One batch at a time.
     """
 
-    asker: Asker
+    answer_all: AnswerAll
     tracer: "Tracer"
 
     def __post_init__(self) -> None:
@@ -44,12 +44,12 @@ class TracedAsker:
         finally:
             self._stages.append((name, started, time_ns(), failure))
 
-    def ask_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+    def __call__(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
         """A reply or an error for each question, in order."""
         self._stages, started = [], time_ns()
         outcomes: list[Reply | RadarstreamError] | None = None
         try:
-            outcomes = self.asker.ask_all(questions)
+            outcomes = self.answer_all(questions)
             return outcomes
         finally:
             ended = time_ns()

@@ -39,14 +39,14 @@ class AsyncGuard:
         id: str | None = None,  # noqa: A002 as in `Guard.answer`
     ) -> Answer:
         """Answer one question, as `Guard.answer`."""
-        return await self._batched.ask(Asked.of(Question(question, documents, at, id)))
+        return await self._batched.submit(Asked.of(Question(question, documents, at, id)))
 
     async def answer_many(
         self, questions: Iterable[Question | tuple[str, Iterable[Any]]]
     ) -> list[Answer]:
         """Answer many questions, as `Guard.answer_many`."""
         asked = [Asked.of(question) for question in questions]
-        outcomes = await asyncio.gather(*map(self._batched.ask, asked), return_exceptions=True)
+        outcomes = await asyncio.gather(*map(self._batched.submit, asked), return_exceptions=True)
         for outcome in outcomes:
             if isinstance(outcome, BaseException):
                 raise outcome

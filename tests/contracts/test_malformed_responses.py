@@ -11,15 +11,12 @@ import pytest
 
 from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
 from radarstream.defenses.attribution.thresholds import Norm, Perplexity
-from radarstream.defenses.orchestration.protocol import Seen
-from radarstream.defenses.orchestration.sentinel import ModelSentinel
-from radarstream.defenses.orchestration.strategist import ModelStrategist
 from radarstream.defenses.protocol import Defense, Request
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.defenses.temporal import CumulativeSnapshot, LightweightHistory, Memoryless
 from radarstream.schemas.errors import EvidenceError
-from radarstream.schemas.orchestration import QuestionSignals, RiskLevel, RiskProfile
+from radarstream.schemas.orchestration import RiskLevel, RiskProfile
 from tests import pools
 from tests.builders import claims_evidence
 from tests.contracts import test_every_attributor as attributors
@@ -86,12 +83,6 @@ def all_runs() -> list[Run]:
                 pools.world,
             )
         )
-    seen = Seen("Who is it?", 0.5, QuestionSignals())
-    for control in (
-        Run("ModelSentinel", lambda: ModelSentinel().look(seen), Script),
-        Run("ModelStrategist", lambda: ModelStrategist().plan(PROFILE, seen), Script),
-    ):
-        runs.append(control)
     for built in (Norm(), Perplexity()):
         runs.append(
             Run(
@@ -167,8 +158,6 @@ def test_nothing_is_asked_but_through_the_check():
         ("orchestration/audit.py", "_personal"),
         ("orchestration/audit.py", "_ungrounded"),
         ("orchestration/personal_data.py", "personal_data"),
-        ("orchestration/sentinel.py", "look"),
-        ("orchestration/strategist.py", "plan"),
         ("responses.py", "ask"),
         ("temporal.py", "reminded"),
     }

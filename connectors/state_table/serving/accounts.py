@@ -1,4 +1,4 @@
-"""Trust, recent questions and spent epsilon of users; `pipelines.asking.ports.Accounts` on tables.
+"""Trust, recent questions and spent epsilon of users.
 
 Safe for several threads and processes: whoever moves or spends holds the row meanwhile.
 """
@@ -7,7 +7,17 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import Connection, Engine, Select, delete, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Select,
+    StaticPool,
+    create_engine,
+    delete,
+    insert,
+    select,
+    update,
+)
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import (
@@ -30,6 +40,15 @@ class StoredAccounts:
 
     engine: Engine
     gain_per_hour: float
+
+    @classmethod
+    def in_memory(cls, gain_per_hour: float = 0.1) -> "StoredAccounts":
+        """Accounts that end with the process, for one thread: a study, or a user at a terminal."""
+        engine = create_engine(
+            "sqlite://", poolclass=StaticPool, connect_args={"check_same_thread": False}
+        )
+        USER_TRUST.metadata.create_all(engine, [EPSILON_SPENDING, USER_QUESTIONS, USER_TRUST])
+        return cls(engine, gain_per_hour)
 
     def account(self, user: str) -> Account:
         """What is known of a user; a new account for a name that is not known."""

@@ -1,4 +1,4 @@
-"""Streams of questions through the service's own asker, one question after another."""
+"""Streams of questions through the service's own answerer, one question after another."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,8 +9,8 @@ from typing import Final
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.wrapping import Call, Method, Replies
-from radarstream.pipelines.asking.asker import Asker
-from radarstream.pipelines.asking.building import build_control, build_parts
+from radarstream.pipelines.asking.answerer import Answerer
+from radarstream.pipelines.asking.building import build_answerer, build_control
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream
 from radarstream.pipelines.evaluation.passages import PassageRow
@@ -97,24 +97,24 @@ class Setup:
         tally = Tally()
         variants = {ask.user: ask.variant for ask in stream.asks if ask.variant}
         settings = policy.of(self.settings)
-        parts = build_parts(settings, engine=self.engine, repeatable=True)
+        answerer = build_answerer(settings, engine=self.engine, repeatable=True)
         asked = self.models
         models = replace(
-            parts.guard.models,
+            answerer.guard.models,
             generator=asked.generator,
             relations=asked.relations,
             embedder=asked.embedder,
             tokens=asked.tokens,
             norms=asked.norms,
         ).wrapped(tally.note)
-        parts = replace(
-            parts,
-            guard=replace(parts.guard, models=models),
+        answerer = replace(
+            answerer,
+            guard=replace(answerer.guard, models=models),
             control=build_control(settings, models),
-            retrievers={Origin.CORPUS: Retrievers(searchers, variants)},
+            retrievers={Origin.CORPUS: Retrievers(searchers, variants).retrieve},
             methods=policy.method,
         )
-        return Service(policy, parts.assembled(), tally, self.wanted)
+        return Service(policy, answerer, tally, self.wanted)
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Service:
     """A service under one policy, in one stream."""
 
     policy: Policy
-    asker: Asker
+    answerer: Answerer
     tally: Tally
     wanted: int
 
@@ -146,7 +146,7 @@ class Service:
         started = perf_counter()
         key = (self.policy.name, row.stream, ask.id, query_id)
         try:
-            reply = self.asker.ask(question)
+            reply = self.answerer.answer(question)
         except BudgetSpentError:
             cost = self.tally.cost(perf_counter() - started)
             return ReplyRow(*key, abstained=True, budget_spent=True, cost=cost), []

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from radarstream.defenses.retrieval.dp_rag import Mechanism
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
-from radarstream.pipelines.asking.finding import Options, registered
+from radarstream.pipelines.asking.parts import Options, registered
 from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.serving import OrchestrationSettings

@@ -10,7 +10,7 @@ from fastapi.responses import HTMLResponse
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.serving.console.answers import STEP_WORDS
-from radarstream.pipelines.serving.console.forms import Asking, Form, Reporting
+from radarstream.pipelines.serving.console.forms import Form, MayAsk, MayReport
 from radarstream.pipelines.serving.console.reporting import taken
 from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show, words
 from radarstream.pipelines.serving.context import Context
@@ -90,7 +90,7 @@ def router(context: Context) -> APIRouter:
     serving = context.settings.serving
     usual = Origin(serving.source) if serving.source in tuple(ORIGINS) else Origin.CORPUS
 
-    def page(request: Request, user: Asking, asked: dict[str, str], problem: str = "",
+    def page(request: Request, user: MayAsk, asked: dict[str, str], problem: str = "",
              reply: Reply | None = None, status: int = 200) -> HTMLResponse:  # fmt: skip
         told = frame.Page(
             title=TITLE,
@@ -122,11 +122,11 @@ def router(context: Context) -> APIRouter:
         )
 
     @routes.get(f"{BELOW}ask")
-    async def form(request: Request, user: Asking) -> HTMLResponse:
+    async def form(request: Request, user: MayAsk) -> HTMLResponse:
         return page(request, user, {})
 
     @routes.post(f"{BELOW}ask")
-    async def ask(request: Request, user: Asking, form: Form) -> HTMLResponse:
+    async def ask(request: Request, user: MayAsk, form: Form) -> HTMLResponse:
         text = " ".join(form.get("question", "").split())
         origin = form.get("origin", usual.value)
         if not text or len(text) > serving.question_characters or origin not in tuple(ORIGINS):
@@ -135,14 +135,14 @@ def router(context: Context) -> APIRouter:
             text, user.name, datetime.now(UTC), Origin(origin), serving.documents
         )
         try:
-            context.asking.admit(request, user)
-            reply = await context.asking.ask(request, question)
+            context.questions.admit(request, user)
+            reply = await context.questions.reply(request, question)
         except ServiceError as told:
             return page(request, user, form, as_sentence(told.message), status=told.status)
         return page(request, user, form, reply=reply)
 
     @routes.post(f"{BELOW}ask/report")
-    def wrong(request: Request, user: Reporting, form: Form) -> HTMLResponse:
+    def wrong(request: Request, user: MayReport, form: Form) -> HTMLResponse:
         asked, answer = form.get("question", "")[:ASKED], form.get("answer", "")[:ANSWERED]
         return taken(context, request, user, asked, answer, back=f"{BELOW}ask")
 

@@ -47,8 +47,8 @@ class Visitor(SignedIn):
 
 
 Reader = Annotated[User, Depends(Visitor(READERS))]
-Asking = Annotated[User, Depends(Visitor({Role.ASK}))]
-Reporting = Annotated[User, Depends(Visitor({Role.REPORT}))]
+MayAsk = Annotated[User, Depends(Visitor({Role.ASK}))]
+MayReport = Annotated[User, Depends(Visitor({Role.REPORT}))]
 Operator = Annotated[User, Depends(Visitor({Role.OPERATE}))]
 
 

@@ -12,7 +12,7 @@ from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
 from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.serving.console.answers_view import answer_in_words
-from radarstream.pipelines.serving.console.forms import Form, Reporting
+from radarstream.pipelines.serving.console.forms import Form, MayReport
 from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.people import User
@@ -65,7 +65,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}report")
     def ask(
-        request: Request, user: Reporting, query: str = "", step: Step | None = None
+        request: Request, user: MayReport, query: str = "", step: Step | None = None
     ) -> HTMLResponse:
         """Without a step, of the newest answer."""
         kept = find_event(context.engine, query, step)
@@ -85,7 +85,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.post(f"{BELOW}report")
     def send(
-        request: Request, user: Reporting, form: Form, query: str = "", step: Step = 0
+        request: Request, user: MayReport, form: Form, query: str = "", step: Step = 0
     ) -> HTMLResponse:
         kept = find_event(context.engine, query, step)
         if kept is None:

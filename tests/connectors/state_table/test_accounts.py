@@ -7,15 +7,14 @@ from threading import Barrier
 from typing import TypeVar
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 
 from radarstream.connectors.state_table.database.service_tables import USER_QUESTIONS
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
-from radarstream.pipelines.asking.memory import MemoryAccounts
-from radarstream.pipelines.asking.ports import Account, Accounts
 from radarstream.schemas.trust import UserTrust
+from radarstream.schemas.users import Account
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR_MS = 3_600_000
@@ -74,7 +73,7 @@ def test_trust_moves_by_numbers_alone() -> None:
 
 
 def test_a_new_account_and_one_with_questions(engine: Engine) -> None:
-    accounts: Accounts = StoredAccounts(engine, gain_per_hour=0.1)
+    accounts = StoredAccounts(engine, gain_per_hour=0.1)
     assert accounts.account("ada") == Account()
     for minute in range(7):
         accounts.note_question(
@@ -110,6 +109,24 @@ def test_of_many_that_spend_at_once_all_are_counted(engine: Engine) -> None:
     assert accounts.spent("bob", "docs") == 0.0
 
 
+@settings(max_examples=30, deadline=None)
+@given(questions=st.integers(1, 30), epsilon=st.floats(0.01, 5.0))
+def test_so_many_thresholds_as_the_budget_has(questions: int, epsilon: float) -> None:
+    """Rounding neither takes one away nor gives one more."""
+    accounts, budget = StoredAccounts.in_memory(), questions * epsilon
+    told = [accounts.spend("ada", "docs", epsilon, budget) for _ in range(questions + 1)]
+    assert told == [True] * questions + [False]
+    assert accounts.spent("ada", "docs") == pytest.approx(budget)
+
+
+@pytest.mark.parametrize("epsilon", [-1.0, -0.0, 0.0, float("nan"), float("inf"), -float("inf")])
+def test_what_no_threshold_costs_is_refused(engine: Engine, epsilon: float) -> None:
+    accounts = StoredAccounts(engine, 0.1)
+    with pytest.raises(ValueError, match="positive, finite epsilon"):
+        accounts.spend("ada", "docs", epsilon, 10.0)
+    assert accounts.spent("ada", "docs") == 0.0
+
+
 def test_questions_noted_at_once(engine: Engine) -> None:
     accounts = StoredAccounts(engine, gain_per_hour=0.1)
     at_once(lambda number: accounts.note_question("ada", f"q{number}", NOW))
@@ -121,13 +138,9 @@ def test_questions_noted_at_once(engine: Engine) -> None:
     assert accounts.account("ada").recent[-1][1] == "last"
 
 
-@pytest.mark.parametrize("kind", [StoredAccounts, MemoryAccounts])
-def test_a_clock_that_was_ahead_hides_no_question(
-    engine: Engine, kind: type[StoredAccounts] | type[MemoryAccounts]
-) -> None:
+def test_a_clock_that_was_ahead_hides_no_question(engine: Engine) -> None:
     """What is asked after a clock was set back counts among the recent questions as before."""
-    stored = kind is StoredAccounts
-    accounts: Accounts = StoredAccounts(engine, 0.1) if stored else MemoryAccounts(0.1)
+    accounts = StoredAccounts(engine, 0.1)
     for number in range(5):
         accounts.note_question("ada", f"ahead {number}", NOW + timedelta(days=900))
     for number in range(2):

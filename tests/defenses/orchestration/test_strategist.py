@@ -23,7 +23,6 @@ from radarstream.schemas.orchestration import (
     RiskProfile,
     TrustragPlan,
 )
-from tests.driving import Script, run, saying
 
 LOW = RiskProfile(RiskLevel.LOW)
 CRITICAL = RiskProfile(RiskLevel.CRITICAL)
@@ -32,13 +31,13 @@ NO_PLAN = Plan()
 
 
 def first(profile: RiskProfile = LOW, seen: Seen = CALM, **options: object) -> PrivacyPlan:
-    plan = run(RuleStrategist(**options).plan(profile, seen), Script())
+    plan = RuleStrategist(**options).plan(profile, seen)
     assert plan == Plan(differential_privacy=plan.differential_privacy, reasoning="rules")
     return plan.differential_privacy
 
 
 def second(profile: RiskProfile = LOW, seen: Seen = CALM, earlier: Plan = NO_PLAN) -> Plan:
-    return run(RuleStrategist().plan(profile, seen, earlier), Script())
+    return RuleStrategist().plan(profile, seen, earlier)
 
 
 def asking(**signals: object) -> Seen:
@@ -110,9 +109,7 @@ def test_critical_is_everything_and_stricter() -> None:
     assert second(CRITICAL, CALM, Plan(PrivacyPlan(True))).active == tuple(Module)
     assert second(CRITICAL).trustrag.similarity_threshold == 0.88
     published = RuleStrategist(thresholds="paper")
-    assert published.without_model(CRITICAL, CALM, NO_PLAN).trustrag == TrustragPlan(
-        True, 0.9, 0.25
-    )
+    assert published.plan(CRITICAL, CALM, NO_PLAN).trustrag == TrustragPlan(True, 0.9, 0.25)
 
 
 @pytest.mark.parametrize("strategist", [RuleStrategist(), ModelStrategist()])
@@ -120,13 +117,13 @@ def test_critical_is_everything_and_stricter() -> None:
 def test_privacy_stays_as_it_was_before_the_retrieval(
     strategist: RuleStrategist, earlier: Plan
 ) -> None:
-    script = Script(saying('{"differential_privacy": {"enabled": true, "epsilon": 9}}'))
-    told = run(strategist.plan(CRITICAL, asking(lexical_overlap=1.0), earlier), script)
+    reply = '{"differential_privacy": {"enabled": true, "epsilon": 9}}'
+    told = strategist.plan(CRITICAL, asking(lexical_overlap=1.0), earlier, reply)
     assert told.differential_privacy == earlier.differential_privacy
 
 
 def by_model(reply: str | None, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Plan:
-    return run(ModelStrategist().plan(profile, seen, earlier), Script(saying(reply)))
+    return ModelStrategist().plan(profile, seen, earlier, reply)
 
 
 @pytest.mark.parametrize(
@@ -147,9 +144,9 @@ def by_model(reply: str | None, profile: RiskProfile, seen: Seen, earlier: Plan 
 @pytest.mark.parametrize("earlier", [None, NO_PLAN])
 def test_what_is_no_plan_is_the_plan_of_the_rules(reply: str | None, earlier: Plan | None) -> None:
     profile = RiskProfile(RiskLevel.ELEVATED, 0.5, 0.5, 0.5)
-    rules = RuleStrategist().without_model(profile, CALM, earlier)
+    rules = RuleStrategist().plan(profile, CALM, earlier)
     assert by_model(reply, profile, CALM, earlier) == rules
-    assert ModelStrategist().without_model(profile, CALM, earlier) == rules
+    assert ModelStrategist().plan(profile, CALM, earlier) == rules
 
 
 def test_a_model_decides_where_no_override_does() -> None:
@@ -182,7 +179,7 @@ def test_a_model_cannot_undo_an_override(profile: RiskProfile, seen: Seen) -> No
     rules = RuleStrategist()
     for earlier in (None, NO_PLAN):
         plan = by_model(OFF, profile, seen, earlier)
-        assert set(plan.active) >= set(rules.without_model(profile, seen, earlier).active)
+        assert set(plan.active) >= set(rules.plan(profile, seen, earlier).active)
         assert plan.output_audit.enabled
         assert plan.trustrag.similarity_threshold <= 0.88
     weak = '{"differential_privacy": {"enabled": true, "epsilon": 50}}'
@@ -190,10 +187,7 @@ def test_a_model_cannot_undo_an_override(profile: RiskProfile, seen: Seen) -> No
 
 
 def test_a_model_sees_numbers_and_no_text() -> None:
-    script = Script(saying("{}"))
     profile = replace(CRITICAL, rationale="the question says: SECRET")
-    run(ModelStrategist().plan(profile, replace(CALM, question="SECRET"), NO_PLAN), script)
-    (asked,) = script.requests
-    (request,) = asked.requests
+    request = ModelStrategist().asks(profile, replace(CALM, question="SECRET"), NO_PLAN)
     assert "SECRET" not in repr(request)
     assert json.loads(request.passages[0])["stage"] == 2

@@ -13,30 +13,30 @@ from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.schemas.errors import ConfigurationError, InputError, RadarstreamError
 from radarstream.schemas.orchestration import Module
-from tests.asking import Passing, Prompted, parts_with, question
+from tests.asking import Passing, Prompted, answerer_with, question
 
 AUDITED = {"policy": "static", "modules": (), "always": (Module.AUDIT,)}
 
 
 def test_a_question_may_name_its_defence(engine) -> None:
-    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    asker = answerer_with(engine, {"policy": "none", "always": ()})
     asked = [question(defense=name) for name in (None, "radar", "majority", "vanilla")]
-    replies = asker.ask_all(asked)
+    replies = asker.answer_all(asked)
     told = [reply.event.defense for reply in replies if isinstance(reply, Reply)]
     assert told == ["radar", "radar", "majority", "vanilla"]
 
 
 def test_a_defence_that_does_not_exist_fails_alone(engine) -> None:
-    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
-    wrong, right = asker.ask_all([question(defense="wishful"), question()])
+    asker = answerer_with(engine, {"policy": "none", "always": ()})
+    wrong, right = asker.answer_all([question(defense="wishful"), question()])
     assert isinstance(wrong, ConfigurationError)
     assert isinstance(right, Reply)
 
 
 def test_an_answer_that_quotes_is_asked_for_once_more_and_then_masked(engine) -> None:
     prompted, first, last = Prompted(), Passing("regenerate"), Passing("mask")
-    parts = parts_with(engine, AUDITED, prompted=prompted, auditors=(first, last))
-    reply = parts.assembled().ask(question())
+    parts = answerer_with(engine, AUDITED, prompted=prompted, auditors=(first, last))
+    reply = parts.answer(question())
     assert reply.text == "[masked]"
     assert prompted.heard == ["unquoting"]
     assert len(first.heard) == len(last.heard) == 1
@@ -46,41 +46,43 @@ def test_an_answer_that_quotes_is_asked_for_once_more_and_then_masked(engine) ->
 
 def test_another_answer_may_pass(engine) -> None:
     auditors = (Passing("regenerate"), Passing("pass"))
-    reply = parts_with(engine, AUDITED, auditors=auditors).assembled().ask(question())
+    reply = answerer_with(engine, AUDITED, auditors=auditors).answer(question())
     assert (reply.text, reply.orchestration.audit.action) == ("Lima", "pass")
 
 
 def test_questions_that_cannot_be_asked_fail_alone(engine) -> None:
-    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    asker = answerer_with(engine, {"policy": "none", "always": ()})
     wrong = [question(" "), question("x" * 2_001), question(wanted=0)]
     wrong.append(replace(question(), origin="corpus"))
-    *failed, answered = asker.ask_all([*wrong, question()])
+    *failed, answered = asker.answer_all([*wrong, question()])
     assert [type(outcome) for outcome in failed] == [InputError] * 4
     assert isinstance(answered, Reply)
-    assert asker.ask_all([]) == []
+    assert asker.answer_all([]) == []
 
 
 def test_an_answer_rests_on_as_many_documents_as_are_wanted(engine) -> None:
-    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
-    reply = asker.ask(question(wanted=2))
+    asker = answerer_with(engine, {"policy": "none", "always": ()})
+    reply = asker.answer(question(wanted=2))
     assert len(reply.documents) == len(reply.event.verdict.documents) == 2
 
 
 def test_askers_on_a_loop_share_batches(engine) -> None:
-    asker = parts_with(engine, {"policy": "none", "always": ()}).assembled()
+    asker = answerer_with(engine, {"policy": "none", "always": ()})
     batches: list[int] = []
 
     def counted(questions: list[UserQuestion]) -> list[Reply | RadarstreamError]:
         batches.append(len(questions))
-        return asker.ask_all(questions)
+        return asker.answer_all(questions)
 
     async def ask() -> list[Reply | BaseException]:
         together = Batched[UserQuestion, Reply](counted, "asker")
-        asked = [together.ask(question(f"Who leads {n}?")) for n in range(5)]
-        replies = await asyncio.gather(*asked, together.ask(question(" ")), return_exceptions=True)
+        asked = [together.submit(question(f"Who leads {n}?")) for n in range(5)]
+        replies = await asyncio.gather(
+            *asked, together.submit(question(" ")), return_exceptions=True
+        )
         await together.close()
         with pytest.raises(RuntimeError, match="this asker is closed"):
-            await together.ask(question())
+            await together.submit(question())
         return replies
 
     *replies, failed = asyncio.run(asyncio.wait_for(ask(), 30))
@@ -103,8 +105,8 @@ def test_where_a_batch_breaks_nobody_is_asked_for_who_left() -> None:
     async def ask() -> list[str | BaseException]:
         nonlocal leaving
         together = Batched[str, str](breaking, "asker")
-        staying = [asyncio.create_task(together.ask(name)) for name in ("one", "two")]
-        leaving = asyncio.create_task(together.ask("left"))
+        staying = [asyncio.create_task(together.submit(name)) for name in ("one", "two")]
+        leaving = asyncio.create_task(together.submit("left"))
         leaving.add_done_callback(lambda _: gone.set())
         return await asyncio.gather(*staying, leaving, return_exceptions=True)
 
@@ -131,7 +133,7 @@ def test_whoever_waits_has_every_turn_that_others_have(
 
     async def ask() -> None:
         together = Batched[str, str](serve, "asker", at_once)
-        tasks = [asyncio.create_task(together.ask(name, name)) for name, _ in waiting]
+        tasks = [asyncio.create_task(together.submit(name, name)) for name, _ in waiting]
         await asyncio.sleep(0)
         for task, (_, stays) in zip(tasks, waiting, strict=True):
             if not stays:

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from radarstream.pipelines.asking.asker import Asker
-from radarstream.pipelines.asking.building import build_asker
+from radarstream.pipelines.asking.answerer import Answerer
+from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Reply
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.orchestration import Module
@@ -29,16 +29,18 @@ PAGES = (AGENCY, FORGED, *LIES, "Lima is the capital of Peru.", "A page about ll
 
 
 @cache
-def asker(engine: Engine, by_default: bool) -> Asker:
+def asker(engine: Engine, by_default: bool) -> Answerer:
     """Of a service with the default modules, or without any."""
-    return build_asker(settings_with(**({} if by_default else OFF)), engine=engine, repeatable=True)
+    return build_answerer(
+        settings_with(**({} if by_default else OFF)), engine=engine, repeatable=True
+    )
 
 
 def asked(engine: Engine, texts: tuple[str, ...], *, by_default: bool = True) -> Reply:
     """The reply from these texts, each on a site of its own, best first."""
     ranked = enumerate(texts, start=1)
     documents = tuple(Document(n, text, url=f"https://www.site{n}.org/") for n, text in ranked)
-    return asker(engine, by_default).ask(question(documents=documents, wanted=len(documents)))
+    return asker(engine, by_default).answer(question(documents=documents, wanted=len(documents)))
 
 
 @pytest.mark.parametrize("forged", [(), (FORGED,)])

@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from radarstream.pipelines.asking.hooks import CHOOSING, HOOKS
-from radarstream.pipelines.asking.values import Origin, Reply
+from radarstream.pipelines.asking.parts import CHOOSING
+from radarstream.pipelines.asking.values import HOOKS, Origin, Reply
 from radarstream.schemas.orchestration import Hook, Module
 from radarstream.schemas.snapshot import Query, SearchSnapshot
-from tests.asking import CAPITAL, NOON, Passing, Prompted, Retrieving, parts_with, question
+from tests.asking import CAPITAL, NOON, Passing, Prompted, Retrieving, answerer_with, question
 
 SETS = [*chain.from_iterable(combinations(Module, size) for size in range(len(Module) + 1))]
 HONEST = ("Lima is the capital of Peru.", "Lima is its capital.", "Its capital is Lima.")
@@ -20,13 +20,13 @@ DROPPED = tuple(f"Cusco is the capital of Peru. <{module}>" for module in CHOOSI
 
 def asked(engine: Engine, texts: tuple[str, ...], modules: tuple[Module, ...], **parts) -> Reply:
     """A question to a corpus of these texts, with these modules on."""
-    made = parts_with(
+    made = answerer_with(
         engine,
         {"policy": "static", "modules": modules, "always": ()},
         retrievers={Origin.CORPUS: Retrieving(texts)},
         **parts,
     )
-    return made.assembled().ask(question(origin=Origin.CORPUS))
+    return made.answer(question(origin=Origin.CORPUS))
 
 
 @pytest.mark.parametrize("modules", SETS, ids=lambda on: "+".join(on) or "none")
@@ -65,9 +65,9 @@ def test_what_is_on_acts_and_the_guard_answers_from_the_rest(
 
 
 def test_with_all_modules_off_a_reply_is_what_the_guard_answers(engine: Engine) -> None:
-    parts = parts_with(engine, {"policy": "none", "always": ()})
+    parts = answerer_with(engine, {"policy": "none", "always": ()})
     one = question()
-    reply = parts.assembled().ask(one)
+    reply = parts.answer(one)
     snapshot = SearchSnapshot(Query.from_text(CAPITAL), NOON, one.documents)
     event, _ = parts.guard.answer(snapshot, parts.guard.initial_memory())
     assert (reply.event, reply.text, reply.documents) == (event, event.answer, one.documents)

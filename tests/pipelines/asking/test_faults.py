@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from radarstream.connectors.models.wrapping import Call, Replies
-from radarstream.pipelines.asking.building import Parts
+from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.orchestration import Module
@@ -15,8 +15,8 @@ from tests.asking import (
     FixedSentinel,
     Passing,
     Retrieving,
+    answerer_with,
     control_of,
-    parts_with,
     question,
 )
 
@@ -36,24 +36,24 @@ class Failing:
         return call.ask()
 
 
-def parts_that_fail(engine, place: int | None) -> tuple[Parts, Failing]:
+def answerer_that_fails(engine, place: int | None) -> tuple[Answerer, Failing]:
     """An adaptive asker with a Sentinel that asks a model; one call of a model fails."""
     chosen = {"policy": "adaptive", "always": (Module.TRUSTRAG, Module.AUDIT)}
     auditors = (Passing("regenerate"), Passing("mask"))
-    parts = parts_with(
+    parts = answerer_with(
         engine, chosen, retrievers={Origin.CORPUS: Retrieving(TEXTS)}, auditors=auditors
     )
     failing = Failing(place)
     models = parts.guard.models.wrapped(failing)
     guard = replace(parts.guard, models=models)
-    control = control_of(models, FixedSentinel(asks=True))
+    control = control_of(models, FixedSentinel(asks_model=True))
     return replace(parts, guard=guard, control=control), failing
 
 
 def calls_of(engine) -> int:
     """How often models are asked for one question."""
-    parts, failing = parts_that_fail(engine, None)
-    parts.assembled().ask(question(origin=Origin.CORPUS))
+    parts, failing = answerer_that_fails(engine, None)
+    parts.answer(question(origin=Origin.CORPUS))
     return failing.count
 
 
@@ -62,8 +62,8 @@ def test_whichever_call_fails_an_answer_is_defended_or_there_is_none(engine) -> 
     total = calls_of(engine)
     assert total > 8
     for place in range(total):
-        parts, _ = parts_that_fail(engine, place)
-        (outcome,) = parts.assembled().ask_all([question(origin=Origin.CORPUS)])
+        parts, _ = answerer_that_fails(engine, place)
+        (outcome,) = parts.answer_all([question(origin=Origin.CORPUS)])
         if isinstance(outcome, Reply):
             answered += 1
             on = {record.module for record in outcome.orchestration.hooks if record.enabled}
@@ -77,17 +77,17 @@ def test_whichever_call_fails_an_answer_is_defended_or_there_is_none(engine) -> 
 
 def test_a_second_answer_that_fails_leaves_the_first_masked(engine) -> None:
     total = calls_of(engine)
-    parts, _ = parts_that_fail(engine, total - 1)
-    reply = parts.assembled().ask(question(origin=Origin.CORPUS))
+    parts, _ = answerer_that_fails(engine, total - 1)
+    reply = parts.answer(question(origin=Origin.CORPUS))
     assert reply.text == "[masked]"
     assert reply.event.answer == "Lima"
 
 
 def test_questions_of_one_batch_share_calls(engine) -> None:
     def calls(count: int) -> int:
-        parts, failing = parts_that_fail(engine, None)
+        parts, failing = answerer_that_fails(engine, None)
         asked = [question(f"Who leads {n}?", origin=Origin.CORPUS) for n in range(count)]
-        replies = parts.assembled().ask_all(asked)
+        replies = parts.answer_all(asked)
         assert [reply.question for reply in replies] == asked  # type: ignore[union-attr]
         return failing.count
 
@@ -96,14 +96,14 @@ def test_questions_of_one_batch_share_calls(engine) -> None:
 
 def test_a_retrieval_that_fails_costs_its_own_question_alone(engine) -> None:
     class Away:
-        def retrieve(self, *_: Any) -> Any:
+        def __call__(self, *_: Any) -> Any:
             raise ModelError("no embedder")
 
-    parts = parts_with(engine, {"policy": "none", "always": ()})
+    parts = answerer_with(engine, {"policy": "none", "always": ()})
     retrievers = {**parts.retrievers, Origin.CORPUS: Away()}
-    asker = replace(parts, retrievers=retrievers).assembled()
-    failed, answered = asker.ask_all([question(origin=Origin.CORPUS), question()])
+    asker = replace(parts, retrievers=retrievers)
+    failed, answered = asker.answer_all([question(origin=Origin.CORPUS), question()])
     assert isinstance(failed, ModelError)
     assert isinstance(answered, Reply)
     with pytest.raises(ModelError, match="no embedder"):
-        asker.ask(question(origin=Origin.CORPUS))
+        asker.answer(question(origin=Origin.CORPUS))

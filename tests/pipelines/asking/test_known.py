@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.pipelines import searching
-from radarstream.pipelines.asking.building import Parts
+from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.retrievers import ImpatientClock, WebSearch
 from radarstream.pipelines.asking.values import Origin
@@ -27,7 +27,7 @@ from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from radarstream.schemas.sources import SourceVerdict
 from radarstream.schemas.verdict import MemoryDecision, Reason
-from tests.asking import CAPITAL, CLAIMS, NOON, parts_with, question
+from tests.asking import CAPITAL, CLAIMS, NOON, answerer_with, question
 
 DAY = timedelta(days=1)
 OTHERS = {"policy": "none", "always": ()}
@@ -41,15 +41,15 @@ def remember(engine: Engine, text: str = CAPITAL, query_id: str | None = None, *
     return answer.event.query_id
 
 
-def parts_of(engine: Engine, **changed: Any) -> Parts:
-    return parts_with(engine, OTHERS, **changed)
+def parts_of(engine: Engine, **changed: Any) -> Answerer:
+    return answerer_with(engine, OTHERS, **changed)
 
 
 def test_a_poisoned_question_meets_the_memory_and_cannot_change_it(own_engine) -> None:
     query_id = remember(own_engine)
     before = load(own_engine, [query_id])
     lies = ("Cusco is the capital.", "The capital is Cusco.", "Cusco is its capital.")
-    reply = parts_of(own_engine).assembled().ask(question(claims=lies))
+    reply = parts_of(own_engine).answer(question(claims=lies))
     memory = reply.event.verdict.memory
     assert reply.event.query_id == query_id
     assert (reply.event.step, memory.previous_answer) == (2, "Lima")
@@ -67,14 +67,14 @@ def test_a_poisoned_question_meets_the_memory_and_cannot_change_it(own_engine) -
 )
 def test_other_marks_case_and_space_are_the_same_question(own_engine, asked) -> None:
     query_id = remember(own_engine)
-    reply = parts_of(own_engine).assembled().ask(question(asked))
+    reply = parts_of(own_engine).answer(question(asked))
     assert reply.event.query_id == query_id
     assert reply.event.verdict.memory.decision is MemoryDecision.RETAINED
 
 
 def test_another_defence_has_no_use_for_the_memory(own_engine) -> None:
     remember(own_engine)
-    reply = parts_of(own_engine).assembled().ask(question(defense="majority"))
+    reply = parts_of(own_engine).answer(question(defense="majority"))
     assert reply.event.step == 0
 
 
@@ -82,8 +82,8 @@ def test_a_memory_that_is_damaged_fails_the_question_as_in_the_job(own_engine) -
     query_id = remember(own_engine)
     with own_engine.begin() as connection:
         connection.execute(update(MEMORY).values(state=b"?"))
-    asker = parts_of(own_engine).assembled()
-    damaged, fine = asker.ask_all([question(), question("Who else is there?")])
+    asker = parts_of(own_engine)
+    damaged, fine = asker.answer_all([question(), question("Who else is there?")])
     assert isinstance(damaged, InputError)
     assert not isinstance(fine, Exception)
     assert query_id in load(own_engine, [query_id])
@@ -91,7 +91,7 @@ def test_a_memory_that_is_damaged_fails_the_question_as_in_the_job(own_engine) -
 
 def test_a_question_is_newer_than_the_memory(own_engine) -> None:
     remember(own_engine)
-    reply = parts_of(own_engine).assembled().ask(question(asked_at=NOON - 9 * DAY))
+    reply = parts_of(own_engine).answer(question(asked_at=NOON - 9 * DAY))
     assert reply.event.observed_at == NOON - DAY + timedelta(milliseconds=1)
 
 
@@ -116,7 +116,7 @@ def test_a_watched_question_is_answered_and_searched_for_as_it_is_watched(own_en
 def test_what_is_remembered_under_an_id_of_its_own_is_found_by_the_question(own_engine) -> None:
     remember(own_engine, query_id="capital")
     watch(own_engine, Watched(question=CAPITAL, id="capital"))
-    reply = parts_of(own_engine).assembled().ask(question())
+    reply = parts_of(own_engine).answer(question())
     assert (reply.event.query_id, reply.event.step) == ("capital", 2)
 
 
@@ -143,7 +143,7 @@ def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) 
         update={"attribution": parts.settings.attribution.model_copy(update={"enabled": True})}
     )
     assert settings.sources.block
-    reply = replace(parts, settings=settings).assembled().ask(question(documents=tuple(pages)))
+    reply = replace(parts, settings=settings).answer(question(documents=tuple(pages)))
     reasons = {judged.rank: judged.reason for judged in reply.event.verdict.documents}
     assert (reasons[1], reasons[3]) == (Reason.BLOCKED, Reason.QUARANTINED)
     assert reply.event.verdict.kept_ranks == (2,)
@@ -176,10 +176,12 @@ def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
     monkeypatch.setattr(searching, "opened_search", opening)
     parts = parts_of(own_engine)
     with WebSearch(parts.settings, parts.queries) as web:
-        asker = replace(parts, retrievers={Origin.SEARCH: web}).assembled()
+        asker = replace(parts, retrievers={Origin.SEARCH: web.retrieve})
         assert opened == []
         for text in (CAPITAL, "Who is it?"):
-            assert asker.ask(question(text, origin=Origin.SEARCH, wanted=7)).event.question == text
+            assert (
+                asker.answer(question(text, origin=Origin.SEARCH, wanted=7)).event.question == text
+            )
     assert len(opened) == 1
     asked = [(r.query.id, r.k, r.language, r.country) for r in searched.requests]
     assert asked == [("capital", 7, "es", "pe"), (Query.from_text("Who is it?").id, 7, "", "")]

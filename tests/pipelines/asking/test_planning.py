@@ -1,7 +1,6 @@
 """Who decides what acts, what acts whatever is decided, and what follows for trust and privacy."""
 
 from dataclasses import replace
-from datetime import timedelta
 from threading import Event
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.asking.memory import MemoryAccounts
+from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.schemas.errors import BudgetSpentError, DatabaseUnavailableError, ModelOutageError
 from radarstream.schemas.orchestration import (
@@ -20,7 +19,6 @@ from radarstream.schemas.orchestration import (
     Plan,
     PrivacyPlan,
     RiskLevel,
-    RiskProfile,
     TrustragPlan,
 )
 from tests.asking import (
@@ -31,8 +29,8 @@ from tests.asking import (
     FixedStrategist,
     Passing,
     Retrieving,
+    answerer_with,
     control_of,
-    parts_with,
     question,
 )
 
@@ -59,9 +57,9 @@ def ask(engine, *, sentinel=None, strategist=None, limit_s=30.0, orchestration=N
     """A reply from the corpus under the adaptive policy, with everything allowed."""
     chosen: dict[str, Any] = {"policy": "adaptive", "modules": ALL, "always": ()}
     chosen |= orchestration or {}
-    parts = parts_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)}, **changed)
+    parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)}, **changed)
     control = control_of(parts.guard.models, sentinel, strategist, limit_s)
-    return replace(parts, control=control).assembled().ask(question(origin=Origin.CORPUS))
+    return replace(parts, control=control).answer(question(origin=Origin.CORPUS))
 
 
 def active(reply: Reply) -> set[Module]:
@@ -86,21 +84,15 @@ def test_a_plan_switches_on_what_is_allowed_and_never_off_what_always_acts(
 )
 def test_without_adapting_the_policy_says_what_acts(engine, policy, expected) -> None:
     chosen = {"policy": policy, "always": (Module.AUDIT,), "modules": (Module.TRUSTRAG,)}
-    parts = parts_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
-    reply = parts.assembled().ask(question(origin=Origin.CORPUS))
+    parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
+    reply = parts.answer(question(origin=Origin.CORPUS))
     assert active(reply) == expected
     assert reply.orchestration.before is reply.orchestration.after is None
     assert reply.orchestration.trust == reply.orchestration.trust_after == 0.5
 
 
 def test_privacy_cannot_be_switched_on_once_documents_are_there(engine) -> None:
-    class Late(FixedStrategist):
-        def plan(self, profile, seen, earlier=None):
-            first = super().plan(profile, seen, earlier)
-            yield from first
-            return EVERYTHING if earlier is not None else Plan()
-
-    strategist = Late()
+    strategist = FixedStrategist(late=EVERYTHING)
     assert active(ask(engine, strategist=strategist)) == set(ALL) - {Module.PRIVACY}
     assert [plan is None for plan in strategist.earlier] == [True, False]
 
@@ -115,21 +107,16 @@ def test_the_sentinel_looks_twice_and_sees_numbers_of_documents(engine) -> None:
     assert reply.orchestration.before == reply.orchestration.after == LOW
 
 
-@pytest.mark.parametrize("broken", ["raises", "answers nonsense", "model fails"])
+@pytest.mark.parametrize("broken", ["raises", "model fails"])
 def test_a_sentinel_that_fails_gives_way_to_the_rules(engine, broken) -> None:
-    sentinel = FixedSentinel(LOW, asks=broken == "model fails")
-    if broken == "raises":
-        sentinel.raises = RuntimeError
-    if broken == "answers nonsense":
-        sentinel.profile = "LOW"  # type: ignore[assignment]
-        sentinel.without_model = lambda *_: RiskProfile(RiskLevel.ELEVATED)  # type: ignore
+    sentinel = FixedSentinel(asks_model=True, raises=RuntimeError if broken == "raises" else None)
     chosen = {"policy": "adaptive", "always": ()}
-    parts = parts_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
+    parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
     models = parts.guard.models
     if broken == "model fails":
         models = replace(models, generator=Deaf())
-    made = replace(parts, control=control_of(models, sentinel)).assembled()
-    reply = made.ask(question(origin=Origin.CORPUS))
+    made = replace(parts, control=control_of(models, sentinel))
+    reply = made.answer(question(origin=Origin.CORPUS))
     for profile in (reply.orchestration.before, reply.orchestration.after):
         assert profile is not None
         assert (profile.level, profile.sentinel) == (RiskLevel.ELEVATED, "fallback")
@@ -166,11 +153,11 @@ class Hanging:
 def test_a_model_that_hangs_is_not_waited_for(engine) -> None:
     hanging = Hanging()
     chosen = {"policy": "adaptive", "always": ()}
-    parts = parts_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
+    parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
     models = replace(parts.guard.models, generator=hanging)
-    control = control_of(models, FixedSentinel(asks=True), limit_s=0.02)
+    control = control_of(models, FixedSentinel(asks_model=True), limit_s=0.02)
     try:
-        reply = replace(parts, control=control).assembled().ask(question(origin=Origin.CORPUS))
+        reply = replace(parts, control=control).answer(question(origin=Origin.CORPUS))
     finally:
         hanging.going.set()
     assert reply.orchestration.before is not None
@@ -186,7 +173,7 @@ def test_where_the_rules_break_too_everything_acts_that_may(engine, breaks) -> N
     if breaks == "strategist":
         parts["strategist"] = FixedStrategist(**broken)
     if breaks == "account":
-        parts["accounts"] = Broken({"account"})
+        parts["accounts"] = broken_accounts("account")
     allowed = (Module.PRIVACY, Module.TRUSTRAG)
     orchestration = {"always": (Module.AUDIT,), "modules": allowed}
     reply = ask(engine, orchestration=orchestration, **parts)
@@ -194,26 +181,22 @@ def test_where_the_rules_break_too_everything_acts_that_may(engine, breaks) -> N
     assert reply.text == "Lima"
 
 
-class Broken(MemoryAccounts):
+def broken_accounts(*methods: str) -> StoredAccounts:
     """Accounts of which some methods raise."""
 
-    def __init__(self, methods: set[str]) -> None:
-        super().__init__()
+    def broken(*_: object) -> Any:
+        raise OSError("the disk is gone")
 
-        def broken(*_: object) -> Any:
-            raise OSError("the disk is gone")
-
-        for name in methods:
-            setattr(self, name, broken)
+    return type("Broken", (StoredAccounts,), dict.fromkeys(methods, broken)).in_memory()
 
 
 @pytest.mark.parametrize("method", ["note_question", "move_trust"])
 def test_an_account_that_cannot_be_written_costs_no_answer(engine, method) -> None:
-    assert ask(engine, accounts=Broken({method})).text == "Lima"
+    assert ask(engine, accounts=broken_accounts(method)).text == "Lima"
 
 
 def test_questions_are_noted_and_trust_follows_both_looks(engine) -> None:
-    accounts = MemoryAccounts()
+    accounts = StoredAccounts.in_memory()
     reply = ask(engine, accounts=accounts)
     assert accounts.account("ann").recent == ((NOON, "What is the capital of Peru?"),)
     assert reply.orchestration.trust == 0.5
@@ -239,18 +222,18 @@ def test_what_always_acts_costs_no_trust(engine) -> None:
 
 
 def test_a_spent_budget_refuses_the_corpus_and_nothing_else(engine) -> None:
-    accounts, corpus = MemoryAccounts(), Retrieving(CLAIMS)
+    accounts, corpus = StoredAccounts.in_memory(), Retrieving(CLAIMS)
     chosen = {"policy": "static", "modules": (Module.PRIVACY,), "always": (), "epsilon_budget": 7.0}
     retrievers = {Origin.CORPUS: corpus, Origin.SEARCH: Retrieving(CLAIMS)}
-    parts = parts_with(engine, chosen, accounts=accounts)
-    asker = replace(parts, retrievers={**parts.retrievers, **retrievers}).assembled()
+    parts = answerer_with(engine, chosen, accounts=accounts)
+    asker = replace(parts, retrievers={**parts.retrievers, **retrievers})
     ours = [question(f"{n}: what is it?", origin=Origin.CORPUS) for n in range(3)]
-    first, second, refused = asker.ask_all(ours)
+    first, second, refused = asker.answer_all(ours)
     assert isinstance(refused, BudgetSpentError)
     left = [reply.orchestration.epsilon_left for reply in (first, second)]  # type: ignore
     assert left == [pytest.approx(4.0), pytest.approx(1.0)]
     assert len(corpus.wanted) == 2
-    own, found, other = asker.ask_all(
+    own, found, other = asker.answer_all(
         [question(), question(origin=Origin.SEARCH), question(user="bob", origin=Origin.CORPUS)]
     )
     for reply in (own, found):
@@ -262,14 +245,14 @@ def test_a_spent_budget_refuses_the_corpus_and_nothing_else(engine) -> None:
 
 def test_privacy_that_cannot_be_counted_is_no_answer(engine) -> None:
     chosen = {"policy": "static", "modules": (Module.PRIVACY,), "always": ()}
-    parts = parts_with(
+    parts = answerer_with(
         engine,
         chosen,
-        accounts=Broken({"spend"}),
+        accounts=broken_accounts("spend"),
         retrievers={Origin.CORPUS: Retrieving(CLAIMS)},
     )
     with pytest.raises(DatabaseUnavailableError, match="budget"):
-        parts.assembled().ask(question(origin=Origin.CORPUS))
+        parts.answer(question(origin=Origin.CORPUS))
 
 
 def test_more_is_looked_for_where_a_module_may_drop_some(engine) -> None:
@@ -283,20 +266,8 @@ def test_more_is_looked_for_where_a_module_may_drop_some(engine) -> None:
     ):
         found = Retrieving([f"Page {n}: Lima is the capital." for n in range(20)])
         chosen = {"policy": policy, "modules": modules, "always": ()}
-        parts = parts_with(engine, chosen, retrievers={origin: found})
+        parts = answerer_with(engine, chosen, retrievers={origin: found})
         control = control_of(parts.guard.models) if policy == "adaptive" else None
-        reply = replace(parts, control=control).assembled().ask(question(origin=origin, wanted=4))
+        reply = replace(parts, control=control).answer(question(origin=origin, wanted=4))
         assert found.wanted == [expected]
         assert len(reply.documents) == 4
-
-
-def test_trust_in_memory_rises_only_so_much_within_an_hour() -> None:
-    accounts = MemoryAccounts(gain_per_hour=0.1)
-    assert accounts.move_trust("ann", 0.08, NOON) == pytest.approx(0.58)
-    assert accounts.move_trust("ann", 0.08, NOON) == pytest.approx(0.6)
-    assert accounts.move_trust("ann", -0.3, NOON) == pytest.approx(0.3)
-    assert accounts.move_trust("ann", 0.08, NOON + timedelta(minutes=59)) == pytest.approx(0.3)
-    later = NOON + timedelta(hours=2)
-    assert accounts.move_trust("ann", 0.2, later) == pytest.approx(0.4)
-    assert accounts.move_trust("ann", -2.0, later) == 0.0
-    assert accounts.account("bob").trust == 0.5

@@ -1,14 +1,12 @@
 """`orchestration.thresholds` reaches everything that decides by it."""
 
-from functools import partial
-
 import pytest
 
 from radarstream.defenses.orchestration.signals import Usual
 from radarstream.defenses.trust_rag import KEPT, TooMuchAlike
 from radarstream.pipelines.asking.building import build_control
-from radarstream.pipelines.asking.hooks import options_of
-from radarstream.pipelines.asking.plans import full
+from radarstream.pipelines.asking.finding import options_of
+from radarstream.pipelines.asking.planning import full
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.orchestration import Module
 from tests.driving import Script, run
@@ -27,8 +25,7 @@ def test_one_setting_for_meter_rules_and_static_plans(thresholds: str, rho: floa
     control = build_control(settings, models=None)
     assert control is not None
     assert control.strategist.thresholds == thresholds
-    assert isinstance(control.of_retrieval, partial)
-    assert control.of_retrieval.keywords["usual"] == Usual.of(thresholds)
+    assert control.usual == Usual.of(thresholds)
     plan = full(settings.orchestration, tuple(Module), "static")
     assert plan.trustrag.rouge_threshold == rho
 

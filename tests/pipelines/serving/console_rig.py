@@ -123,7 +123,7 @@ class FakeAsker:
             question, self.event.answer, self.event, self.snapshot.documents, orchestration
         )
 
-    def ask_all(self, questions):
+    def __call__(self, questions):
         return [self.answer(question) for question in questions]
 
 

@@ -18,9 +18,9 @@ from radarstream.pipelines.build import build_models
 from radarstream.pipelines.serving import app as app_module
 from radarstream.pipelines.serving import warming as warming_module
 from radarstream.pipelines.serving.app import create_app
-from radarstream.pipelines.serving.asking import Asking
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.metrics import ServingMetrics
+from radarstream.pipelines.serving.question_queue import QuestionQueue
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.pipelines.signals.warming import warm_up
@@ -57,7 +57,7 @@ class Loading:
 def service(
     folder: Path, patched: pytest.MonkeyPatch, load: Loading, asker: FakeAsker, **serving: object
 ) -> Any:
-    patched.setattr(app_module, "built_asker", lambda *_: (asker, Warming(load)))
+    patched.setattr(app_module, "built_answerer", lambda *_: (asker, Warming(load)))
     return create_app(service_settings(folder, **serving), people=PeopleInMemory())
 
 
@@ -133,10 +133,10 @@ def test_nobody_is_asked_for_a_client_that_left_while_models_loaded(tmp_path: Pa
 
     async def leave() -> None:
         warming = Warming(load)
-        asking = Asking(asker, settings, ServingMetrics(), warming)
+        asking = QuestionQueue(asker, settings, ServingMetrics(), warming)
         async with warming.running():
             with pytest.raises(ServiceError) as caught:
-                await asking.ask(SimpleNamespace(receive=disconnect, client=None), a_question())  # type: ignore[arg-type]
+                await asking.reply(SimpleNamespace(receive=disconnect, client=None), a_question())  # type: ignore[arg-type]
             assert caught.value.status == 499
             load.released.set()
 

@@ -1,9 +1,9 @@
 """Asks for a request: within the user's rate, in turn, in time, while the client is there."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from time import perf_counter
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import structlog
 from fastapi import Request
@@ -23,32 +23,32 @@ AT_ONCE: Final = 4  # questions of one batch: with ten documents each, enough to
 log = structlog.get_logger("radarstream")
 
 
-class Asker(Protocol):
-    """Answers questions; may block, safe for threads."""
-
-    def ask_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
-        """A reply or an error for each question, in order."""
-        ...
+# A reply or an error for each question, in order; may block, safe for threads.
+AnswerAll = Callable[[Sequence[UserQuestion]], list[Reply | RadarstreamError]]
 
 
-class Asking:
+class QuestionQueue:
     """Questions of requests. Models run in a thread, on a few questions at once: nobody waits
     behind all that another user asked. Each user has a queue, and they are served in turn.
     """
 
     def __init__(
-        self, asker: Asker, settings: ServingSettings, metrics: ServingMetrics, warming: Warming
+        self,
+        answer_all: AnswerAll,
+        settings: ServingSettings,
+        metrics: ServingMetrics,
+        warming: Warming,
     ) -> None:
         self._settings, self._metrics, self._warming = settings, metrics, warming
         self._buckets = Buckets(settings.questions_per_minute)
-        self._batched = Batched[UserQuestion, Reply](asker.ask_all, "service", AT_ONCE)
+        self._batched = Batched[UserQuestion, Reply](answer_all, "service", AT_ONCE)
 
     def admit(self, request: Request | None, user: User) -> None:
         """Count a question of a user, or of an address without one. Raises ServiceError 429."""
         if wait := self._buckets.take(share_of(user.name, request)):
             raise too_many("too many questions", wait)
 
-    async def ask(self, request: Request | None, question: UserQuestion) -> Reply:
+    async def reply(self, request: Request | None, question: UserQuestion) -> Reply:
         """The reply. Raises ServiceError, with status 499 where the client went away.
 
         A batch that has begun goes on without whoever left; one that waits is not begun for them.
@@ -71,7 +71,7 @@ class Asking:
         """The reply, in time and before the client leaves."""
         if leaving.done():
             raise self._failed(given_up(left=True))
-        asking = asyncio.create_task(self._batched.ask(question, share))
+        asking = asyncio.create_task(self._batched.submit(question, share))
         if not await first_of(asking, leaving, self._settings.timeout_s):
             raise self._failed(given_up(left=leaving.done()))
         if (error := asking.exception()) is not None:

@@ -1,0 +1,101 @@
+"""From a user's question to a defended reply: Algorithm 3 of "Adaptive Defense Orchestration".
+
+    account -> signals -> Sentinel -> Strategist -> hook A around the retrieval -> signals
+            -> Sentinel -> Strategist -> hook B -> hook C -> guard -> hook D -> trust
+
+A list of questions takes every step together, so that they share calls of models. A question that
+fails does so alone.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from radarstream.connectors.models.response_cache import kept_for
+from radarstream.pipelines.asking.answering import answer
+from radarstream.pipelines.asking.finding import choose, find
+from radarstream.pipelines.asking.parts import Parts
+from radarstream.pipelines.asking.planning import (
+    checked,
+    first_plans,
+    recognised,
+    second_plans,
+    trust_after,
+)
+from radarstream.pipelines.asking.steps import each, in_groups, together
+from radarstream.pipelines.asking.values import Answered, Origin, Planned, Reply, UserQuestion
+from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.orchestration import Module, Orchestration
+
+
+class Answerer(Parts):
+    """Answers questions of users. Thread-safe; holds no state but that of accounts and models."""
+
+    def answer(self, question: UserQuestion) -> Reply:
+        """Answer one question. Raises RadarstreamError."""
+        (outcome,) = self.answer_all([question])
+        if isinstance(outcome, RadarstreamError):
+            raise outcome
+        return outcome
+
+    def answer_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+        """Answer many questions with few calls of each model, in order.
+
+        An error stands in the place of a reply that failed. What the job remembers of a question is
+        read and never written. Questions about own documents share calls, and cached replies, with
+        those of the same user alone.
+        """
+
+        def of_one(user: str, group: list[UserQuestion]) -> list[Reply | RadarstreamError]:
+            with kept_for(user):
+                return self._together(group)
+
+        return in_groups(questions, private_to, of_one)
+
+    def _together(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
+        asked = together(each(questions, checked), partial(recognised, self))
+        planned = together(asked, partial(first_plans, self))
+        found = together(find(self, planned), partial(second_plans, self))
+        for module in (Module.TRUSTRAG, Module.ATTENTION):
+            found = choose(self, module, found)
+        answered = answer(self, found)
+        return [
+            self._concluded(one, outcome) if isinstance(one, Planned) else one
+            for one, outcome in zip(planned, answered, strict=True)
+        ]
+
+    def _concluded(
+        self, planned: Planned, answered: Answered | RadarstreamError
+    ) -> Reply | RadarstreamError:
+        """Move the trust of the user, and say what the user is told."""
+        trust = trust_after(self, planned, answered)
+        return reply_of(answered, trust) if isinstance(answered, Answered) else answered
+
+
+def private_to(question: UserQuestion) -> str:
+    """The user who alone may know what a question is answered from; "" where all may."""
+    return question.user if question.origin is Origin.DOCUMENTS else ""
+
+
+def reply_of(answered: Answered, trust_after: float) -> Reply:
+    """What the user is told."""
+    draft, found = answered.draft, answered.draft.found
+    spent, left = found.epsilon or (0.0, None)
+    return Reply(
+        question=found.question,
+        text=answered.audited.text,
+        event=draft.event,
+        documents=draft.documents,
+        orchestration=Orchestration(
+            plan=found.plan,
+            before=found.planned.risk,
+            after=found.risk,
+            question_signals=found.seen.signals if found.seen else None,
+            retrieval_signals=found.seen.retrieval if found.seen else None,
+            trust=found.planned.asked.trust or 0.0,
+            trust_after=trust_after,
+            epsilon_spent=spent,
+            epsilon_left=left,
+            hooks=found.hooks,
+            audit=answered.audited,
+        ),
+    )

@@ -1,0 +1,131 @@
+"""What answers questions is made of."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from hashlib import sha256
+from secrets import randbits
+from typing import Any, Final, Literal
+
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.serving.accounts import StoredAccounts
+from radarstream.defenses.orchestration.audit import OutputAudit
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.retrieval.registry import build_reranker
+from radarstream.pipelines.asking.control import ControlPlane
+from radarstream.pipelines.asking.known import KnownQueries
+from radarstream.pipelines.asking.values import Origin, UserQuestion
+from radarstream.pipelines.build import build_methods
+from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.guardrail import guarded
+from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.orchestration import Module
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.tasks.additions import DO_NOT_QUOTE, GUARDRAIL
+
+# As they are; with the guardrail; with that, and told not to quote.
+Prompting = Literal["plain", "guarded", "unquoting"]
+Variant = tuple[str | None, int, Prompting]
+Options = dict[str, Any]
+# At most so many documents for a question, best first, ranks from 1. Raises RadarstreamError.
+Retriever = Callable[[UserQuestion, int], tuple[Document, ...]]
+SENTENCES: Final[dict[Prompting, tuple[str, ...]]] = {
+    "plain": (),
+    "guarded": (GUARDRAIL,),
+    "unquoting": (GUARDRAIL, DO_NOT_QUOTE),
+}
+# The modules that choose documents, and the retrieval defences that do it.
+CHOOSING: Final = {
+    Module.PRIVACY: "dp_rag",
+    Module.TRUSTRAG: "trust_rag",
+    Module.ATTENTION: "attention_variance",
+}
+SEED_BITS: Final = 63
+
+
+def registered(module: Module, options: Options) -> RetrievalDefense:
+    """The retrieval defence of a module. Raises ConfigurationError."""
+    return build_reranker(CHOOSING[module], options)
+
+
+def with_sentences(models: Models, prompting: Prompting) -> Models:
+    """The models, told the sentences of a way of prompting."""
+    return guarded(models, SENTENCES[prompting])
+
+
+def drawn(_: UserQuestion) -> int:
+    """A seed that nobody can guess: what a service needs."""
+    return randbits(SEED_BITS)
+
+
+def from_question(question: UserQuestion) -> int:
+    """The same seed for the same question of the same user: what a study needs, to be repeated."""
+    digest = sha256(f"{question.user}\n{question.text}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) >> (64 - SEED_BITS)
+
+
+@dataclass(frozen=True, eq=False)
+class Parts:
+    """What answers questions is made of.
+
+    `usable` are the modules that can act here, `control` is None where no risk decides. Of the
+    auditors the first may want another answer, which the last judges for good. `seed` is where the
+    noise of a retrieval comes from.
+    """
+
+    settings: Settings
+    engine: Engine
+    guard: Guard[Any]
+    queries: KnownQueries
+    accounts: StoredAccounts
+    retrievers: Mapping[Origin, Retriever]
+    usable: frozenset[Module]
+    control: ControlPlane | None
+    auditors: tuple[OutputAudit, OutputAudit]
+    prompted: Callable[[Models, Prompting], Models] = with_sentences
+    seed: Callable[[UserQuestion], int] = drawn
+    methods: Callable[[Module, Options], RetrievalDefense] = registered
+
+    @property
+    def allowed(self) -> frozenset[Module]:
+        """What a policy may switch on."""
+        return frozenset(self.settings.orchestration.modules) & self.usable
+
+    @property
+    def always(self) -> frozenset[Module]:
+        """What acts on every question."""
+        return frozenset(self.settings.orchestration.always)
+
+    @property
+    def may_act(self) -> frozenset[Module]:
+        """What a plan may switch on, or has to."""
+        none = self.settings.orchestration.policy == "none"
+        return self.always if none else self.always | self.allowed
+
+    @property
+    def must_act(self) -> frozenset[Module]:
+        """What is known to act before a question is seen."""
+        return self.may_act if self.settings.orchestration.policy == "static" else self.always
+
+    @cached_property
+    def variant(self) -> Callable[[str | None, int, Prompting], Guard[Any]]:
+        """The guard with the defence of a name, None for that of the settings, whose reranker keeps
+        at most the wanted documents, and with other prompts.
+
+        Raises ConfigurationError for a name that is not known, or that the models do not fit.
+        """
+
+        @lru_cache(maxsize=256)
+        def variant(defense: str | None, wanted: int, prompting: Prompting) -> Guard[Any]:
+            guard, chosen = self.guard, self.settings.defense
+            if prompting != "plain":
+                guard = replace(guard, models=self.prompted(guard.models, prompting))
+            if defense is not None and defense != chosen.name:
+                other = chosen.model_copy(update={"name": defense, "options": {}})
+                method, _ = build_methods(self.settings.model_copy(update={"defense": other}))
+                guard = replace(guard, name=defense, defense=method)
+            return replace(guard, keep=min(guard.keep, wanted))
+
+        return variant
