@@ -11,7 +11,8 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.build import shared_engine
-from radarstream.pipelines.job.telemetry.metrics import ModelMetrics, build
+from radarstream.pipelines.job.telemetry.metrics import ServingMetrics, build
+from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.telemetry.tracing import opened_tracer
 from radarstream.pipelines.serving import answers_api, events, mcp_server, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
@@ -20,7 +21,6 @@ from radarstream.pipelines.serving.console.showing import error_page
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
-from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People
 from radarstream.pipelines.serving.question_queue import AnswerAll
 from radarstream.pipelines.serving.stored_people import StoredPeople

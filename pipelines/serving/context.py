@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.pipelines.serving.metrics import ServingMetrics
+from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered, User
 from radarstream.pipelines.serving.places import Places
 from radarstream.pipelines.serving.question_queue import AnswerAll, QuestionQueue

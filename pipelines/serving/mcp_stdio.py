@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.users import checked_name
+from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.app import built_answerer
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.mcp_server import build_tools
-from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.stored_people import StoredPeople
 from radarstream.pipelines.settings import Settings

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.errors import unavailable
-from radarstream.pipelines.serving.metrics import ServingMetrics
 
 TIMES_FREE: Final = 3  # a share may hold fewer places than this times those that are free
 

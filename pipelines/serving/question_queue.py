@@ -10,8 +10,8 @@ from fastapi import Request
 
 from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.errors import ServiceError, told_of, too_many
-from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import User, share_of
 from radarstream.pipelines.serving.rates import Buckets
 from radarstream.pipelines.serving.warming import Warming

@@ -25,8 +25,9 @@ from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClo
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import REFRESH_S, Lag
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.job.telemetry.metrics import JobMetrics, ModelMetrics
+from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.job.telemetry.observing import BatchProgress, Observer
+from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.telemetry.tracing import traced
 from radarstream.pipelines.job.waiting import repeating, starting
 from radarstream.pipelines.settings import Settings

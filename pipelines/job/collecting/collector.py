@@ -28,7 +28,7 @@ from radarstream.connectors.state_table.queries.watchlist import (
     replace_all,
 )
 from radarstream.pipelines.job.answering.ports import Clock
-from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
+from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
 from radarstream.schemas.codec import outbox_record

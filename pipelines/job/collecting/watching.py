@@ -15,11 +15,11 @@ from radarstream.connectors.state_table.queries.watchlist import credits_used
 from radarstream.connectors.webpages.reading import PageReader
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.collecting.collector import Collector
-from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
+from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
 from radarstream.pipelines.job.waiting import starting
 from radarstream.pipelines.searching import opened_search
 from radarstream.pipelines.settings import Settings, WatchSettings

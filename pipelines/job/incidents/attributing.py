@@ -22,8 +22,8 @@ from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
-from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import Investigated, Policy, excerpt, settle
+from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.settings import AttributionSettings, ReadingSettings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import (

@@ -25,12 +25,12 @@ from radarstream.pipelines.job.answering.state_watch import StateWatch, open_dat
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
-from radarstream.pipelines.job.incidents.metrics import AttributingMetrics
 from radarstream.pipelines.job.incidents.settling import LANE, policy_of
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
 from radarstream.pipelines.job.telemetry.health import Check, Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.job.telemetry.metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
+from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.waiting import Waiting, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.token_probabilities import check_needs

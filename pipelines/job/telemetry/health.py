@@ -9,7 +9,7 @@ from typing import Literal
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from radarstream.pipelines.job.telemetry.metrics import read
+from radarstream.pipelines.job.telemetry.readings import read
 
 Check = Literal["broker", "partitions", "database", "models"]
 CHECKS: tuple[Check, ...] = ("broker", "partitions", "database", "models")

@@ -12,7 +12,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from radarstream.connectors.kafka.offsets import Offsets
-from radarstream.pipelines.job.telemetry.metrics import read
+from radarstream.pipelines.job.telemetry.readings import read
 from radarstream.schemas.records import RawRecord
 
 REFRESH_S = 5.0

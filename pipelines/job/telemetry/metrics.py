@@ -1,29 +1,35 @@
-"""What the processes of the job count, for Prometheus: `radarstream_…`, base units, no query ids.
+"""What all processes count, for Prometheus: `radarstream_…`, base units, no names, ids or texts.
 
 Label values come from closed sets (enumerations, partitions, exception classes, stage names), so
 the number of series is bounded whatever arrives.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
-from dataclasses import fields
 from datetime import datetime
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.registry import Collector
 
-from radarstream.pipelines.signals.ports import Models
+from radarstream.connectors.serpapi.search import SearchCounts
+from radarstream.pipelines.job.telemetry.readings import (
+    NAMESPACE,
+    Backlog,
+    BacklogMetrics,
+    SearchMetrics,
+)
+from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import OUTAGES, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
-from radarstream.schemas.snapshot import Provenance
+from radarstream.schemas.incidents import Status, TaughtEvent
+from radarstream.schemas.orchestration import Module, RiskLevel
+from radarstream.schemas.snapshot import Provenance, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, Reason
 
-NAMESPACE: Final = "radarstream"
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 DURATIONS: Final = (
     *(0.001, 0.005, 0.02, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
@@ -35,12 +41,13 @@ AGES: Final = (
 )
 SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024)
 STAGES: Final = ("batch", "publish", "commit")  # beside those of the guard's meter
-BREAKER_STATES: Final = ("closed", "half_open", "open")
 OUTCOMES: Final = ("changed", "unchanged", "first", "abstained")
 REJECTED: Final = (Reason.CUT, Reason.ISOLATED, Reason.DISTRUSTED, Reason.UNINFORMATIVE)
+INTAKE: Final = ("taken_in", "refused", "unreadable")
+REFUSED: Final = ("busy", "host", "size", "slow")  # requests
+OVERHEAD: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 KEPT: Final = (Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED)
 FamilyT = TypeVar("FamilyT", Counter, Gauge, Histogram)
-ReadT = TypeVar("ReadT", CounterMetricFamily, GaugeMetricFamily)
 
 
 def build() -> dict[str, str]:
@@ -52,18 +59,9 @@ def build() -> dict[str, str]:
     return {"version": installed, "python": python_version()}
 
 
-def read(
-    kind: type[ReadT],
-    name: str,
-    text: str,
-    labels: Sequence[str],
-    samples: Iterable[tuple[Sequence[str], float]],
-) -> ReadT:
-    """Make a family of samples, each with the values of its labels, that were read just now."""
-    family = kind(f"{NAMESPACE}_{name}", text, labels=labels)
-    for values, value in samples:
-        family.add_metric(values, value)
-    return family
+def values(kinds: type[StrEnum]) -> list[str]:
+    """The values of an enumeration."""
+    return [kind.value for kind in kinds]
 
 
 class Metrics:
@@ -111,22 +109,13 @@ class JobMetrics(Metrics):
         self.assigned = add(Gauge, "assigned_partitions", "Partitions that this worker reads")
         self.polled = add(Counter, "records_polled", "Snapshot records read")
         self.polled_bytes = add(Counter, "polled_bytes", "Bytes of snapshot records read")
-        self.held_back = add(
-            Gauge, "held_back_records", "Records polled and waiting for older ones of their query"
-        )
-        self.ahead = add(
-            Gauge,
-            "ahead_of_clock_records",
-            "Records polled whose event time this machine's clock has yet to come near",
-        )
+        text = "Records polled and waiting for older ones of their query"
+        self.held_back = add(Gauge, "held_back_records", text)
+        text = "Records polled whose event time this machine's clock has yet to come near"
+        self.ahead = add(Gauge, "ahead_of_clock_records", text)
         self.batch = add(Histogram, "batch_records", "Records in a batch", buckets=SIZES)
-        self.stages = add(
-            Histogram,
-            "stage_duration_seconds",
-            "Wall-clock time of one run of a stage",
-            "stage",
-            STAGES,
-        )
+        text = "Wall-clock time of one run of a stage"
+        self.stages = add(Histogram, "stage_duration_seconds", text, "stage", STAGES)
         self.published = add(Counter, "events_published", "Events that the broker took")
         self.outbox = add(Gauge, "outbox_records", "Events waiting to be published")
         self.commits = add(Counter, "commits", "Commits of offsets")
@@ -135,50 +124,23 @@ class JobMetrics(Metrics):
             "When offsets were last committed, or everything was read and nothing was to be"
             " committed; the start of the job before the first time",
         )
-        self.retries = add(
-            Counter, "retries", "Failures after which the job tried again", ("operation", "error")
-        )
-        self.ages = add(
-            Histogram,
-            "snapshot_age_seconds",
-            "From the event time of a snapshot to its answer",
-            "provenance",
-            [Provenance.LIVE.value],
-            buckets=AGES,
-        )
-        self.answers = add(
-            Counter,
-            "answers",
-            "Defended answers, by how they compare with the previous one",
-            "outcome",
-            OUTCOMES,
-        )
-        self.statuses = add(
-            Counter,
-            "answer_statuses",
-            "Answers by what they rest on",
-            "status",
-            [status.value for status in AnswerStatus],
-        )
+        text = "Failures after which the job tried again"
+        self.retries = add(Counter, "retries", text, ("operation", "error"))
+        text, live = "From the event time of a snapshot to its answer", [Provenance.LIVE.value]
+        self.ages = add(Histogram, "snapshot_age_seconds", text, "provenance", live, buckets=AGES)
+        text = "Defended answers, by how they compare with the previous one"
+        self.answers = add(Counter, "answers", text, "outcome", OUTCOMES)
+        text = "Answers by what they rest on"
+        self.statuses = add(Counter, "answer_statuses", text, "status", values(AnswerStatus))
         judged = [("rejected", reason.value) for reason in REJECTED]
         judged += [("kept", reason.value) for reason in KEPT]
-        self.documents = add(
-            Counter, "documents", "Documents judged", ("decision", "reason"), judged
-        )
-        self.memory = add(
-            Counter,
-            "memory_decisions",
-            "What became of the previous answers",
-            "decision",
-            [decision.value for decision in MemoryDecision],
-        )
-        self.dead = add(
-            Counter,
-            "dead_letters",
-            "Records that led to no answer",
-            ("reason", "disposition"),
-            [(why.value, "outage" if why in OUTAGES else "poison") for why in ReasonClass],
-        )
+        labels = ("decision", "reason")
+        self.documents = add(Counter, "documents", "Documents judged", labels, judged)
+        text, decisions = "What became of the previous answers", values(MemoryDecision)
+        self.memory = add(Counter, "memory_decisions", text, "decision", decisions)
+        dead = [(why.value, "outage" if why in OUTAGES else "poison") for why in ReasonClass]
+        text, labels = "Records that led to no answer", ("reason", "disposition")
+        self.dead = add(Counter, "dead_letters", text, labels, dead)
 
     def stage(self, name: str) -> AbstractContextManager[Any]:
         """Time the enclosed work as a stage; one of a Meter's `observers`."""
@@ -210,72 +172,89 @@ def outcome_of(event: AnswerEvent) -> str:
     return "changed" if event.changed else "unchanged"
 
 
-class ModelMetrics(Collector):
-    """Exports what models counted themselves, under the name of their role, such as "generator".
+class CollectingMetrics(Metrics):
+    """What `radarstream watch` counts, beside the `counts` of its search client."""
 
-    A model is asked first, then what it `wrapped`, its `client` last: a response cache counts calls
-    and hits, a service's client tokens, `cost`, `errors` by kind, and the state of its `breaker`, a
-    judge of relations its `judgements` by what decided.
-    What none of them has is not exported.
-    """
-
-    def __init__(self, models: Mapping[str, object]) -> None:
-        self._models = {role: tuple(layers(model)) for role, model in models.items()}
-
-    @classmethod
-    def of(cls, models: Models) -> "ModelMetrics":
-        """Return what exports the models of a guard."""
-        return cls({field.name: getattr(models, field.name) for field in fields(models)})
-
-    def collect(self) -> Iterator[Metric]:
-        """Read everything once."""
-        counter, each = CounterMetricFamily, self._each
-        for attribute, name, text in (
-            ("calls", "calls", "Requests that reached the model"),
-            ("hits", "cache_hits", "Requests answered by the response cache"),
-            ("cost", "cost", "Price of the tokens, in the currency of the settings"),
-        ):
-            counts = [([role], count) for role, count in each(attribute)]
-            yield read(counter, f"model_{name}", text, ["model"], counts)
-        directions = {"tokens_in": "in", "tokens_out": "out"}
-        tokens = [([role, way], n) for name, way in directions.items() for role, n in each(name)]
-        text = "Tokens, as the service says"
-        yield read(counter, "model_tokens", text, ["model", "direction"], tokens)
-        failed = [
-            ([role, error], count)
-            for role, errors in each("errors")
-            for error, count in dict(errors).items()
-        ]
-        yield read(counter, "model_errors", "Failed attempts", ["model", "error"], failed)
-        judged = [
-            ([role, how], count)
-            for role, counts in each("judgements")
-            for how, count in dict(counts).items()
-        ]
-        text = "Pairs of answers that a language model relates, by what decided"
-        yield read(counter, "relation_judgements", text, ["model", "decided_by"], judged)
-        breakers = [(role, breaker.state, breaker.refused) for role, breaker in each("breaker")]
-        yield read(
-            GaugeMetricFamily,
-            "breaker_state",
-            "1 for the state that the model's circuit breaker is in",
-            ["model", "state"],
-            [([role, s], float(s == now)) for role, now, _ in breakers for s in BREAKER_STATES],
+    def __init__(self, counts: SearchCounts) -> None:
+        super().__init__()
+        add = self.add
+        self.failures = add(Counter, "search_failures", "Searches that gave no snapshot", "failure")
+        text = "Wall-clock time of one search with all its pages"
+        self.seconds = add(Histogram, "search_duration_seconds", text)
+        text = "Snapshots published, and whether all that was asked for was there"
+        known = ("complete", "partial")
+        self.snapshots = add(Counter, "snapshots_collected", text, "completeness", known)
+        self.documents = add(Counter, "documents_collected", "Documents published")
+        self.budget = add(Gauge, "search_credits_budget", "Credits that a month may cost")
+        self.used = add(Gauge, "search_credits_used", "Credits spent this month")
+        self.watched = add(Gauge, "watched_queries", "Queries on the watchlist")
+        self.overdue = add(Gauge, "overdue_queries", "Queries whose time has come")
+        self.progress = self.add_clock(
+            "last_collected_timestamp_seconds",
+            "When a snapshot was last published; the start before the first one",
         )
-        refused = [([role], count) for role, _, count in breakers]
-        yield read(counter, "breaker_refused", "Calls not let through", ["model"], refused)
+        self.registry.register(SearchMetrics(counts))
 
-    def _each(self, attribute: str) -> Iterator[tuple[str, Any]]:
-        """Yield each role's attribute of the outermost layer that has it."""
-        for role, models in self._models.items():
-            for model in models:
-                if hasattr(model, attribute):
-                    yield role, getattr(model, attribute)
-                    break
+    def collected(self, snapshot: SearchSnapshot) -> None:
+        """Count a snapshot that was published."""
+        partial = snapshot.retrieval is not None and snapshot.retrieval.partial
+        self.snapshots.labels("partial" if partial else "complete").inc()
+        self.documents.inc(len(snapshot.documents))
+        self.progress.set_to_current_time()
 
 
-def layers(model: object) -> Iterator[object]:
-    """Yield a model, what it wraps, and so on; then the client of the service that it asks."""
-    while model is not None:
-        yield model
-        model = getattr(model, "wrapped", getattr(model, "client", None))
+class AttributingMetrics(Metrics):
+    """What `radarstream attribute` counts, and the backlog that `stored` reads in the database."""
+
+    def __init__(
+        self, stored: Callable[[], Backlog], registry: CollectorRegistry | None = None
+    ) -> None:
+        super().__init__(registry)
+        add = self.add
+        text = "Complaints read from their topic, by what became of them"
+        self.intake = add(Counter, "complaints", text, "result", INTAKE)
+        text, known = "Wrong answers that were attributed", [*values(Finding), "unverified"]
+        self.attributions = add(Counter, "attributions", text, "finding", known)
+        text = "Incidents that were settled, by their status afterwards"
+        self.incidents = add(Counter, "incidents_settled", text, "status", values(Status))
+        text = "Attributions that failed and are tried again, or not"
+        self.failures = add(Counter, "attribution_failures", text, "error")
+        text = "Wall-clock time of one attribution"
+        self.seconds = add(Histogram, "attribution_duration_seconds", text)
+        self.registry.register(BacklogMetrics(stored))
+
+    def settled(self, event: TaughtEvent, seconds: float | None) -> None:
+        """Count an incident that was settled, and its attribution if models were asked."""
+        self.incidents.labels(event.status.value).inc()
+        if seconds is not None:
+            self.attributions.labels(event.finding.value if event.finding else "unverified").inc()
+            self.seconds.observe(seconds)
+
+    def failed(self, error: str) -> None:
+        """Count an attribution that failed with this class of error."""
+        self.failures.labels(error).inc()
+
+
+class ServingMetrics(Metrics):
+    """What `radarstream serve` counts."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        add = self.add
+        text = "Requests, by route and status"
+        self.requests = add(Counter, "http_requests", text, ("route", "status"))
+        text, name = "From a request to the end of its response", "http_request_duration_seconds"
+        self.durations = add(Histogram, name, text, "route", buckets=OVERHEAD)
+        self.in_hand = add(Gauge, "http_requests_in_hand", "Requests that are handled now")
+        text = "Requests refused before a route saw them, by reason"
+        self.refused = add(Counter, "http_requests_refused", text, "reason", REFUSED)
+        text, known = "Replies to questions, by what the answer rests on", values(AnswerStatus)
+        self.replies = add(Counter, "replies", text, "status", known)
+        self.asking = add(Histogram, "question_duration_seconds", "From a question to its reply")
+        text = "Questions without a reply, by kind of error"
+        self.failures = add(Counter, "question_failures", text, "code")
+        text, known = "Questions by the Sentinel's last level", values(RiskLevel)
+        self.risks = add(Counter, "question_risks", text, "level", known)
+        text, known = "Questions that a module acted on", values(Module)
+        self.modules = add(Counter, "question_modules", text, "module", known)
+        self.followers = add(Gauge, "event_streams", "Open streams of /events")

@@ -23,7 +23,7 @@ from radarstream.pipelines.job.collecting.backfilling import (
     run_backfill,
 )
 from radarstream.pipelines.job.collecting.collector import Collector
-from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
+from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched
 from radarstream.schemas.codec import decode_record

@@ -16,11 +16,11 @@ from structlog.testing import CapturingLogger
 
 from radarstream.connectors.kafka.offsets import Offsets
 from radarstream.connectors.serpapi.search import SearchCounts
-from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
-from radarstream.pipelines.job.telemetry.metrics import JobMetrics, ModelMetrics
+from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics, JobMetrics
 from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.schemas.errors import BrokerError, ReasonClass
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict

@@ -18,16 +18,16 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.build import build_guard
-from radarstream.pipelines.job.collecting.metrics import CollectingMetrics
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
 from radarstream.pipelines.job.telemetry.metrics import (
     OUTCOMES,
+    CollectingMetrics,
     JobMetrics,
-    ModelMetrics,
     outcome_of,
 )
 from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.telemetry.tracing import GENERATING
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.metering import Meter

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from radarstream.connectors.state_table.serving.forgetting import forget_user
 from radarstream.pipelines.job.stopping import Stop
+from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.places import Places
 from radarstream.pipelines.serving.question_queue import AT_ONCE
 from radarstream.pipelines.serving.server import bound, serving

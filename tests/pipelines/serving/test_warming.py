@@ -15,11 +15,11 @@ from sqlalchemy import create_engine, func, inspect, select, text
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.pipelines.build import build_models
+from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving import app as app_module
 from radarstream.pipelines.serving import warming as warming_module
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.metrics import ServingMetrics
 from radarstream.pipelines.serving.question_queue import QuestionQueue
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.signals.relation_judge import JudgedRelations

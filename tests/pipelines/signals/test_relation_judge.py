@@ -18,7 +18,7 @@ from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGen
 from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.defenses.protocol import Relate
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.job.telemetry.metrics import ModelMetrics
+from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.signals.decoys import PLACES, decoys_of
 from radarstream.pipelines.signals.evidence import relate_answers
 from radarstream.pipelines.signals.fulfilment import fulfil
