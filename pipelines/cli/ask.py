@@ -15,12 +15,7 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    Model,
-    model_settings,
+    DryModelOptions,
 )
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
 from radarstream.pipelines.pages.orchestration_words import (
@@ -51,6 +46,7 @@ JSON_LINES: Final = (".jsonl", ".jsonl.gz")
 
 
 def ask(
+    *,
     question: Annotated[str, Argument(help="What is asked; - reads it from standard input.")],
     files: Annotated[
         list[str] | None,
@@ -83,11 +79,7 @@ def ask(
     defense: Annotated[
         str | None, Option(help="Defence, with its default options. Default: the configured one.")
     ] = None,
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    dry_run: DryRun = False,
+    chosen: DryModelOptions,
     explain: Annotated[
         bool, Option("--explain", help="Also show risk, plan, epsilon and trust.")
     ] = False,
@@ -98,7 +90,7 @@ def ask(
     Says what the answer rests on, which documents were kept and which were not, and why. What the
     job remembers of a watched question is read, never changed.
     """
-    settings = model_settings(config, profile, model, base_url, dry_run=dry_run)
+    settings = chosen.settings()
     if question == STDIN:
         if STDIN in (files or ()):
             raise BadParameter("standard input cannot be both question and document")

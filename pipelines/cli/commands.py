@@ -1,71 +1,63 @@
-"""Which commands there are. A command's module is imported when the command runs, not before:
-`radarstream --help` reads what they do from their sources.
-"""
+"""Which commands there are. A command's module is imported when the command runs, not before."""
 
-import ast
-from collections.abc import Iterator, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
-from importlib.util import find_spec
-from inspect import cleandoc
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
-# By section of the help: name of a command, or of a group of commands; module of this package and
-# what to take from it.
+# By section of the help. A command is a function of the module that has its name, with underscores;
+# a group of commands is the `app` there.
 PANELS: Final = {
     "Answer": {
-        "ask": "ask:ask",
-        "serve": "serve:serve",
-        "mcp": "mcp:mcp",
-        "replay": "replay:replay",
-        "run": "run:run",
-        "submit": "submit:submit",
+        "ask": "Answer one question, over a corpus, a search, or documents that you give.",
+        "serve": "Answer questions over HTTP until it is stopped.",
+        "mcp": "Offer tools to an agent that starts this command: ask, answer_history, and others.",
+        "replay": "Replay a search history and defend every answer.",
+        "run": "Answer every snapshot of the topic until it is stopped.",
+        "submit": "Submit the job to a Flink cluster or another portable runner.",
     },
     "Collect": {
-        "watch": "watch:watch",
-        "ingest": "ingest:ingest",
-        "backfill": "backfill:backfill",
-        "corpus": "corpus:app",
+        "watch": "Search for every query of a watchlist on schedule and publish the snapshots.",
+        "ingest": "Publish every snapshot of a search history, oldest first.",
+        "backfill": "Search for every query in every past period; show the cost first.",
+        "corpus": "Store documents and search them.",
     },
     "Follow the answers": {
-        "tail": "tail:tail",
-        "alert": "alert:alert",
-        "report": "report:report",
-        "verify": "verify:verify",
+        "tail": "Show new answers, attribution events and forgotten queries, each once.",
+        "alert": "Call the webhook of section `alerts` for every answer that changed.",
+        "report": "Write the report of a replay or a study again.",
+        "verify": "Compute again what follows from the events of answers, and name what does not.",
     },
     "When an answer is wrong": {
-        "complain": "complain:complain",
-        "attribute": "run:attribute",
-        "incidents": "incidents:app",
-        "quarantine": "quarantine:app",
-        "sources": "sources:app",
+        "complain": "Say that an answer is wrong.",
+        "attribute": "Find out, until it is stopped, which texts taught the wrong answers.",
+        "incidents": "Show answers that somebody complained about, and decide.",
+        "quarantine": "Show or release texts that taught a wrong answer.",
+        "sources": "Show the source ledger; pardon or block sources.",
     },
     "Evaluate": {
-        "simulate": "simulate:simulate",
-        "evaluate": "evaluate:evaluate",
-        "evaluate-attribution": "evaluate_attribution:evaluate_attribution",
-        "evaluate-retrieval": "evaluate_retrieval:evaluate_retrieval",
-        "evaluate-service": "evaluate_service:evaluate_service",
-        "evaluate-sources": "evaluate_sources:evaluate_sources",
+        "simulate": "Write a yearly search history about questions whose answers really changed.",
+        "evaluate": "Compare defences under attacks on a data set, all on the same evidence.",
+        "evaluate-attribution": "Compare attributors on wrong answers that attacks cause.",
+        "evaluate-retrieval": "Compare rerankers on pools into which attackers planted texts.",
+        "evaluate-service": "Attack a service of your own, in this process, under each policy.",
+        "evaluate-sources": "Measure RADAR with and without the source ledger, and false flags.",
     },
     "Operate": {
-        "doctor": "doctor:doctor",
-        "topics": "topics:app",
-        "state": "state:app",
-        "users": "users:app",
-        "deadletter": "deadletter:app",
+        "doctor": "Show what works on this machine, what is missing and how to get it.",
+        "topics": "Create or describe the Kafka topics.",
+        "state": "Show, export and import the state database; forget a query.",
+        "users": "Add users of the service, list and revoke them.",
+        "deadletter": "List, show and replay records that led to no answer.",
     },
 }
-COMMANDS: Final = {name: place for panel in PANELS.values() for name, place in panel.items()}
-FORMER: Final = dict.fromkeys(("drain", "until-end", "no-follow"), "once")  # options' old names
-HELP: Final[dict[str, Any]] = {
-    "max_content_width": 120,  # longer lines are hard to read
-    "token_normalize_func": lambda name: FORMER.get(name, name),
-}
-_PACKAGE: Final = "radarstream.pipelines.cli"
+COMMANDS: Final = [name for panel in PANELS.values() for name in panel]
+HELP: Final[dict[str, Any]] = {"max_content_width": 120}  # longer lines are hard to read
 
 
 class Commands(TyperGroup):
@@ -73,7 +65,10 @@ class Commands(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 click passes it
         """Write the commands in the order of their registration."""
-        rows = [(name, summary(command.help or "")) for name, command in self.commands.items()]
+        rows = [
+            (name, " ".join((command.help or "").partition("\n\n")[0].split()))
+            for name, command in self.commands.items()
+        ]
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -86,25 +81,26 @@ class Program(TyperGroup):
         self.commands = _Commands()  # type: ignore[assignment]  # click only reads it
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 click passes it
-        """Write every command with the first paragraph of its help, from its source."""
+        """Write every command with what it does."""
         for panel, commands in PANELS.items():
-            rows = [(name, summary(_help(*place.split(":")))) for name, place in commands.items()]
             with formatter.section(panel):
-                formatter.write_dl(rows)
+                formatter.write_dl([*commands.items()])
 
 
 class _Commands(Mapping[str, Any]):
     """The commands by name, imported when one is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        module, attribute = COMMANDS[name].split(":")
-        found = getattr(import_module(f"{_PACKAGE}.{module}"), attribute)
+        if name not in COMMANDS:
+            raise KeyError(name)
+        attribute = name.replace("-", "_")
+        module = import_module(f"radarstream.pipelines.cli.{attribute}")
         group = typer.Typer(rich_markup_mode=None, context_settings=HELP)
         group.callback()(lambda: None)
-        if isinstance(found, typer.Typer):
-            group.add_typer(found, name=name, cls=Commands)
+        if hasattr(module, "app"):
+            group.add_typer(module.app, name=name, cls=Commands)
         else:
-            group.command(name)(found)
+            group.command(name)(with_options(getattr(module, attribute)))
         return get_group(group).commands[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -114,20 +110,35 @@ class _Commands(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-def summary(help_text: str) -> str:
-    """The first paragraph on one line."""
-    return " ".join(cleandoc(help_text).partition("\n\n")[0].split())
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the fields of its parameters that are dataclasses as options of its own."""
+    hints = get_type_hints(command, include_extras=True)
+    groups: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    options: dict[str, tuple[Any, Any]] = {}  # annotation and default
+    for name, parameter in inspect.signature(command).parameters.items():
+        if name in groups:
+            kinds = get_type_hints(groups[name], include_extras=True)
+            options |= {
+                field.name: (kinds[field.name], field.default) for field in fields(groups[name])
+            }
+        else:
+            options[name] = (hints[name], parameter.default)
 
+    def called(**given: Any) -> None:
+        made = {
+            name: kind(**{field.name: given.pop(field.name) for field in fields(kind)})
+            for name, kind in groups.items()
+        }
+        command(**given, **made)
 
-def _help(module: str, attribute: str) -> str:
-    """The docstring of a command, or the `help` of a group of commands."""
-    spec: Any = find_spec(f"{_PACKAGE}.{module}")
-    for node in ast.parse(spec.loader.get_source(spec.name)).body:
-        match node:
-            case ast.FunctionDef(name=name) if name == attribute:
-                return ast.get_docstring(node) or ""
-            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(keywords=options)) if (
-                name == attribute
-            ):
-                return str(next(ast.literal_eval(o.value) for o in options if o.arg == "help"))
-    raise LookupError(f"{spec.name} has no {attribute}")
+    called.__doc__ = command.__doc__
+    called.__annotations__ = {name: annotation for name, (annotation, _) in options.items()}
+    called.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind
+            )
+            for name, (kind, default) in options.items()
+        ]
+    )
+    return called

@@ -15,7 +15,14 @@ from radarstream.connectors.state_table.corpus.listing import ids_beginning, new
 from radarstream.connectors.state_table.corpus.vectors import pending_ids
 from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
 from radarstream.pipelines.cli.corpus_search import print_found, searched, words_of
-from radarstream.pipelines.cli.options import AsJson, Config, Reranker, Yes, moment, with_reranker
+from radarstream.pipelines.cli.options import (
+    AsJson,
+    Config,
+    RerankerName,
+    RerankerOptions,
+    Yes,
+    moment,
+)
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
@@ -106,7 +113,7 @@ def search(
     question: Annotated[str, Argument(help="The texts nearest to it are found.")],
     config: Config = None,
     k: Annotated[int, Option("--k", "-k", min=1, max=10_000, help="How many texts.")] = 5,
-    reranker: Reranker = None,
+    reranker: RerankerName = None,
     pool: Annotated[
         int | None,
         Option(
@@ -124,7 +131,7 @@ def search(
     """
     if not question.strip():
         raise ConfigurationError("the question is empty")
-    settings = with_reranker(load_settings(config), reranker, None)
+    settings = RerankerOptions(reranker).over(load_settings(config))
     if pool is not None and not settings.retrieval.name:
         raise ConfigurationError("--pool says nothing without a --reranker")
     engine = existing_engine(settings)

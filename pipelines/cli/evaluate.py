@@ -21,16 +21,9 @@ from radarstream.pipelines.cli.evaluation_request import (
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    Keep,
-    Model,
-    Reranker,
+    DryModelOptions,
+    RerankerOptions,
     TableFile,
-    model_settings,
-    with_reranker,
 )
 from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import print_json, print_path
@@ -61,6 +54,7 @@ SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 
 
 def evaluate(
+    *,
     dataset: Annotated[
         list[Path] | None,
         Option(
@@ -136,13 +130,8 @@ def evaluate(
             "scripted, cross_encoder:NAME."
         ),
     ] = "",
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    dry_run: DryRun = False,
-    reranker: Reranker = None,
-    keep: Keep = None,
+    chosen: DryModelOptions,
+    reranking: RerankerOptions,
     resume: studies.Resume = True,
     judge: studies.Judge = "",
     score: Annotated[
@@ -160,8 +149,8 @@ def evaluate(
     """
     if table is not None:
         check_table(table)
-    settings = model_settings(config, profile, model, base_url, dry_run=dry_run)
-    settings = studies.kept_in(out, with_reranker(settings, reranker, keep))
+    settings = chosen.settings()
+    settings = studies.kept_in(out, reranking.over(settings))
     if not dataset and not breaking_point:
         raise ConfigurationError("say which --dataset to evaluate on")
     data = load_dataset(dataset, settings.limits) if dataset else plain_pages(k)

@@ -10,13 +10,8 @@ from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    Model,
+    DryModelOptions,
     TableFile,
-    model_settings,
 )
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
@@ -44,6 +39,7 @@ SHOWN = ("scenarios", "micro", "removal", "clean", "cost")
 
 
 def evaluate_attribution(
+    *,
     dataset: Annotated[
         list[Path], Option(help="Questions with labels; their documents are the corpus.")
     ],
@@ -62,11 +58,7 @@ def evaluate_attribution(
     limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate-attribution"),
     seed: studies.Seed = 0,
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    dry_run: DryRun = False,
+    chosen: DryModelOptions,
     resume: studies.Resume = True,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -80,9 +72,7 @@ def evaluate_attribution(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(
-        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
-    )
+    settings = studies.kept_in(out, chosen.settings())
     data = load_dataset(dataset, settings.limits)
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
     make_directory(out)

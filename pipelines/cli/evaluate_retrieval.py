@@ -14,13 +14,8 @@ from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    Model,
+    DryModelOptions,
     TableFile,
-    model_settings,
 )
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
@@ -52,6 +47,7 @@ LONG = ("conditions", "order", "carrying_over")  # tables of the report alone
 
 
 def evaluate_retrieval(
+    *,
     dataset: Annotated[
         list[Path], Option(help="Questions with labels; their documents are the corpus.")
     ],
@@ -86,11 +82,7 @@ def evaluate_retrieval(
     limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate-retrieval"),
     seed: studies.Seed = 0,
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    dry_run: DryRun = False,
+    chosen: DryModelOptions,
     resume: studies.Resume = True,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -105,9 +97,7 @@ def evaluate_retrieval(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(
-        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
-    )
+    settings = studies.kept_in(out, chosen.settings())
     data = load_dataset(dataset, settings.limits)
     asked = {"steps": attack_steps, "candidates": attack_candidates}
     budget = {name: value for name, value in asked.items() if value is not None}

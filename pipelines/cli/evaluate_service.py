@@ -11,13 +11,8 @@ from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    Model,
+    DryModelOptions,
     TableFile,
-    model_settings,
 )
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
 from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
@@ -48,6 +43,7 @@ LONG = ("modules", "cost", "streams")  # tables of the report alone, by the begi
 
 
 def evaluate_service(
+    *,
     dataset: Annotated[
         list[Path], Option(help="Questions with labels; their documents are the corpus.")
     ],
@@ -89,11 +85,7 @@ def evaluate_service(
     limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate-service"),
     seed: studies.Seed = 0,
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    dry_run: DryRun = False,
+    chosen: DryModelOptions,
     resume: studies.Resume = True,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -109,9 +101,7 @@ def evaluate_service(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(
-        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
-    )
+    settings = studies.kept_in(out, chosen.settings())
     settings = with_defense(settings, defense, sites)
     data = load_dataset(dataset, settings.limits)
     streams, compared = parse_streams(attacks), parse_policies(policies)

@@ -12,13 +12,8 @@ from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    Model,
+    DryModelOptions,
     TableFile,
-    model_settings,
 )
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
 from radarstream.pipelines.evaluation.frame_files import check_table, write_table
@@ -40,6 +35,7 @@ from radarstream.schemas.errors import ConfigurationError
 
 
 def evaluate_sources(
+    *,
     questions: Annotated[int, Option(min=1, help="Questions in each world.")] = 20,
     steps: Annotated[int, Option(min=2, max=13, help="Snapshots of each question.")] = 8,
     days: Annotated[float, Option(help="Event time between two snapshots, in days.")] = 7.0,
@@ -47,11 +43,7 @@ def evaluate_sources(
     priors: Annotated[str, Option(help="Values of RADAR's source_prior.")] = "0.5,1",
     out: studies.Out = Path("build/evaluate-sources"),
     seed: studies.Seed = 0,
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    dry_run: DryRun = False,
+    chosen: DryModelOptions,
     resume: studies.Resume = True,
     table: TableFile = None,
     as_json: AsJson = False,
@@ -68,9 +60,7 @@ def evaluate_sources(
         check_table(table)
     campaign = Campaign(questions, steps, days, attack, seed)
     weights = _parse_priors(priors)
-    settings = studies.kept_in(
-        out, model_settings(config, profile, model, base_url, dry_run=dry_run)
-    )
+    settings = studies.kept_in(out, chosen.settings())
     request = SourcesRequest.of(WORLDS, campaign, weights, studies.command_line())
     make_directory(out)
     models = build_models(settings, shared_engine(settings))

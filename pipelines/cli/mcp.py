@@ -8,34 +8,26 @@ from typer import Option
 
 from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
 from radarstream.pipelines.cli.options import (
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    Model,
-    model_settings,
+    DryModelOptions,
 )
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.schemas.errors import ConfigurationError
 
 
 def mcp(
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
+    *,
+    chosen: DryModelOptions,
     user: Annotated[
         str | None,
         Option(help="In whose name it asks and complains; default: the system's user name."),
     ] = None,
-    dry_run: DryRun = False,
 ) -> None:
     """Offer tools to an agent that starts this command: ask, answer_history, and others.
 
     Speaks the Model Context Protocol on standard input and output until the agent closes them; logs
     go to standard error. Agents elsewhere use the address /mcp of `radarstream serve`.
     """
-    settings = model_settings(config, profile, model, base_url, dry_run=dry_run)
+    settings = chosen.settings()
     check_settings(settings)
     configure_logging(settings.telemetry, sys.stderr)
     with naming_extra("serve"):

@@ -1,7 +1,12 @@
-"""Options that mean the same in every command that has them, and times as a user types them."""
+"""Options that mean the same in every command that has them, and times as a user types them.
+
+A parameter of a command whose type is one of the dataclasses here stands for all its fields, each
+an option; `commands.py` expands it.
+"""
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, get_args
@@ -16,44 +21,11 @@ from radarstream.pipelines.settings.loading import read_environment, read_toml
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty
 
-PROFILES = f"Models to run on, one of: {', '.join(get_args(Profile))}."
 SPAN = re.compile(r"([0-9]{1,6})([smhd])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 Config = Annotated[Path | None, Option(metavar="FILE", help="TOML settings file.")]
-ChosenProfile = Annotated[Profile | None, Option(metavar="PROFILE", help=PROFILES)]
-Model = Annotated[
-    str | None,
-    Option(metavar="NAME", help="Model of an OpenAI-compatible service that answers."),
-]
-BaseUrl = Annotated[
-    str | None,
-    Option(
-        metavar="URL",
-        help="Address of that service, such as http://127.0.0.1:11434/v1. Without --model it must "
-        "have exactly one model.",
-    ),
-]
-MinSupport = Annotated[
-    int | None,
-    Option(
-        metavar="N",
-        min=0,
-        max=MOST_SUPPORT,
-        help="Independent sites that must say an answer, or the memory agree; 0 gives every "
-        "answer. Default: defense.min_support.",
-    ),
-]
-WhenEmpty = Annotated[
-    OnEmpty | None,
-    Option(
-        "--on-empty",
-        metavar="WHAT",
-        help=f"What RADAR does when it keeps no document: {', '.join(get_args(OnEmpty))}."
-        " Default: defense.on_empty.",
-    ),
-]
-Reranker = Annotated[
+RerankerName = Annotated[
     str | None,
     Option(
         metavar="NAME",
@@ -61,15 +33,6 @@ Reranker = Annotated[
         " '' for none. Default: retrieval.name.",
     ),
 ]
-Keep = Annotated[
-    int | None,
-    Option(
-        metavar="K",
-        min=1,
-        help="Most documents of a snapshot that the reranker keeps. Default: retrieval.keep.",
-    ),
-]
-DryRun = Annotated[bool, Option(show_default=False, help="Use rules in place of models.")]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 Once = Annotated[bool, Option("--once", help="Stop when the present input is processed.")]
@@ -93,74 +56,141 @@ Attack = Annotated[
 ]
 
 
-def model_settings(
-    config: Path | None,
-    profile: Profile | None,
-    model: str | None,
-    base_url: str | None,
-    *,
-    dry_run: bool = False,
-    **flags: Any,
-) -> Settings:
-    """Read the settings of a command that asks models; `flags` are further settings.
+@dataclass(frozen=True)
+class ModelOptions:
+    """Where the settings are, and which models answer."""
 
-    With `dry_run` rules answer, and no model may be named. A service without a named model is
-    asked for its only one, which is said. Raises ConfigurationError.
-    """
-    named = chosen_model(model, base_url, profile)
-    if dry_run:
-        if "generator" in named:
+    config: Config = None
+    profile: Annotated[
+        Profile | None,
+        Option(
+            metavar="PROFILE", help=f"Models to run on, one of: {', '.join(get_args(Profile))}."
+        ),
+    ] = None
+    model: Annotated[
+        str | None,
+        Option(metavar="NAME", help="Model of an OpenAI-compatible service that answers."),
+    ] = None
+    base_url: Annotated[
+        str | None,
+        Option(
+            metavar="URL",
+            help="Address of that service, such as http://127.0.0.1:11434/v1. Without --model it "
+            "must have exactly one model.",
+        ),
+    ] = None
+
+    def settings(self, **flags: Any) -> Settings:
+        """Read the settings; `flags` are further ones. Raises ConfigurationError.
+
+        A service without a named model is asked for its only one, which is said.
+        """
+        named = chosen_model(self.model, self.base_url, self.profile)
+        if self.base_url is not None and self.model is None:
+            layers = (read_toml(self.config) if self.config else {}, read_environment())
+            found = with_served_model(named, *layers)
+            if found is not named:
+                model = found["generator"]["model"]
+                note(f"note: {self.base_url} has one model, {model}: it answers")
+            named = found
+        return load_settings(self.config, **(named | flags))
+
+
+@dataclass(frozen=True)
+class DryModelOptions(ModelOptions):
+    """The same for a command that can do without models."""
+
+    dry_run: Annotated[bool, Option("--dry-run", help="Use rules in place of models.")] = False
+
+    def settings(self, **flags: Any) -> Settings:
+        """Read the settings; in a dry run rules answer, and no model may be named."""
+        if not self.dry_run:
+            return super().settings(**flags)
+        if self.model is not None or self.base_url is not None:
             raise BadParameter("--dry-run asks no model: leave out --model and --base-url")
-        named = {"profile": "scripted"}
-    elif base_url is not None and model is None:
-        layers = (read_toml(config) if config else {}, read_environment())
-        found = with_served_model(named, *layers)
-        if found is not named:
-            note(f"note: {base_url} has one model, {found['generator']['model']}: it answers")
-        named = found
-    return load_settings(config, **(named | flags))
+        return load_settings(self.config, profile="scripted", **flags)
 
 
-def with_reranker(settings: Settings, name: str | None, keep: int | None) -> Settings:
-    """The settings with what --reranker and --keep say, if they were given. A reranker that the
-    settings do not name gets none of the options there; it may bring its own, as in
-    `grada:likeness=dense`.
+@dataclass(frozen=True)
+class RerankerOptions:
+    """Who chooses the documents that a defence sees, and how many."""
 
-    Raises ConfigurationError for --keep where nobody chooses, and for options without a value.
-    """
-    changed: dict[str, Any] = {}
-    method, _, rest = (name or "").partition(":")
-    if name is not None and (rest or method != settings.retrieval.name):
-        changed = {"name": method, "options": dict(map(option, rest.split(","))) if rest else {}}
-    if keep is not None:
-        if not changed.get("name", settings.retrieval.name):
-            raise ConfigurationError("--keep says nothing without a --reranker")
-        changed["keep"] = keep
-    if not changed:
-        return settings
-    retrieval = settings.retrieval.model_copy(update=changed)
-    return settings.model_copy(update={"retrieval": retrieval})
+    reranker: RerankerName = None
+    keep: Annotated[
+        int | None,
+        Option(
+            metavar="K",
+            min=1,
+            help="Most documents of a snapshot that the reranker keeps. Default: retrieval.keep.",
+        ),
+    ] = None
+
+    def over(self, settings: Settings) -> Settings:
+        """Lay what was given over the settings. A reranker that the settings do not name gets none
+        of the options there; it may bring its own, as in `grada:likeness=dense`.
+
+        Raises ConfigurationError for --keep where nobody chooses, and for options without a value.
+        """
+        changed: dict[str, Any] = {}
+        method, _, rest = (self.reranker or "").partition(":")
+        if self.reranker is not None and (rest or method != settings.retrieval.name):
+            options = dict(map(option, rest.split(","))) if rest else {}
+            changed = {"name": method, "options": options}
+        if self.keep is not None:
+            if not changed.get("name", settings.retrieval.name):
+                raise ConfigurationError("--keep says nothing without a --reranker")
+            changed["keep"] = self.keep
+        if not changed:
+            return settings
+        retrieval = settings.retrieval.model_copy(update=changed)
+        return settings.model_copy(update={"retrieval": retrieval})
 
 
-def with_rule(settings: Settings, min_support: int | None, on_empty: OnEmpty | None) -> Settings:
-    """The settings with what --min-support and --on-empty say of the defence, if they were given.
+@dataclass(frozen=True)
+class RuleOptions:
+    """When an answer is given at all."""
 
-    Raises ConfigurationError for --on-empty where the defence knows no such rule.
-    """
-    # Most commands that take options need no defence.
-    from radarstream.defenses.radar import Radar
-    from radarstream.defenses.registry import DEFENSES
+    min_support: Annotated[
+        int | None,
+        Option(
+            metavar="N",
+            min=0,
+            max=MOST_SUPPORT,
+            help="Independent sites that must say an answer, or the memory agree; 0 gives every "
+            "answer. Default: defense.min_support.",
+        ),
+    ] = None
+    on_empty: Annotated[
+        OnEmpty | None,
+        Option(
+            metavar="WHAT",
+            help=f"What RADAR does when it keeps no document: {', '.join(get_args(OnEmpty))}."
+            " Default: defense.on_empty.",
+        ),
+    ] = None
 
-    changed: dict[str, Any] = {} if min_support is None else {"min_support": min_support}
-    if on_empty is not None:
-        if not issubclass(DEFENSES.get(settings.defense.name, Radar), Radar):
-            raise ConfigurationError(
-                f"--on-empty is for radar: {settings.defense.name} has no such rule"
-            )
-        changed["on_empty"] = on_empty
-        if "on_empty" in settings.defense.options:  # which would win
-            changed["options"] = settings.defense.options | {"on_empty": on_empty}
-    return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
+    def over(self, settings: Settings) -> Settings:
+        """Lay what was given over the settings of the defence.
+
+        Raises ConfigurationError for --on-empty where the defence knows no such rule.
+        """
+        # Most commands that take options need no defence.
+        from radarstream.defenses.radar import Radar
+        from radarstream.defenses.registry import DEFENSES
+
+        defense, on_empty = settings.defense, self.on_empty
+        changed: dict[str, Any] = {}
+        if self.min_support is not None:
+            changed["min_support"] = self.min_support
+        if on_empty is not None:
+            if not issubclass(DEFENSES.get(defense.name, Radar), Radar):
+                raise ConfigurationError(
+                    f"--on-empty is for radar: {defense.name} has no such rule"
+                )
+            changed["on_empty"] = on_empty
+            if "on_empty" in defense.options:  # which would win
+                changed["options"] = defense.options | {"on_empty": on_empty}
+        return settings.model_copy(update={"defense": defense.model_copy(update=changed)})
 
 
 def moment(text: str, option: str, now: datetime, also: Sequence[str] = ()) -> datetime:

@@ -20,20 +20,11 @@ from radarstream.pipelines.cli import results as run_results
 from radarstream.pipelines.cli.options import (
     AsJson,
     Attack,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
+    DryModelOptions,
     Histories,
-    Keep,
-    MinSupport,
-    Model,
-    Reranker,
+    RerankerOptions,
+    RuleOptions,
     TableFile,
-    WhenEmpty,
-    model_settings,
-    with_reranker,
-    with_rule,
 )
 from radarstream.pipelines.cli.progress import counting, shown
 from radarstream.pipelines.cli.results import REPORT, RUN, SNAPSHOTS, STATE, Results, print_results
@@ -62,18 +53,13 @@ class NoAnswersError(RadarstreamError):
 
 
 def replay(
+    *,
     files: Histories,
     out: Annotated[Path, Option(help="Directory for results and state.")] = Path("build/replay"),
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    dry_run: DryRun = False,
+    chosen: DryModelOptions,
     defense: Annotated[str | None, Option(help="Defence to use.")] = None,
-    reranker: Reranker = None,
-    keep: Keep = None,
-    min_support: MinSupport = None,
-    on_empty: WhenEmpty = None,
+    reranking: RerankerOptions,
+    rule: RuleOptions,
     attack: Attack = "",
     baselines: Annotated[
         str, Option(help="Also answer with these, e.g. majority,vanilla_claims; '' for none.")
@@ -92,11 +78,9 @@ def replay(
     if table is not None:
         check_table(table)
     # Its state is kept beside its results, never in a job's database.
-    settings = model_settings(
-        config, profile, model, base_url, dry_run=dry_run, database=sqlite_url(out / STATE)
-    )
-    settings = with_rule(_with_defense(settings, defense), min_support, on_empty)
-    settings = with_reranker(settings, reranker, keep)
+    settings = chosen.settings(database=sqlite_url(out / STATE))
+    settings = rule.over(_with_defense(settings, defense))
+    settings = reranking.over(settings)
     contenders = parse_contenders(baselines, settings.defense)
     make_directory(out)
     with hold_directory(out):  # before the first change: another replay may be writing there

@@ -1,4 +1,4 @@
-"""`radarstream run` and `radarstream attribute`: the processes that answer and attribute."""
+"""`radarstream run`: the process that answers."""
 
 from typing import Annotated
 
@@ -7,36 +7,23 @@ from pydantic import ValidationError
 from typer import Option
 
 from radarstream.connectors.kafka.clients import check_security
-from radarstream.connectors.state_table.database.engine import insist_on_database
 from radarstream.pipelines.build import check_settings
 from radarstream.pipelines.cli.options import (
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    Keep,
-    MinSupport,
-    Model,
+    ModelOptions,
     Once,
-    Reranker,
+    RerankerOptions,
+    RuleOptions,
     StartOver,
-    WhenEmpty,
-    model_settings,
-    with_reranker,
-    with_rule,
 )
 from radarstream.pipelines.settings import JobSettings, Settings
 from radarstream.pipelines.settings.problems import reason
 
 
 def run(
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    reranker: Reranker = None,
-    keep: Keep = None,
-    min_support: MinSupport = None,
-    on_empty: WhenEmpty = None,
+    *,
+    chosen: ModelOptions,
+    reranking: RerankerOptions,
+    rule: RuleOptions,
     partitions: Annotated[
         str,
         Option(
@@ -62,8 +49,8 @@ def run(
     hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
     be reached at the start, the job waits for it, but not with --once.
     """
-    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
-    settings = with_reranker(settings, reranker, keep)
+    settings = rule.over(chosen.settings())
+    settings = reranking.over(settings)
     settings = job_settings(settings, partitions, group)
     check_settings(settings)
     check_security(settings.kafka)
@@ -88,32 +75,3 @@ def job_settings(settings: Settings, partitions: str, group: bool) -> Settings:
     except ValidationError as error:
         raise typer.BadParameter(f"--partitions {reason(error.errors()[0])}") from None
     return settings.model_copy(update={"job": job})
-
-
-def attribute(
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    kafka: Annotated[
-        bool,
-        Option(help="Read complaints from Kafka and publish events; or use the database only."),
-    ] = True,
-    once: Once = False,
-    start_over: StartOver = False,
-) -> None:
-    """Find out, until it is stopped, which texts taught the answers that somebody complained about.
-
-    Takes the most urgent complaint of the state database, asks the models, writes event, quarantine
-    and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the
-    attribution in hand and exits 0. Budgets and rules are in section `attribution`.
-    """
-    settings = model_settings(config, profile, model, base_url)
-    check_settings(settings, attributing=True)
-    if kafka:
-        check_security(settings.kafka)
-    else:  # nothing could come into a new database
-        insist_on_database(settings.database)
-    from radarstream.pipelines.job.incidents.worker import run_attribution  # takes seconds
-
-    run_attribution(settings, kafka=kafka, drain=once, start_over=start_over)

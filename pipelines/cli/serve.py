@@ -8,27 +8,17 @@ from typer import Option
 from radarstream.connectors.state_table.serving.users import list_users
 from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
 from radarstream.pipelines.cli.options import (
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    DryRun,
-    MinSupport,
-    Model,
-    WhenEmpty,
-    model_settings,
-    with_rule,
+    DryModelOptions,
+    RuleOptions,
 )
 from radarstream.pipelines.cli.terminal import say
 from radarstream.pipelines.settings import Settings
 
 
 def serve(
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    min_support: MinSupport = None,
-    on_empty: WhenEmpty = None,
+    *,
+    chosen: DryModelOptions,
+    rule: RuleOptions,
     listen: Annotated[
         str | None, Option(metavar="HOST:PORT", help="Where to listen. Default: serving.listen.")
     ] = None,
@@ -39,18 +29,17 @@ def serve(
             help="Let anybody on this machine ask without a token, as serving.anonymous = 'ask'.",
         ),
     ] = False,
-    dry_run: DryRun = False,
 ) -> None:
     """Answer questions over HTTP until it is stopped.
 
     Any client of OpenAI's interface may ask at /v1; /docs lists all routes. `radarstream users`
     gives users their tokens. SIGTERM finishes the requests in hand and exits 0.
     """
-    chosen = {"listen": listen} if listen else {}
-    chosen |= {"anonymous": "ask"} if anonymous else {}
-    flags = {"serving": chosen} if chosen else {}
-    settings = model_settings(config, profile, model, base_url, dry_run=dry_run, **flags)
-    settings = with_rule(settings, min_support, on_empty)
+    serving = {"listen": listen} if listen else {}
+    serving |= {"anonymous": "ask"} if anonymous else {}
+    flags = {"serving": serving} if serving else {}
+    settings = chosen.settings(**flags)
+    settings = rule.over(settings)
     check_settings(settings)
     with naming_extra("serve"):
         from radarstream.pipelines.serving.app import create_app

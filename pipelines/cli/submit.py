@@ -13,19 +13,11 @@ from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.build import build_methods, build_reranker_of
 from radarstream.pipelines.cli.options import (
     AsJson,
-    BaseUrl,
-    ChosenProfile,
-    Config,
-    Keep,
-    MinSupport,
-    Model,
+    ModelOptions,
     Once,
-    Reranker,
+    RerankerOptions,
+    RuleOptions,
     StartOver,
-    WhenEmpty,
-    model_settings,
-    with_reranker,
-    with_rule,
 )
 from radarstream.pipelines.cli.terminal import note, print_json, print_table, say
 from radarstream.pipelines.settings import Settings
@@ -36,14 +28,10 @@ INTERRUPTED = 130  # what shells report for Ctrl-C
 
 
 def submit(
-    config: Config = None,
-    profile: ChosenProfile = None,
-    model: Model = None,
-    base_url: BaseUrl = None,
-    reranker: Reranker = None,
-    keep: Keep = None,
-    min_support: MinSupport = None,
-    on_empty: WhenEmpty = None,
+    *,
+    chosen: ModelOptions,
+    reranking: RerankerOptions,
+    rule: RuleOptions,
     runner: Annotated[
         Literal["flink", "portable"],
         Option(help="flink: start a job server here; portable: use a running one."),
@@ -89,8 +77,8 @@ def submit(
     The stages and the state table are those of `radarstream run`. Secrets and model weights are
     not sent: they must be where the workers run.
     """
-    settings = with_rule(model_settings(config, profile, model, base_url), min_support, on_empty)
-    settings = with_reranker(settings, reranker, keep)
+    settings = rule.over(chosen.settings())
+    settings = reranking.over(settings)
     build_methods(settings)
     build_reranker_of(settings)
     try:

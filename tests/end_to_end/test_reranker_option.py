@@ -8,13 +8,13 @@ import pytest
 
 from radarstream.defenses.retrieval.prog_rank import ProgRank
 from radarstream.pipelines.build import build_reranker_of
-from radarstream.pipelines.cli.options import with_reranker
+from radarstream.pipelines.cli.options import RerankerOptions
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.commands import refused, run
-from tests.pipelines.cli.test_model_options import parameters
+from tests.pipelines.cli.test_model_options import PARAMETERS
 from tests.reranking import crowd
 
 
@@ -164,19 +164,19 @@ def test_titles_are_cited_at_a_bounded_length(history: Path, tmp_path: Path) -> 
 
 def test_who_answers_takes_a_reranker() -> None:
     for command in ("replay", "run", "submit", "evaluate"):
-        assert {"reranker", "keep"} <= parameters(command)
+        assert {"reranker", "keep"} <= PARAMETERS[command]
 
 
 def test_options_of_one_reranker_are_not_given_to_another() -> None:
     options = {"name": "prog_rank", "options": {"runs": 5}, "keep": 7}
     settings = load_settings(profile="scripted", retrieval=options)
-    assert with_reranker(settings, None, None) is settings
-    assert with_reranker(settings, "prog_rank", 3).retrieval.options == {"runs": 5}
-    other = with_reranker(settings, "grada", None).retrieval
+    assert RerankerOptions(None, None).over(settings) is settings
+    assert RerankerOptions("prog_rank", 3).over(settings).retrieval.options == {"runs": 5}
+    other = RerankerOptions("grada", None).over(settings).retrieval
     assert (other.name, other.options, other.keep) == ("grada", {}, 7)
-    assert with_reranker(settings, "", None).retrieval.name == ""
-    dense = with_reranker(settings, "grada:likeness=dense,alpha=0.2", None).retrieval
+    assert RerankerOptions("", None).over(settings).retrieval.name == ""
+    dense = RerankerOptions("grada:likeness=dense,alpha=0.2", None).over(settings).retrieval
     assert (dense.name, dense.options) == ("grada", {"likeness": "dense", "alpha": 0.2})
-    assert with_reranker(settings, "prog_rank:runs=9", None).retrieval.options == {"runs": 9}
+    assert RerankerOptions("prog_rank:runs=9", None).over(settings).retrieval.options == {"runs": 9}
     with pytest.raises(ConfigurationError, match="write it like"):
-        with_reranker(settings, "grada:dense", None)
+        RerankerOptions("grada:dense", None).over(settings)

