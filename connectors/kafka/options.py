@@ -11,7 +11,6 @@ from radarstream.schemas.section import Section
 ENVELOPE_BYTES = 2**16  # key, headers and the fields around a dead letter's payload
 SERVER = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\s:/@\[\]]+):(\d{1,5})")
 LAST_PORT = 65_535
-COMPLAINTS = "answers.complaints"
 
 
 def checked_servers(bootstrap: str) -> str:
@@ -38,8 +37,6 @@ class KafkaOptions(Section, use_attribute_docstrings=True):
     """brokers as host:port, separated by commas"""
     topic_prefix: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]*$")] = ""
     """prefix of every topic name"""
-    complaints_topic: Annotated[str, Field(pattern=r"^[A-Za-z0-9._-]+$")] = COMPLAINTS
-    """topic of complaints, without the prefix; earlier releases used answers.reported"""
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """security protocol of connections"""
     ca_file: Path | None = None
@@ -116,4 +113,4 @@ class KafkaOptions(Section, use_attribute_docstrings=True):
         >>> KafkaOptions(topic_prefix="staging.").topic("answers.defended")
         'staging.answers.defended'
         """
-        return self.topic_prefix + (self.complaints_topic if name == COMPLAINTS else name)
+        return self.topic_prefix + name

@@ -89,19 +89,16 @@ class ResponseCache:
             self._refresh(fading)
         return found
 
-    def put(
-        self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes] | None = None
-    ) -> None:
+    def put(self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes]) -> None:
         """Write all values in one transaction, over those already there.
 
         `subjects` says by key which subject a value is about, for `queries.forgetting`.
         """
         if not values:
             return
-        about = subjects or {}
         # In order of the key, so that two writers of the same keys cannot deadlock.
         rows = [
-            {"key": key, "value": _seal(key, value), "subject": about.get(key)}
+            {"key": key, "value": _seal(key, value), "subject": subjects[key]}
             for key, value in sorted(values.items())
         ]
 

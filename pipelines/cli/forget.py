@@ -25,7 +25,7 @@ NOT_REWRITTEN = (
     "the bytes of deleted rows in the database's files, and in its write-ahead log: run the "
     "command again with --if-exists, without --no-rewrite"
 )
-OF_ANY_QUESTION = {"cached_unmarked", "cached_embeddings"}  # no sign that the query was there
+OF_ANY_QUESTION = {"cached_embeddings"}  # no sign that the query was there
 RETRACTED = (
     "published answers and attributions: tombstones were sent, the brokers delete the records when "
     "they compact the topics or retention ends"

@@ -9,7 +9,6 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
-from radarstream.schemas.codec.former import FORMER_SCHEMAS, FormerSchema
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.wire import ADAPTERS, WIRE_SCHEMAS, Payload
 from radarstream.schemas.errors import OUTAGES, InputError, ReasonClass
@@ -148,22 +147,14 @@ def dead_letter(record: RawRecord, error: InputError) -> DeadLetter:
 def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     payload = parse_object(data, max_bytes=max_bytes)
     schema = WIRE_SCHEMAS[kind]
-    readable = [schema, *(former for former in FORMER_SCHEMAS if former.kind is kind)]
-    declared_uri = None
     if "specversion" in payload:
-        declared_uri = payload.get("dataschema")
-        payload = _cloud_event_data(payload, [each.uri for each in readable])
+        payload = _cloud_event_data(payload, schema.uri)
     tag = payload.pop("schema", None)
     if tag is None:
         raise InputError(ReasonClass.MISSING_FIELD, f"no schema; expected {schema.tag}")
     if not isinstance(tag, str):
         raise InputError(ReasonClass.WRONG_TYPE, "schema is not a string")
-    found_schema = next((each for each in readable if each.tag == tag), schema)
-    if declared_uri not in (None, found_schema.uri):
-        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {found_schema.uri}")
-    if isinstance(found_schema, FormerSchema):
-        payload = found_schema.renamed(payload)
-    elif tag != schema.tag:
+    if tag != schema.tag:
         found = repr(tag) if _TAG_SHAPE.fullmatch(tag) else "something else"
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"{found} where {schema.tag!r} is read")
     for name in ("observed_at", "sent_at"):
@@ -171,11 +162,11 @@ def _payload(kind: type[Payload], data: bytes, max_bytes: int) -> JsonObject:
     return payload
 
 
-def _cloud_event_data(event: JsonObject, uris: list[str]) -> JsonObject:
+def _cloud_event_data(event: JsonObject, uri: str) -> JsonObject:
     if event["specversion"] != "1.0":
         raise InputError(ReasonClass.UNKNOWN_SCHEMA, "CloudEvents specversion is not 1.0")
-    if event.get("dataschema", uris[0]) not in uris:
-        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {uris[0]}")
+    if event.get("dataschema", uri) != uri:
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, f"dataschema is not {uri}")
     if "data" not in event:
         raise InputError(ReasonClass.MISSING_FIELD, "the CloudEvent has no JSON data")
     data = event["data"]

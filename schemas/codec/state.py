@@ -13,7 +13,7 @@ from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.memory import Belief, LastAnswer, StandingAnswer
 from radarstream.schemas.times import CALENDAR_MS, milliseconds, time_at
 
-STATE_VERSION = 2  # version 1 knows no standing answer
+STATE_VERSION = 1
 
 State = Belief | LastAnswer | None
 
@@ -22,10 +22,10 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
     """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state.
 
     The last answer of a lightweight history is `"p"`, beside what it wraps.
-    With a standing answer, which makes the version 2, `"t"` is when it was confirmed, in
-    milliseconds since 1970, and `"w"` its words where they are not those of `"a"`.
+    With a standing answer `"t"` is when it was confirmed, in milliseconds since 1970, and `"w"`
+    its words where they are not those of `"a"`.
     """
-    row: dict[str, object] = {"v": 1 if standing is None else STATE_VERSION}
+    row: dict[str, object] = {"v": STATE_VERSION}
     if isinstance(state, LastAnswer):
         row["p"] = state.answer
         state = state.inner
@@ -45,38 +45,26 @@ def decode_state(data: bytes) -> State:
 
 
 def decode_stored(data: bytes) -> tuple[State, StandingAnswer | None]:
-    """Inverse of `encode_state`. Raises InputError for another version or a damaged row.
-
-    Where no standing answer is written, the one that a belief holds stands; when it was confirmed
-    is not known.
-    """
+    """Inverse of `encode_state`. Raises InputError for another version or a damaged row."""
     try:
         row = json.loads(data.decode("utf-8", "surrogatepass"))
     except (ValueError, RecursionError):
         raise InputError(ReasonClass.MALFORMED_JSON, "the stored state is not JSON") from None
     version = row.pop("v", None) if isinstance(row, dict) else None
-    if type(version) is not int or version != 1 + ("t" in row):
-        raise InputError(
-            ReasonClass.UNKNOWN_SCHEMA,
-            f"the stored state is neither of version 1 nor of version {STATE_VERSION}",
-        )
+    if type(version) is not int or version != STATE_VERSION:
+        detail = f"the stored state is not of version {STATE_VERSION}"
+        raise InputError(ReasonClass.UNKNOWN_SCHEMA, detail)
     standing = _standing(row) if "t" in row else None
-    state: State
-    if "p" in row:
-        answer = row.pop("p")
-        if not isinstance(answer, str | None):
-            raise InputError(ReasonClass.WRONG_TYPE, "the stored last answer is not text")
-        belief = _belief(row)
-        state = LastAnswer(answer, belief)
-    else:
-        state = belief = _belief(row)
-    if standing is None and belief is not None:
-        standing = StandingAnswer(belief.answer, None)
-    return state, standing
+    if "p" not in row:
+        return _belief(row), standing
+    answer = row.pop("p")
+    if not isinstance(answer, str | None):
+        raise InputError(ReasonClass.WRONG_TYPE, "the stored last answer is not text")
+    return LastAnswer(answer, _belief(row)), standing
 
 
 def _standing(row: dict[str, Any]) -> StandingAnswer:
-    """Take the standing answer out of a row of version 2."""
+    """Take the standing answer out of a row."""
     words, at_ms = row.pop("w", row.get("a")), row.pop("t")
     if not isinstance(words, str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored standing answer is not text")
@@ -88,20 +76,17 @@ def _belief(row: dict[str, Any]) -> Belief | None:
         return None
     if row.keys() != {"a", "s", "f"} or not isinstance(row["a"], str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not a belief")
-    support, conflict = (
-        _number(row[name], 1.0, "a stored probability is not in [0, 1]") for name in ("s", "f")
-    )
-    return Belief(row["a"], support, conflict)
+    return Belief(row["a"], _probability(row["s"]), _probability(row["f"]))
 
 
 def _time(value: Any) -> datetime:
-    detail = "a stored time is no whole number of milliseconds that a calendar has"
     if type(value) is not int or value not in CALENDAR_MS:
+        detail = "a stored time is no whole number of milliseconds that a calendar has"
         raise InputError(ReasonClass.OUT_OF_RANGE, detail)
     return time_at(value)
 
 
-def _number(value: Any, most: float, detail: str) -> float:
-    if type(value) not in (float, int) or not 0.0 <= value <= most:
-        raise InputError(ReasonClass.OUT_OF_RANGE, detail)
+def _probability(value: Any) -> float:
+    if type(value) not in (float, int) or not 0.0 <= value <= 1.0:
+        raise InputError(ReasonClass.OUT_OF_RANGE, "a stored probability is not in [0, 1]")
     return float(value)

@@ -21,11 +21,12 @@ Payload = SearchSnapshot | AnswerEvent | RejectedEvent | DeadLetter | Complaint 
 
 
 @dataclass(frozen=True)
-class SchemaName:
-    """A name and a version on the wire."""
+class WireSchema:
+    """A payload type's name and version on the wire, and the topic that carries it."""
 
     name: str
     version: int
+    topic: str
 
     @property
     def tag(self) -> str:
@@ -36,13 +37,6 @@ class SchemaName:
     def uri(self) -> str:
         """CloudEvents `dataschema` and JSON Schema `$id`."""
         return f"urn:radarstream:{self.name}:{self.version}"
-
-
-@dataclass(frozen=True)
-class WireSchema(SchemaName):
-    """A payload type's name and version on the wire, and the topic that carries it."""
-
-    topic: str
 
 
 WIRE_SCHEMAS: dict[type[Payload], WireSchema] = {

@@ -14,11 +14,9 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
 # terms of a paper that are quoted as such.
 EARLIER = frozenset(
     {
-        "connectors/state_table/database/migrations",
         "connectors/state_table/database/tables.py",
         "pipelines/evaluation/study/record.py",
         "pipelines/settings/problems.py",
-        "schemas/codec/former.py",
     }
 )
 

@@ -253,7 +253,6 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "unsent_events": 0,
         "watchlist": 1,
         "cached_answers": 1,
-        "cached_unmarked": 0,
         "cached_embeddings": 0,
         "source_events": 0,
         "corpus_texts": 0,

@@ -6,11 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from sqlalchemy import update
-
 from radarstream.connectors.kafka.sink import KafkaSink
-from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.settings.watched import entry_of, table_entries
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
@@ -19,7 +15,6 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
-from radarstream.schemas.times import time_at
 from radarstream.schemas.verdict import Abstention
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
@@ -110,28 +105,3 @@ def test_a_query_that_asks_for_what_there_is_not_is_a_dead_letter_and_the_others
     dead = [decode_dead_letter(data) for _, data in events(options, "snapshots.deadletter")]
     assert len(dead) == len(wishes)
     assert {letter.reason for letter in dead} <= {ReasonClass.OUT_OF_RANGE, ReasonClass.WRONG_TYPE}
-
-
-def test_rows_of_an_earlier_release_are_gone_on_from(own_broker: Broker, tmp_path: Path) -> None:
-    """Their answer stands, since when is not known; the next confirmation is dated."""
-    options = own_broker.options()
-    produce(options, [pages("cup", ["Rome"] * 3)])
-    with running_job(options, tmp_path, "--once", **PRODUCTION) as job:
-        job.wait_for("stopped")
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    with engine.begin() as connection:
-        row = b'{"v":1,"a":"Rome","s":0.9,"f":0.05}'
-        assert connection.execute(update(MEMORY).values(state=row)).rowcount == 1
-    engine.dispose()
-    produce(
-        options, [pages("cup", ["Bern"], 1), pages("cup", ["Rome"] * 3, 2), pages("cup", [], 3)]
-    )
-    with running_job(options, tmp_path, "--once", **PRODUCTION) as job:
-        job.wait_for("stopped")
-    found = answered(options)
-    thin, confirmed, remembered = (found["cup", step] for step in (1, 2, 3))
-    assert (thin.abstention, thin.standing.answer) == (Abstention.THIN_EVIDENCE, "Rome")
-    assert thin.standing.confirmed_at is None
-    assert (confirmed.answer, confirmed.changed, confirmed.standing) == ("Rome", False, None)
-    assert remembered.status is AnswerStatus.REMEMBERED
-    assert remembered.standing.confirmed_at == time_at(pages("cup", [], 2).observed_at_ms)

@@ -1,8 +1,6 @@
-"""Give a state database the schema of this release; alembic writes it as SQL."""
+"""Give a state database the schema of this release, or write it as SQL."""
 
-from io import StringIO
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
@@ -11,19 +9,15 @@ from radarstream.connectors.state_table.database.service_tables import METADATA
 from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.schemas.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from alembic.config import Config
-
 HEAD: Final = "1"
 
-_VERSION = sa.Table(  # as alembic makes it
+_VERSION = sa.Table(  # as alembic makes it, to begin from once there is a second version
     "alembic_version",
     sa.MetaData(),
     sa.Column("version_num", sa.String(32), nullable=False),
     sa.PrimaryKeyConstraint("version_num", name="alembic_version_pkc"),
 )
 _CREATION_LOCK = 0x7261646172  # advisory lock number on PostgreSQL; any constant does
-_SCRIPTS = Path(__file__).with_name("migrations")
 
 
 def bring_to_head(engine: Engine) -> str | None:
@@ -42,7 +36,7 @@ def bring_to_head(engine: Engine) -> str | None:
         if not on_sqlite:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_CREATION_LOCK})")
             found = stored_version(connection)
-        if found is None:  # all tables at once: alembic takes a third of a second
+        if found is None:
             METADATA.create_all(connection, checkfirst=False)
             _VERSION.create(connection)
             connection.execute(sa.insert(_VERSION).values(version_num=HEAD))
@@ -73,22 +67,18 @@ def pending_sql(engine: Engine) -> str:
 
     The database is only read.
     """
-    from alembic import command
-
     with engine.connect() as connection:
         if stored_version(connection) == HEAD:
             return ""
-    script = StringIO()
-    config = _config(dialect=engine.dialect.name)
-    config.output_buffer = script
-    command.upgrade(config, "head", sql=True)
-    return script.getvalue()
+    dialect = engine.dialect
+    script = ["BEGIN"]
 
+    def write(statement: Any, *_: object) -> None:
+        options = {"literal_binds": True}
+        script.append(str(statement.compile(dialect=dialect, compile_kwargs=options)).strip())
 
-def _config(**attributes: object) -> "Config":
-    from alembic.config import Config
-
-    config = Config(attributes=attributes)
-    config.set_main_option("script_location", str(_SCRIPTS).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    return config
+    recorder = sa.create_mock_engine(engine.url, write)
+    METADATA.create_all(recorder, checkfirst=False)
+    _VERSION.create(recorder, checkfirst=False)
+    write(sa.insert(_VERSION).values(version_num=HEAD))
+    return ";\n\n".join([*script, "COMMIT"]) + ";\n"

@@ -61,7 +61,7 @@ RESPONSE_CACHE = sa.Table(
     sa.Column("key", Bytes, primary_key=True),
     sa.Column("value", Bytes, nullable=False),
     sa.Column("stamp", sa.BigInteger, nullable=False),  # grows; the smallest is evicted first
-    sa.Column("subject", Bytes),  # see `subject.py`
+    sa.Column("subject", Bytes, nullable=False),  # see `subject.py`
     sa.Index("response_cache_stamp", "stamp"),
     sa.Index("response_cache_subject", "subject"),
 )

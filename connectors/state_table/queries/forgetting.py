@@ -73,17 +73,15 @@ class Forgotten(NamedTuple):
     `incidents` counts everything about wrong answers: kept answers, complaints, incidents, texts in
     quarantine.
 
-    `cached_answers` are model answers about the question, `cached_unmarked` those of an earlier
-    release, which do not tell what they are about, and `cached_embeddings` all embeddings, which
-    do not tell it either. All three are None when no question was given. `source_events` are not
-    deleted: what they said of the query is.
+    `cached_answers` are model answers about the question, `cached_embeddings` all embeddings, which
+    do not tell what they are about. Both are None when no question was given. `source_events` are
+    not deleted: what they said of the query is.
     """
 
     memory: int
     unsent_events: int
     watchlist: int
     cached_answers: int | None = None
-    cached_unmarked: int | None = None
     cached_embeddings: int | None = None
     source_events: int = 0
     corpus_texts: int = 0
@@ -99,9 +97,9 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
 
     All or nothing; doing it again deletes what appeared since. Rows of others stay without the
     words that they had of the query (see `erase`). The ledger of sources keeps what counts against
-    a domain, without a word of the query. Other questions lose nothing but cached embeddings,
-    unmarked answers, and cached answers that may have come from the query's documents, which are
-    computed again when needed. The bytes of the deleted rows are in the database's files until
+    a domain, without a word of the query. Other questions lose nothing but cached embeddings, and
+    cached answers that may have come from the query's documents, which are computed again when
+    needed. The bytes of the deleted rows are in the database's files until
     `compaction.compact`.
     """
     traces = traces_of(engine, query_id, question)
@@ -112,8 +110,8 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
     ]
     if question is not None:
         subject = t.RESPONSE_CACHE.c.subject
-        about = (subject == question_subject(question), subject.is_(None), subject == EMBEDDINGS)
-        statements += [sa.delete(t.RESPONSE_CACHE).where(condition) for condition in about]
+        about = (question_subject(question), EMBEDDINGS)
+        statements += [sa.delete(t.RESPONSE_CACHE).where(subject == one) for one in about]
     # That a domain is blamed stays, not what for.
     words = {"query_id": None, "step": None, "text_id": None, "claim": None}
     blank = sa.update(t.SOURCE_EVENTS).where(t.SOURCE_EVENTS.c.query_id == query_id).values(words)

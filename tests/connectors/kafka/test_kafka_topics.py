@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from radarstream.connectors.kafka.options import COMPLAINTS, KafkaOptions
+from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import SNAPSHOTS, KafkaLog
 from radarstream.connectors.kafka.topic_reader import TopicReader
@@ -79,14 +79,6 @@ def test_a_topic_is_read_to_its_end(options: KafkaOptions) -> None:
         sink.publish([event(f"k{n}", b"%d" % n) for n in range(150)])
     with TopicReader(options, [SNAPSHOTS]) as reader:
         assert sorted(int(record.value) for record in reader.to_the_end()) == list(range(150))
-
-
-def test_the_topic_of_complaints_is_read_where_the_settings_say(options: KafkaOptions) -> None:
-    moved = options.model_copy(update={"complaints_topic": "answers.reported"})
-    ensure_topics(moved)
-    with TopicReader(moved, [COMPLAINTS]) as reader:
-        assert list(reader.to_the_end()) == []
-        assert set(reader.places().values()) == {0}
 
 
 def test_reading_from_the_end_and_from_the_commit(options: KafkaOptions) -> None:

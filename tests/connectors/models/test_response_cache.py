@@ -6,7 +6,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -267,7 +267,7 @@ def test_a_damaged_value_is_asked_again_and_mended(engine: Engine, damage: bytes
 
 def test_a_flipped_bit_or_a_swapped_value_is_damage(engine: Engine, cache: ResponseCache) -> None:
     one, two = b"1" * 32, b"2" * 32
-    cache.put({one: b"first", two: b"second"})
+    put(cache, {one: b"first", two: b"second"})
     with engine.begin() as connection:
         value = connection.execute(select(RESPONSE_CACHE.c.value).filter_by(key=one)).scalar_one()
         connection.execute(update(RESPONSE_CACHE).filter_by(key=two).values(value=value))
@@ -280,8 +280,12 @@ def test_a_flipped_bit_or_a_swapped_value_is_damage(engine: Engine, cache: Respo
 
 def test_more_keys_than_one_select_takes(cache: ResponseCache) -> None:
     values = {i.to_bytes(32, "big"): str(i).encode() for i in range(1_203)}
-    cache.put(values)
+    put(cache, values)
     assert cache.get(list(values)) == values
+
+
+def put(cache: ResponseCache, values: Mapping[bytes, bytes]) -> None:
+    cache.put(values, dict.fromkeys(values, b"subject"))
 
 
 def keys_of(numbers: Sequence[int]) -> list[bytes]:
@@ -291,19 +295,19 @@ def keys_of(numbers: Sequence[int]) -> list[bytes]:
 def test_the_cache_is_bounded_and_drops_the_oldest(engine: Engine) -> None:
     cache = ResponseCache(engine, max_entries=50)
     for number in range(200):
-        cache.put(dict.fromkeys(keys_of([number]), b"v"))
+        put(cache, dict.fromkeys(keys_of([number]), b"v"))
         assert entries(engine) <= 50
     assert len(cache.get(keys_of(range(200)))) >= 45
     assert set(cache.get(keys_of(range(155, 200)))) == set(keys_of(range(155, 200)))
-    cache.put(dict.fromkeys(keys_of(range(1_000, 1_120)), b"v"))  # more than fits at once
+    put(cache, dict.fromkeys(keys_of(range(1_000, 1_120)), b"v"))  # more than fits at once
     assert entries(engine) <= 50
 
 
 def test_what_is_used_stays(engine: Engine) -> None:
     cache = ResponseCache(engine, max_entries=50)
-    cache.put(dict.fromkeys(keys_of([0, 1]), b"v"))
+    put(cache, dict.fromkeys(keys_of([0, 1]), b"v"))
     for number in range(2, 300):
-        cache.put(dict.fromkeys(keys_of([number]), b"v"))
+        put(cache, dict.fromkeys(keys_of([number]), b"v"))
         assert cache.get(keys_of([0])), number
     assert cache.get(keys_of([1])) == {}
 
@@ -405,8 +409,8 @@ def test_a_lock_that_never_ends_is_reported_and_one_that_ends_is_waited_for(tmp_
     with sqlite3.connect(path, isolation_level=None) as other:
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(OperationalError, match="locked"):
-            cache.put({b"k" * 32: b"v"})
+            put(cache, {b"k" * 32: b"v"})
         other.execute("ROLLBACK")
-    cache.put({b"k" * 32: b"v"})
+    put(cache, {b"k" * 32: b"v"})
     assert cache.get([b"k" * 32]) == {b"k" * 32: b"v"}
     engine.dispose()

@@ -28,7 +28,7 @@ def fold(engine: Engine) -> None:
 
 
 def keep(engine: Engine) -> None:
-    ResponseCache(engine).put({KEY: b"reply"})
+    ResponseCache(engine).put({KEY: b"reply"}, {KEY: b"subject"})
 
 
 def folded(engine: Engine) -> bool:

@@ -14,7 +14,6 @@ import psycopg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, inspect, make_url, text
 
 import radarstream.connectors.state_table.database.migration
@@ -79,9 +78,14 @@ def details(url: str) -> dict[str, object]:
         }
 
 
-def test_a_new_database_is_one_that_went_through_all_migrations(state_url: str) -> None:
+def test_a_new_database_is_what_the_printed_sql_creates(state_url: str) -> None:
     with untouched(state_url) as engine:
-        apply(state_url, pending_sql(engine))
+        script = pending_sql(engine)
+        assert script.count("CREATE TABLE") == len(METADATA.tables) + 1
+        apply(state_url, script)
+        with engine.connect() as connection:
+            assert differences(connection) == []
+            assert stored_version(connection) == HEAD
     migrated = details(state_url)
     with untouched(state_url) as engine, engine.begin() as connection:
         for table in migrated:
@@ -137,20 +141,6 @@ def test_processes_that_open_a_new_database_at_once_make_it_once(state_url: str)
         assert stored_version(engine.connect()) == HEAD
 
 
-@pytest.mark.parametrize("new", [True, False])
-def test_a_new_database_and_one_at_head_do_without_alembic(state_url: str, new: bool) -> None:
-    if not new:
-        open_engine(state_url).dispose()
-    program = (
-        "import sys; from radarstream.connectors.state_table.database.engine import open_engine; "
-        "open_engine(sys.argv[1]); sys.exit('alembic' in sys.modules)"
-    )
-    assert (
-        subprocess.run([sys.executable, "-c", program, state_url], cwd=ROOT, env=ENV).returncode
-        == 0
-    )
-
-
 def test_a_start_at_head_waits_for_no_migration(postgresql_socket: str) -> None:
     url = f"postgresql://postgres@/postgres?host={postgresql_socket}"
     with untouched(url) as engine, engine.begin() as holder:
@@ -158,14 +148,6 @@ def test_a_start_at_head_waits_for_no_migration(postgresql_socket: str) -> None:
         open_engine(url).dispose()
         holder.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": lock})
         open_engine(url, busy_timeout_s=0.2).dispose()
-
-
-def test_the_list_of_revisions_is_that_of_the_files() -> None:
-    home = Path(radarstream.connectors.state_table.database.migration.__file__).with_name(
-        "migrations"
-    )
-    scripts = ScriptDirectory(home)
-    assert [s.revision for s in scripts.walk_revisions()] == [HEAD]
 
 
 # --- SQL for an administrator ----------------------------------------------------------------
@@ -185,16 +167,6 @@ def apply(url: str, script: str) -> None:
         host=host, user="postgres", dbname=parsed.database, autocommit=True
     ) as connection:
         connection.execute(script.encode())
-
-
-def test_the_printed_sql_creates_a_database(state_url: str) -> None:
-    with untouched(state_url) as engine:
-        script = pending_sql(engine)
-        assert script.count("CREATE TABLE") == len(METADATA.tables) + 1
-        apply(state_url, script)
-        with engine.connect() as connection:
-            assert differences(connection) == []
-            assert stored_version(connection) == HEAD
 
 
 def test_a_user_who_may_not_create_tables_is_told_of_the_sql(postgresql_socket: str) -> None:

@@ -16,9 +16,7 @@ from radarstream.pipelines.settings import (
     ScriptedGenerator,
     load_settings,
 )
-from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.incidents import Complaint
 
 EXAMPLES = Path(__file__).parents[3] / "infra" / "settings"
 
@@ -294,15 +292,6 @@ def test_a_setting_by_another_word_is_refused_with_its_name(tmp_path: Path) -> N
     config.write_text('state = "sqlite:///x.db"\n')
     with pytest.raises(ConfigurationError, match=r"state is not a setting; did you mean database"):
         load_settings(config)
-
-
-def test_the_topic_of_complaints_may_keep_its_name(tmp_path: Path) -> None:
-    config = tmp_path / "settings.toml"
-    config.write_text('[kafka]\ntopic_prefix = "t."\ncomplaints_topic = "answers.reported"\n')
-    kafka = load_settings(config).kafka
-    topic = WIRE_SCHEMAS[Complaint].topic
-    assert (topic, kafka.topic(topic)) == ("answers.complaints", "t.answers.reported")
-    assert load_settings(None).kafka.topic(topic) == topic
 
 
 def test_groups_differ_between_topic_prefixes(tmp_path: Path) -> None:
