@@ -31,9 +31,7 @@ class Kept(Protocol):
         """The values that there are."""
         ...
 
-    def put(
-        self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes] | None = None
-    ) -> None:
+    def put(self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes]) -> None:
         """Store values, with whom they are about."""
         ...
 
