@@ -31,7 +31,7 @@ def mcp(
     check_settings(settings)
     configure_logging(settings.telemetry, sys.stderr)
     with naming_extra("serve"):
-        from radarstream.pipelines.serving.mcp_stdio import run_stdio
+        from radarstream.pipelines.serving.app import run_stdio
     probe_service(settings)  # a refused key or an unknown model ends it here
     run_stdio(settings, shared_engine(settings), _user_name() if user is None else user)
 

@@ -1,6 +1,6 @@
 """Who may use a route: bearer tokens for programs, session cookies for the console.
 
-Every route declares `Depends(signed_in(role))`, or `Depends(open_to_all)` if it needs no account.
+Every route takes a user, such as `MayAsk`, or declares `Depends(open_to_all)` if it needs none.
 A request by cookie that changes something needs the session's CSRF token as well, as the header
 X-CSRF-Token or the form field csrf, and must come from a page of this service.
 """
@@ -9,9 +9,9 @@ import ipaddress
 from contextlib import nullcontext
 from secrets import compare_digest
 from typing import Annotated, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from fastapi import Request, Response, Security
+from fastapi import Depends, Request, Response, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from radarstream.pipelines.serving.context import Context
@@ -25,6 +25,8 @@ from radarstream.schemas.errors import ConfigurationError
 COOKIE: Final = "radarstream_session"
 CSRF_HEADER: Final = "X-CSRF-Token"
 CSRF_FIELD: Final = "csrf"
+FORM: Final = "application/x-www-form-urlencoded"
+MOST_FIELDS: Final = 20
 SAFE: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 NOBODY: Final = User("", frozenset({Role.ASK}))
 _bearer = HTTPBearer(auto_error=False, description="the token of a user")
@@ -36,36 +38,39 @@ async def open_to_all() -> None:
 
 
 class SignedIn:
-    """A dependency that yields the User if they have a role, and holds a place for the request.
-
-    Raises ServiceError 401, 403, 429 and 503.
+    """A dependency that yields the User if they have one of the roles, and holds a place for the
+    request. Raises ServiceError 401, 403, 429 and 503.
     """
 
-    def __init__(self, role: Role) -> None:
-        self.role, self.roles = role, frozenset({role})  # any one of `roles` is enough
+    def __init__(self, *roles: Role) -> None:
+        self.roles = frozenset(roles)
 
     async def __call__(self, request: Request, _shown: Credentials = None) -> User:
         """The user of this request."""
         user = await user_of(request)
         if user is None:
-            raise ServiceError(
-                401,
-                "not_signed_in",
-                "this needs a token: Authorization: Bearer …; `radarstream users` makes one",
-                headers={"WWW-Authenticate": 'Bearer realm="radarstream"'},
-            )
-        if self.role not in user.roles:
-            raise ServiceError(403, "role_missing", f"this needs the role {self.role.value!r}")
+            raise not_signed_in()
+        if not self.roles & user.roles:
+            names = " or ".join(sorted(repr(role.value) for role in self.roles))
+            raise ServiceError(403, "role_missing", f"this needs the role {names}")
         take_place(request, user)
         return user
 
 
-_DEPENDENCIES = {role: SignedIn(role) for role in Role}
+Reader = Annotated[User, Depends(SignedIn(*Role))]
+MayAsk = Annotated[User, Depends(SignedIn(Role.ASK))]
+MayReport = Annotated[User, Depends(SignedIn(Role.REPORT))]
+Operator = Annotated[User, Depends(SignedIn(Role.OPERATE))]
 
 
-def signed_in(role: Role) -> SignedIn:
-    """What a route depends on that only users with a role may use; yields the User."""
-    return _DEPENDENCIES[role]
+def not_signed_in() -> ServiceError:
+    """The refusal of a request without a token where one is needed."""
+    return ServiceError(
+        401,
+        "not_signed_in",
+        "this needs a token: Authorization: Bearer …; `radarstream users` makes one",
+        headers={"WWW-Authenticate": 'Bearer realm="radarstream"'},
+    )
 
 
 async def user_of(request: Request) -> User | None:
@@ -132,12 +137,24 @@ def refuse_foreign_origin(request: Request) -> None:
 async def insist_on_csrf(request: Request, user: User) -> None:
     """Raise ServiceError 403 unless the request has the CSRF token of the user's session."""
     given = request.headers.get(CSRF_HEADER, "")
-    form = request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded")
-    if not given and form:
-        fields = parse_qs((await request.body()).decode("utf-8", "replace"))
-        given = fields.get(CSRF_FIELD, [""])[0]
+    if not given and request.headers.get("Content-Type", "").startswith(FORM):
+        given = (await form_of(request)).get(CSRF_FIELD, "")
     if not compare_digest(given.encode(), user.csrf.encode()):
         raise ServiceError(403, "csrf", "the page is out of date: load it again")
+
+
+async def form_of(request: Request) -> dict[str, str]:
+    """The fields of a form, the last of each name. Raises ServiceError 400, 415."""
+    if not request.headers.get("Content-Type", "").startswith(FORM):
+        raise ServiceError(415, "invalid_request", "this takes a form")
+    body = (await request.body()).decode("utf-8", "replace")
+    try:
+        return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS))
+    except ValueError:
+        raise ServiceError(400, "invalid_request", "the form has too many fields") from None
+
+
+Form = Annotated[dict[str, str], Depends(form_of)]
 
 
 async def open_session(request: Request, response: Response, token: str) -> User:

@@ -3,7 +3,7 @@
 import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
@@ -13,17 +13,14 @@ from radarstream.connectors.state_table.queries.lookup import queries_named
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.job.incidents.reporting import report
-from radarstream.pipelines.serving.access import signed_in
+from radarstream.pipelines.serving.access import MayAsk, MayReport
 from radarstream.pipelines.serving.bodies import Body, Sources, body_of, described, question_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.told import facts_of, text_of
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
 
-Reader = Annotated[User, Depends(signed_in(Role.ASK))]
-Sender = Annotated[User, Depends(signed_in(Role.REPORT))]
 Limit = Annotated[int, Query(ge=1, le=200)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000)]
 Search = Annotated[str, Query(max_length=200)]
@@ -51,7 +48,7 @@ def router(context: Context) -> APIRouter:
     questions, engine = context.questions, context.engine
 
     @routes.post("/answers", openapi_extra=described(AskedQuestion), response_class=JSONResponse)
-    async def ask(request: Request, user: Reader) -> dict[str, Any]:
+    async def ask(request: Request, user: MayAsk) -> dict[str, Any]:
         """Answer a question from own documents, the corpus or a search."""
         asked = await body_of(request, AskedQuestion)
         if asked.defense is not None and asked.defense not in DEFENSES:
@@ -64,14 +61,14 @@ def router(context: Context) -> APIRouter:
 
     @routes.get("/answers", response_class=JSONResponse)
     def answers(
-        _user: Reader, search: Search = "", limit: Limit = 50, offset: Offset = 0
+        _user: MayAsk, search: Search = "", limit: Limit = 50, offset: Offset = 0
     ) -> dict[str, Any]:
         """The latest answer of every watched query, newest first."""
         page = kept_events.latest_events(engine, search=search, limit=limit, offset=offset)
         return {"total": page.total, "answers": [latest(one) for one in page.latest]}
 
     @routes.get("/answers/{query:path}", response_class=JSONResponse)
-    def history(query: str, _user: Reader, limit: Limit = 100) -> dict[str, Any]:
+    def history(query: str, _user: MayAsk, limit: Limit = 100) -> dict[str, Any]:
         """The kept answers of one query, named by its id or its question; the latest first."""
         named = queries_named(engine, query, (KEPT_EVENTS,))
         if not named:
@@ -88,7 +85,7 @@ def router(context: Context) -> APIRouter:
         openapi_extra=described(WrongAnswer),
         response_class=JSONResponse,
     )
-    async def wrong(request: Request, user: Sender) -> dict[str, Any]:
+    async def wrong(request: Request, user: MayReport) -> dict[str, Any]:
         """Report a wrong answer of a watched query, as `radarstream complain` does."""
         told = await body_of(request, WrongAnswer)
         stored = await run_in_threadpool(

@@ -9,6 +9,7 @@ from fastapi import FastAPI
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
+from radarstream.connectors.state_table.serving.users import checked_name
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics, build
@@ -21,9 +22,8 @@ from radarstream.pipelines.serving.console.showing import error_page
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
-from radarstream.pipelines.serving.people import People
+from radarstream.pipelines.serving.people import People, Role, User
 from radarstream.pipelines.serving.question_queue import AnswerAll
-from radarstream.pipelines.serving.stored_people import StoredPeople
 from radarstream.pipelines.serving.tracing import Traced
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
@@ -53,14 +53,8 @@ def create_app(
     metrics, warming, opened = ServingMetrics(), Warming(), ExitStack()
     if answer_all is None:
         answer_all, warming = built_answerer(settings, engine, metrics, opened)
-    context = Context(
-        settings=settings,
-        engine=engine,
-        answer_all=answer_all,
-        people=people or StoredPeople(engine, settings.serving),
-        metrics=metrics,
-        warming=warming,
-    )
+    people = people or People(engine, settings.serving.session_hours)
+    context = Context(settings, engine, answer_all, people, metrics, warming)
     # The documents of FastAPI load scripts from other hosts: `operations` has a page of its own.
     app = FastAPI(
         title="radarstream",
@@ -112,3 +106,23 @@ def built_answerer(
         answerer.guard.meter.observers.append(traced.stage)
         answer_all = traced
     return answer_all, Warming(partial(warm_up, answerer.guard.models))
+
+
+def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
+    """Serve the tools of one agent until standard input ends. It may ask and report.
+
+    Trust, spent epsilon and complaints are those of the user `name`. Raises ConfigurationError.
+    """
+    user = User(checked_name(name), frozenset({Role.ASK, Role.REPORT}))
+    metrics, people = ServingMetrics(), People(engine, settings.serving.session_hours)
+
+    async def serve(context: Context) -> None:
+        try:
+            async with context.warming.running():
+                await mcp_server.build_tools(context, user).run_stdio_async()
+        finally:
+            await context.questions.close()
+
+    with ExitStack() as opened:
+        answer_all, warming = built_answerer(settings, engine, metrics, opened)
+        asyncio.run(serve(Context(settings, engine, answer_all, people, metrics, warming)))

@@ -8,9 +8,8 @@ from starlette.concurrency import run_in_threadpool
 
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered, User
-from radarstream.pipelines.serving.places import Places
 from radarstream.pipelines.serving.question_queue import AnswerAll, QuestionQueue
-from radarstream.pipelines.serving.rates import Buckets
+from radarstream.pipelines.serving.shares import Buckets, Places
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
 

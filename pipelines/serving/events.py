@@ -15,7 +15,7 @@ from time import monotonic
 from typing import Annotated, Any, Final
 
 import structlog
-from fastapi import APIRouter, Depends, Header, Request
+from fastapi import APIRouter, Header, Request
 from fastapi.responses import Response, StreamingResponse
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
@@ -24,7 +24,7 @@ from starlette.concurrency import run_in_threadpool
 from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.store import incident_marks
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.pipelines.serving.access import signed_in, user_of
+from radarstream.pipelines.serving.access import MayAsk, user_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, too_many, unavailable
 from radarstream.pipelines.serving.limits import leave_place
@@ -38,7 +38,6 @@ WAITING: Final = 200  # events that a slow client may lag behind; then it must c
 MISSED: Final = 500  # events that a client is told when it comes back
 ANSWER, INCIDENTS = "answer", "incidents"  # kinds of events
 RETRY_MS: Final = 2_000  # when a browser comes back
-Reader = Annotated[User, Depends(signed_in(Role.ASK))]
 LastSeen = Annotated[str, Header(alias="Last-Event-ID", max_length=20)]
 
 log = structlog.get_logger("radarstream")
@@ -137,7 +136,7 @@ def router(context: Context) -> APIRouter:
     routes, hub = APIRouter(tags=["answers"]), Hub(context)
 
     @routes.get("/events", response_class=StreamingResponse)
-    async def events(request: Request, user: Reader, last_seen: LastSeen = "") -> Response:
+    async def events(request: Request, user: MayAsk, last_seen: LastSeen = "") -> Response:
         """New answers (`answer`) as they come, and to operators the inbox of reported ones
         (`incidents`).
         """

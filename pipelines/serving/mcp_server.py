@@ -35,6 +35,7 @@ from radarstream.pipelines.serving.access import (
     NOBODY,
     bearer_token,
     by_token,
+    not_signed_in,
     refuse_foreign_origin,
 )
 from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocuments, Sources, question_of
@@ -272,12 +273,7 @@ class McpRoute:
         else:
             user = NOBODY if self._context.settings.serving.anonymous == "ask" else None
         if user is None:
-            raise ServiceError(
-                401,
-                "not_signed_in",
-                "this needs a token: Authorization: Bearer …; `radarstream users` makes one",
-                headers={"WWW-Authenticate": 'Bearer realm="radarstream"'},
-            )
+            raise not_signed_in()
         take_place(request, user)
         if self._sessions is None:
             raise ServiceError(503, "stopping", "the service is not ready")

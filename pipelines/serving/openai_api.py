@@ -5,15 +5,15 @@ import json
 import re
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Any, Final
 from uuid import uuid4
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Request
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Reply, UserQuestion
-from radarstream.pipelines.serving.access import signed_in
+from radarstream.pipelines.serving.access import MayAsk
 from radarstream.pipelines.serving.bodies import body_of, described, question_of
 from radarstream.pipelines.serving.chat_values import (
     CONFIGURED,
@@ -23,14 +23,12 @@ from radarstream.pipelines.serving.chat_values import (
 )
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
-from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.question_queue import QuestionQueue
 from radarstream.pipelines.serving.told import facts_of, text_of
 
 EARLY_S: Final = 2.0  # an error that shows by then has its own status; then the stream begins
 HEARTBEAT_S: Final = 10.0
 PIECE: Final = re.compile(r"\S+\s*|\s+")
-MayAsk = Annotated[User, Depends(signed_in(Role.ASK))]
 
 
 def router(context: Context) -> APIRouter:

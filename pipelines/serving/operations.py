@@ -11,9 +11,8 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
 from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.serving.access import open_to_all, signed_in
+from radarstream.pipelines.serving.access import Operator, open_to_all
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.people import Role
 
 TITLE = "radarstream: operations of the service"
 
@@ -53,8 +52,8 @@ def router(context: Context) -> APIRouter:
         body = await run_in_threadpool(ServiceHealth(context).readiness)
         return JSONResponse(body, 200 if body["ready"] else 503)
 
-    @routes.get("/metrics", dependencies=[Depends(signed_in(Role.OPERATE))])
-    async def metrics() -> Response:
+    @routes.get("/metrics")
+    async def metrics(_user: Operator) -> Response:
         """Figures for Prometheus."""
         body = await run_in_threadpool(generate_latest, context.metrics.registry)
         return PlainTextResponse(body, media_type=CONTENT_TYPE_LATEST)

@@ -1,14 +1,19 @@
 """Who the users of the service are, and what they may do."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from hashlib import sha256
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final
 
 from fastapi import Request
+from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
+from radarstream.connectors.state_table.serving import sessions, users
+from radarstream.connectors.state_table.serving.users import StoredUser
+from radarstream.schemas.times import milliseconds
 from radarstream.schemas.users import Role
 
 __all__ = ["People", "Remembered", "Role", "User", "address_of", "share_of"]
@@ -44,24 +49,40 @@ def share_of(user: str, request: Request | None) -> str:
     return f"user {user}" if user else f"address {address_of(request) if request else ''}"
 
 
-class People(Protocol):
-    """Where users, tokens and sessions are kept. Its methods may block; safe for threads."""
+@dataclass(frozen=True)
+class People:
+    """Users, tokens and sessions in the state database; safe for threads."""
+
+    engine: Engine
+    session_hours: float
 
     def by_token(self, token: str) -> User | None:
         """The user whose token this is."""
-        ...
+        return known(users.user_of_token(self.engine, token))
 
     def by_session(self, secret: str) -> User | None:
         """The user whose session this is; None for one that has ended."""
-        ...
+        return known(sessions.user_of_session(self.engine, secret, now_ms()), secret)
 
     def open_session(self, user: User) -> User:
         """The user with a new session."""
-        ...
+        hours, now = self.session_hours, now_ms()
+        secret = sessions.open_session(self.engine, user.name, now_ms=now, hours=hours)
+        return replace(user, session=secret)
 
     def close_session(self, secret: str) -> None:
         """End a session; one that has ended stays so."""
-        ...
+        sessions.end_session(self.engine, secret)
+
+
+def known(stored: StoredUser | None, session: str = "") -> User | None:
+    """A stored user as the service knows them."""
+    return None if stored is None else User(stored.name, stored.roles, session)
+
+
+def now_ms() -> int:
+    """The present time in milliseconds since 1970."""
+    return milliseconds(datetime.now(UTC))
 
 
 class Remembered:
@@ -73,7 +94,7 @@ class Remembered:
 
     async def __call__(self, secret: str) -> User | None:
         """The user, None for nobody."""
-        key = sha256(secret.encode("utf-8", "surrogatepass")).digest()
+        key = users.hash_of(secret)
         until, user = self._known.get(key, (0.0, None))
         if user is not None and self._now() < until:
             return user
@@ -87,8 +108,8 @@ class Remembered:
 
     def knew(self, secret: str) -> bool:
         """Whether the last look with this secret found somebody, as far as is remembered."""
-        return sha256(secret.encode("utf-8", "surrogatepass")).digest() in self._known
+        return users.hash_of(secret) in self._known
 
     def forget(self, secret: str) -> None:
         """Look again the next time."""
-        self._known.pop(sha256(secret.encode("utf-8", "surrogatepass")).digest(), None)
+        self._known.pop(users.hash_of(secret), None)

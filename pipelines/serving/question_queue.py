@@ -13,7 +13,7 @@ from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.errors import ServiceError, told_of, too_many
 from radarstream.pipelines.serving.people import User, share_of
-from radarstream.pipelines.serving.rates import Buckets
+from radarstream.pipelines.serving.shares import Buckets
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings.serving import ServingSettings
 from radarstream.schemas.errors import RadarstreamError

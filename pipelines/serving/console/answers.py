@@ -1,6 +1,8 @@
 """The watchlist with its current answers, and the timeline of one query."""
 
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -11,8 +13,9 @@ from radarstream.connectors.state_table.database.service_tables import KEPT_EVEN
 from radarstream.connectors.state_table.database.tables import WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.pipelines.pages import frame
+from radarstream.connectors.state_table.serving.kept_events import KeptEvent, Latest
 from radarstream.pipelines.pages.cut_graph import cut_graph
+from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     STATUSES,
@@ -22,15 +25,28 @@ from radarstream.pipelines.pages.verdict_words import (
     standing_in_words,
     support_in_words,
 )
-from radarstream.pipelines.serving.console import answers_view as view
-from radarstream.pipelines.serving.console.forms import Reader
-from radarstream.pipelines.serving.console.showing import show, words
+from radarstream.pipelines.serving.access import Reader
+from radarstream.pipelines.serving.console.showing import Paging, page_number, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.people import Role
 from radarstream.schemas.errors import NotFoundError
+from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.times import milliseconds
+
+if TYPE_CHECKING:  # they load the table library of studies
+    from radarstream.pipelines.pages.replay.steps import QueryView
 
 LONGEST_SEARCH: Final = 200
+STEPS: Final = 60  # of a timeline
+TONES: Final = {
+    AnswerStatus.CORROBORATED: "good",
+    AnswerStatus.SINGLE_SOURCE: "other",
+    AnswerStatus.DISPUTED: "bad",
+    AnswerStatus.REMEMBERED: "",
+    AnswerStatus.ABSTAINED: "",
+}
 SORTS: Final[dict[kept_events.Order, str]] = {
     "answered": "answered last",
     "changed": "changed last",
@@ -40,72 +56,65 @@ SORTS: Final[dict[kept_events.Order, str]] = {
 
 def router(context: Context) -> APIRouter:
     """Pages of answers."""
-    routes = APIRouter(include_in_schema=False)
+    routes, engine = APIRouter(include_in_schema=False), context.engine
 
     @routes.get("/")
     def watchlist(
         request: Request, user: Reader, q: str = "", sort: str = "answered", page: str = "1"
     ) -> HTMLResponse:
-        return show_watchlist(context, request, user, (q, sort, page))
+        """The list of queries with their answers."""
+        search, paging = q[:LONGEST_SEARCH], Paging(page_number(page), 0)
+        order: kept_events.Order = next((name for name in SORTS if name == sort), "answered")
+        found = kept_events.latest_events(
+            engine, search=search, order=order, limit=paging.size, offset=paging.offset
+        )
+        paging = replace(paging, total=found.total)
+        unanswered = 0 if search else count_unanswered(engine)
+        return show(
+            request,
+            "watchlist.html.j2",
+            user,
+            title="Answers",
+            sentence=watch_sentence(paging, search, unanswered),
+            words=("Support", "Status", "Changed", "Standing"),
+            live=True,
+            search=search,
+            sort=order,
+            sorts=SORTS,
+            paging=paging,
+            lines=[watch_line(one) for one in found.latest],
+        )
 
     @routes.get("/console/answer")
     def answer(request: Request, user: Reader, query: str = "") -> HTMLResponse:
-        return show_timeline(context, request, user, query)
+        """One query over time. Raises NotFoundError."""
+        from radarstream.pipelines.pages.replay.belief_history import history
+
+        kept = kept_events.history(engine, query, limit=STEPS)
+        told = timeline(kept, snapshots_of(engine, query))
+        if told is None:
+            raise NotFoundError("no answer of this query is kept")
+        latest, event = told.steps[-1], told.steps[-1].event
+        return show(
+            request,
+            "answer.html.j2",
+            user,
+            title=told.question,
+            sentence=timeline_sentence(event, len(told.changed), len(told.steps)),
+            words=("Support", "Status", "Belief", "Kept, rejected", "Standing"),
+            heads=[("query", query), ("defence", event.defense), ("last snapshot", latest.date)],
+            links=(("#history", "History", True), ("#steps", "Steps", True)),
+            live=True,
+            query=told,
+            query_id=query,
+            latest=watch_line(kept_events.Latest(kept[0].seq, event, None)),
+            may_report=Role.REPORT in user.roles and not event.abstention,
+            history=history,
+            first_open=latest.anchor,
+            **STEP_WORDS,
+        )
 
     return routes
-
-
-def show_watchlist(context: Context, request: Request, user: Any, asked: Any) -> HTMLResponse:
-    """The list of queries with their answers. `asked` are search, order and page as typed."""
-    search, number = asked[0][:LONGEST_SEARCH], view.page_number(asked[2])
-    order: kept_events.Order = next((name for name in SORTS if name == asked[1]), "answered")
-    offset = view.Paging(number, 0).offset
-    found = kept_events.latest_events(
-        context.engine, search=search, order=order, limit=view.PER_PAGE, offset=offset
-    )
-    paging = view.Paging(number, found.total)
-    unanswered = 0 if search else count_unanswered(context.engine)
-    page = frame.Page(
-        title="Answers",
-        sentence=view.watch_sentence(paging, search, unanswered),
-        links=(),
-        words=words("Support", "Status", "Changed", "Standing"),
-    )
-    lines = [view.watch_line(one) for one in found.latest]
-    return show(request, "watchlist.html.j2", page, user, live=True, search=search, sort=order,
-                sorts=SORTS, paging=paging, lines=lines)  # fmt: skip
-
-
-def show_timeline(context: Context, request: Request, user: Any, query: str) -> HTMLResponse:
-    """One query over time. Raises NotFoundError."""
-    from radarstream.pipelines.pages.replay.belief_history import history
-
-    kept = kept_events.history(context.engine, query, limit=view.STEPS)
-    told = view.timeline(kept, snapshots_of(context.engine, query))
-    if told is None:
-        raise NotFoundError("no answer of this query is kept")
-    latest = told.steps[-1]
-    page = frame.Page(
-        title=told.question,
-        sentence=view.timeline_sentence(latest.event, len(told.changed), len(told.steps)),
-        heads=[("query", query), ("defence", latest.event.defense), ("last snapshot", latest.date)],
-        links=(("#history", "History", True), ("#steps", "Steps", True)),
-        words=words("Support", "Status", "Belief", "Kept, rejected", "Standing"),
-    )
-    return show(
-        request,
-        "answer.html.j2",
-        page,
-        user,
-        live=True,
-        query=told,
-        query_id=query,
-        latest=view.watch_line(kept_events.Latest(kept[0].seq, latest.event, None)),
-        may_report=Role.REPORT in user.roles and not latest.event.abstention,
-        history=history,
-        first_open=latest.anchor,
-        **STEP_WORDS,
-    )
 
 
 STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
@@ -130,3 +139,81 @@ def count_unanswered(engine: Engine) -> int:
     answered = select(KEPT_EVENTS.c.query_id).where(KEPT_EVENTS.c.query_id == WATCHLIST.c.query_id)
     waiting = select(func.count()).select_from(WATCHLIST)
     return int(db.fetch_value(engine, waiting.where(WATCHLIST.c.active, ~answered.exists())) or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchLine:
+    """A query with its current answer: what it rests on in words, with a tone; times in UTC."""
+
+    query_id: str
+    question: str
+    answer: str
+    abstains: bool
+    status: str
+    tone: str
+    support: str
+    changed: str
+    answered: str
+    step: int
+
+
+def watch_line(latest: Latest) -> WatchLine:
+    """A row of the watchlist from the latest event of a query."""
+    event = latest.event
+    status = event.status or (AnswerStatus.ABSTAINED if event.abstention else None)
+    behind = support_in_words(event.support) if event.support else ""
+    if event.standing is not None:
+        behind = standing_in_words(event.standing)
+    return WatchLine(
+        query_id=event.query_id,
+        question=event.question,
+        answer=answer_in_words(event),
+        abstains=event.abstention is not None,
+        status=STATUSES[status] if status else "",
+        tone=TONES[status] if status else "",
+        support=behind,
+        changed="" if latest.changed_at is None else minute(milliseconds(latest.changed_at)),
+        answered=minute(milliseconds(event.observed_at)),
+        step=event.step,
+    )
+
+
+def answer_in_words(event: AnswerEvent) -> str:
+    """The answer, or why there is none."""
+    if event.abstention is not None:
+        return f"No answer: {ABSTENTIONS[event.abstention]}"
+    return event.answer
+
+
+def watch_sentence(paging: Paging, search: str, unanswered: int) -> str:
+    """What the watchlist shows, in one sentence."""
+    count = f"{paging.total:,} {'query has' if paging.total == 1 else 'queries have'} an answer"
+    if search:
+        return f"{count} or question with these characters."
+    waiting = f"; {unanswered:,} on the watchlist wait for their first one" if unanswered else ""
+    return f"{count}{waiting}."
+
+
+def timeline(
+    kept: Sequence[KeptEvent], snapshots: Mapping[str, SearchSnapshot]
+) -> "QueryView | None":
+    """The steps of a query, oldest first; None without any. `snapshots` are by their ids."""
+    from radarstream.pipelines.pages.replay.steps import QueryView, build_step
+
+    events = sorted((one.event for one in kept), key=lambda event: event.step)
+    steps = tuple(
+        build_step(event, snapshots.get(event.snapshot_id), None, f"step-{event.step}", (), {})
+        for event in events
+    )
+    return QueryView(1, steps, detailed=True) if steps else None
+
+
+def timeline_sentence(event: AnswerEvent, changes: int, steps: int) -> str:
+    """What a timeline says, in one sentence."""
+    said = answer_in_words(event)
+    ended = "" if said.endswith((".", "!", "?")) else "."
+    kept = "the snapshot" if steps == 1 else f"the {steps} snapshots"
+    often = {0: "did not change", 1: "changed once"}.get(changes, f"changed {changes} times")
+    return (
+        f"{said}{ended} The answer {often} over {kept} that {'is' if steps == 1 else 'are'} kept."
+    )

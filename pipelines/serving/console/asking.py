@@ -8,11 +8,15 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
-from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.orchestration_words import (
+    epsilon_in_words,
+    findings_in_words,
+    risk_in_words,
+)
+from radarstream.pipelines.serving.access import Form, MayAsk, MayReport
 from radarstream.pipelines.serving.console.answers import STEP_WORDS
-from radarstream.pipelines.serving.console.forms import Form, MayAsk, MayReport
 from radarstream.pipelines.serving.console.reporting import taken
-from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show, words
+from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
@@ -25,25 +29,17 @@ ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
 ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
 
 
-def risk_in_words(orchestration: Orchestration) -> list[tuple[str, str]]:
+def facts_of(told: Orchestration) -> list[tuple[str, str]]:
     """What the Sentinel and the audit said, as names and values."""
-    told = [("trust", f"{orchestration.trust:.2f}, then {orchestration.trust_after:.2f}")]
-    looks = (("risk of the question", orchestration.before),
-             ("risk with its documents", orchestration.after))  # fmt: skip
-    for name, profile in looks:
-        if profile is not None:
-            shares = {"membership": profile.membership, "poisoning": profile.poisoning,
-                      "leakage": profile.leakage, "jailbreak": profile.jailbreak}  # fmt: skip
-            named = ", ".join(f"{kind} {share:.2f}" for kind, share in shares.items() if share)
-            told.append((name, f"{profile.level}{f' ({named})' if named else ''}"))
-    if orchestration.epsilon_spent:
-        left = orchestration.epsilon_left
-        rest = "" if left is None else f", {left:.1f} left"
-        told.append(("epsilon spent", f"{orchestration.epsilon_spent:g}{rest}"))
-    if orchestration.audit is not None:
-        kinds = ", ".join(sorted({finding.kind for finding in orchestration.audit.findings}))
-        told.append(("audit", f"{orchestration.audit.action}{f': {kinds}' if kinds else ''}"))
-    return told
+    looks = (("risk of the question", told.before), ("risk with its documents", told.after))
+    facts = [("trust", f"{told.trust:.2f}, then {told.trust_after:.2f}")]
+    facts += [(name, risk_in_words(profile)) for name, profile in looks if profile is not None]
+    if spent := epsilon_in_words(told):
+        facts.append(("privacy", spent))
+    if told.audit is not None:
+        found = findings_in_words(told.audit)
+        facts.append(("audit", f"{told.audit.action}{f': {found}' if found else ''}"))
+    return facts
 
 
 def hook_in_words(record: HookRecord) -> tuple[str, str, str, str]:
@@ -92,18 +88,14 @@ def router(context: Context) -> APIRouter:
 
     def page(request: Request, user: MayAsk, asked: dict[str, str], problem: str = "",
              reply: Reply | None = None, status: int = 200) -> HTMLResponse:  # fmt: skip
-        told = frame.Page(
-            title=TITLE,
-            sentence=reply.text or "No answer." if reply else "Ask a question once.",
-            links=(),
-            words=words("Support", "Plan", "Hook", "Risk", "Kept, rejected") if reply else {},
-        )
-        orchestration = reply.orchestration if reply else None
+        told = reply.orchestration if reply else None
         return show(
             request,
             "ask.html.j2",
-            told,
             user,
+            title=TITLE,
+            sentence=reply.text or "No answer." if reply else "Ask a question once.",
+            words=("Support", "Plan", "Hook", "Risk", "Kept, rejected") if reply else (),
             status=status,
             problem=problem,
             asked=asked,
@@ -113,10 +105,8 @@ def router(context: Context) -> APIRouter:
             reply=reply,
             step=step_of(reply, user) if reply else None,
             first_open="reply",
-            facts=risk_in_words(orchestration) if orchestration else [],
-            hooks=[hook_in_words(record) for record in orchestration.hooks]
-            if orchestration
-            else [],
+            facts=facts_of(told) if told else [],
+            hooks=[hook_in_words(record) for record in told.hooks] if told else [],
             may_report=Role.REPORT in user.roles,
             **STEP_WORDS,
         )

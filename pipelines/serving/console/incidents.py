@@ -13,14 +13,18 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.incidents.complaints import complaint_of, find_complaints
 from radarstream.pipelines.job.operating.incidents import only_one, senders_of
-from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.incidents import incidents_view, stored
 from radarstream.pipelines.pages.incidents.event_view import EventView
 from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, MODEL_ERRED, WAITING
 from radarstream.pipelines.pages.times import minute
-from radarstream.pipelines.serving.console.answers_view import Paging, page_number
-from radarstream.pipelines.serving.console.forms import Operator, understood
-from radarstream.pipelines.serving.console.showing import BELOW, show, words
+from radarstream.pipelines.serving.access import Operator
+from radarstream.pipelines.serving.console.showing import (
+    BELOW,
+    Paging,
+    page_number,
+    show,
+    understood,
+)
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.incidents import ComplaintState, Decision, Status
@@ -96,49 +100,62 @@ def router(context: Context) -> APIRouter:
         wanted = ComplaintState(state) if state in tuple(ComplaintState) else None
         lines = [inbox_line(row) for row in store.list_incidents(engine, MOST, wanted)]
         paging = Paging(page_number(page), len(lines))
-        told = frame.Page(
+        return show(
+            request,
+            "inbox.html.j2",
+            user,
             title="Inbox of complaints",
             sentence=inbox_sentence(lines),
-            links=(),
-            words=words("Incident", "Approve", "Dismiss", "The model erred"),
+            words=("Incident", "Approve", "Dismiss", "The model erred"),
             notes=[] if settings.attribution.enabled else [OFF],
+            live=True,
+            lines=lines[paging.offset : paging.last],
+            paging=paging,
+            state=wanted or "",
+            states=STATES,
         )
-        shown = lines[paging.offset : paging.last]
-        return show(request, "inbox.html.j2", told, user, live=True, lines=shown, paging=paging,
-                    state=wanted or "", states=STATES)  # fmt: skip
 
     @routes.get(f"{BELOW}incident")
     def incident(request: Request, user: Operator, id: str = "") -> HTMLResponse:  # noqa: A002
         with understood():
             row = only_one(engine, id)
-        told = frame.Page(
+        return show(
+            request,
+            "incident.html.j2",
+            user,
             title=row["answer"] or "(no answer)",
             sentence=inbox_line(row).stands.capitalize() + ".",
+            words=("Approve", "Dismiss", "The model erred", "Quarantine"),
             heads=[("query", row["query_id"]), ("step", row["step"]), ("id", row["incident"])],
-            links=(),
-            words=words("Approve", "Dismiss", "The model erred", "Quarantine"),
+            live=True,
+            row=row,
+            who=senders_of(engine, row, settings.attribution).line(),
+            event=event_of(engine, row),
+            complaints=complaints_of(engine, row),
+            findings=FINDINGS,
         )
-        who = senders_of(engine, row, settings.attribution)
-        return show(request, "incident.html.j2", told, user, live=True, row=row, who=who.line(),
-                    event=event_of(engine, row), complaints=complaints_of(engine, row),
-                    findings=FINDINGS)  # fmt: skip
 
     @routes.get(f"{BELOW}quarantine")
-    def held(request: Request, user: Operator, query: str = "", page: str = "1") -> HTMLResponse:
+    def in_quarantine(
+        request: Request, user: Operator, query: str = "", page: str = "1"
+    ) -> HTMLResponse:
         rows = quarantine.list_quarantine(engine, query or None, limit=MOST)
         paging = Paging(page_number(page), len(rows))
         count = quarantine.count_active(engine)
-        told = frame.Page(
+        said = f"{count} {'text is' if count == 1 else 'texts are'} left out of snapshots."
+        return show(
+            request,
+            "quarantine.html.j2",
+            user,
             title="Quarantine",
-            sentence="No text is left out."
-            if not count
-            else f"{count} {'text is' if count == 1 else 'texts are'} left out of snapshots.",
-            links=(),
-            words=words("Quarantine", "Release"),
+            sentence=said if count else "No text is left out.",
+            words=("Quarantine", "Release"),
+            live=True,
+            query=query,
+            rows=rows[paging.offset : paging.last],
+            paging=paging,
+            text_state=text_state,
         )
-        shown = rows[paging.offset : paging.last]
-        return show(request, "quarantine.html.j2", told, user, live=True, query=query, rows=shown,
-                    paging=paging, text_state=text_state)  # fmt: skip
 
     return routes
 

@@ -22,12 +22,10 @@ from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.serving.users import list_users
 from radarstream.pipelines.job.answering.dead_letters import is_unreadable
-from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.times import minute
-from radarstream.pipelines.serving.console.answers_view import Paging, page_number
-from radarstream.pipelines.serving.console.forms import Operator
+from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console.letter_actions import Mailbox, impatient, mailbox
-from radarstream.pipelines.serving.console.showing import BELOW, show, words
+from radarstream.pipelines.serving.console.showing import BELOW, Paging, page_number, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.operations import answers
 from radarstream.pipelines.settings import Settings
@@ -189,16 +187,19 @@ def router(context: Context) -> APIRouter:
             pass  # the sentence says so; the error may name hosts
         paging = Paging(page_number(page), len(box.letters))
         newest = box.letters[::-1][paging.offset : paging.last]
-        told = frame.Page(
+        rows = [(x, x.plain(), written(x), is_unreadable(x)) for x in newest]
+        return show(
+            request,
+            "dead_letters.html.j2",
+            user,
             title="Dead letters",
             sentence=sentence,
-            links=(),
-            words=words("Dead letter", "Outage", "Replay"),
+            words=("Dead letter", "Outage", "Replay"),
             notes=box.problems[:5],
+            rows=rows,
+            paging=paging,
+            replayed=box.replayed,
         )
-        rows = [(x, x.plain(), written(x), is_unreadable(x)) for x in newest]
-        return show(request, "dead_letters.html.j2", told, user, rows=rows, paging=paging,
-                    replayed=box.replayed)  # fmt: skip
 
     @routes.get(f"{BELOW}health")
     def health(request: Request, user: Operator) -> HTMLResponse:
@@ -208,29 +209,29 @@ def router(context: Context) -> APIRouter:
             *checks_of(engine, lag() or Check(LAG, None, ASKING)),
         ]
         well = all(check.well is not False for check in checks) and not context.stopping.is_set()
-        told = frame.Page(
+        return show(
+            request,
+            "health.html.j2",
+            user,
             title="Health",
             sentence="The service takes questions." if well else "Something needs a look.",
-            links=(),
-            words=words("Lag", "Trust", "Epsilon budget"),
+            words=("Lag", "Trust", "Epsilon budget"),
+            live=True,
+            checks=checks,
+            models=models_of(settings),
+            replies=replies_of(context),
+            spenders=spenders(engine),
+            budget=settings.orchestration.epsilon_budget,
         )
-        budget = settings.orchestration.epsilon_budget
-        return show(request, "health.html.j2", told, user, live=True, checks=checks,
-                    models=models_of(settings), replies=replies_of(context),
-                    spenders=spenders(engine), budget=budget)  # fmt: skip
 
     @routes.get(f"{BELOW}actions")
     def actions(request: Request, user: Operator, before: str = "") -> HTMLResponse:
         last = int(before) if before.isascii() and before.isdigit() and len(before) < 19 else None
         rows = read_actions(engine, before=last, limit=ROWS + 1)
-        told = frame.Page(
-            title="Action log",
-            sentence="Nobody has done anything yet." if not rows else "Who did what, newest first.",
-            links=(),
-            words=words("Action log"),
-        )
         more = rows[ROWS - 1].seq if len(rows) > ROWS else None
-        return show(request, "actions.html.j2", told, user, live=True, rows=rows[:ROWS], more=more)
+        said = "Who did what, newest first." if rows else "Nobody has done anything yet."
+        return show(request, "actions.html.j2", user, title="Action log", sentence=said,
+                    words=("Action log",), live=True, rows=rows[:ROWS], more=more)  # fmt: skip
 
     return routes
 

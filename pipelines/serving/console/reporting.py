@@ -10,10 +10,9 @@ from radarstream.connectors.state_table.serving.action_log import log_action
 from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
 from radarstream.pipelines.job.incidents.reporting import report
-from radarstream.pipelines.pages import frame
-from radarstream.pipelines.serving.console.answers_view import answer_in_words
-from radarstream.pipelines.serving.console.forms import Form, MayReport
-from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
+from radarstream.pipelines.serving.access import Form, MayReport
+from radarstream.pipelines.serving.console.answers import answer_in_words
+from radarstream.pipelines.serving.console.showing import BELOW, link, message, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.people import User
 from radarstream.schemas.errors import InputError, NotFoundError
@@ -54,9 +53,7 @@ def taken(  # noqa: PLR0913 what a complaint is made of
             where = f"{stored.query_id}, step {stored.step}"
             log_action(context.engine, at_ms=stored.received_ms, user=user.name, action="report",
                        target=stored.incident, detail=where)  # fmt: skip
-    told = frame.Page(title=TITLE, sentence=said, links=(), words=words("Incident"))
-    return show(request, "message.html.j2", told, user, status=status, lines=lines, back=back,
-                signed_in=True)  # fmt: skip
+    return message(request, user, TITLE, said, lines=lines, back=back, status=status)
 
 
 def router(context: Context) -> APIRouter:
@@ -72,16 +69,18 @@ def router(context: Context) -> APIRouter:
         if kept is None or kept.event.abstention is not None:
             raise NotFoundError("no answer of this query is kept at this step")
         step = kept.event.step
-        told = frame.Page(
+        return show(
+            request,
+            "report.html.j2",
+            user,
             title=TITLE,
             sentence=f"You say that this answer is wrong: {answer_in_words(kept.event)}",
+            words=("Incident",),
             heads=[("query", query), ("step", step)],
-            links=(),
-            words=words("Incident"),
+            question=kept.event.question,
+            action=link(f"{BELOW}report", query=query, step=step),
+            back=link(f"{BELOW}answer", query=query),
         )
-        return show(request, "report.html.j2", told, user, question=kept.event.question,
-                    action=link(f"{BELOW}report", query=query, step=step),
-                    back=link(f"{BELOW}answer", query=query))  # fmt: skip
 
     @routes.post(f"{BELOW}report")
     def send(

@@ -7,8 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from radarstream.connectors.state_table.serving.action_log import read_actions
-from radarstream.pipelines.pages import frame
-from radarstream.pipelines.serving.access import open_to_all
+from radarstream.pipelines.serving.access import Form, Operator, open_to_all
 from radarstream.pipelines.serving.console import (
     answers,
     asking,
@@ -24,14 +23,15 @@ from radarstream.pipelines.serving.console.acting import (
     NothingToDoError,
     Target,
 )
-from radarstream.pipelines.serving.console.forms import Form, Operator
 from radarstream.pipelines.serving.console.incident_actions import Decide, Release
 from radarstream.pipelines.serving.console.letter_actions import Replay
 from radarstream.pipelines.serving.console.showing import (
     BELOW,
+    HOME,
     as_sentence,
     file_response,
     link,
+    message,
     show,
 )
 from radarstream.pipelines.serving.console.source_actions import Judge
@@ -82,9 +82,8 @@ def router(context: Context) -> APIRouter:
             proposal = action_named(name).propose(context.engine, context.settings, target)
         except tuple(REFUSALS) as error:
             return refused(request, user, error)
-        told = frame.Page(title=proposal.title, sentence=QUESTION, links=(), words={})
-        return show(request, "confirm.html.j2", told, user, proposal=proposal,
-                    action=link(f"{BELOW}act/{name}", **target))  # fmt: skip
+        return show(request, "confirm.html.j2", user, title=proposal.title, sentence=QUESTION,
+                    proposal=proposal, action=link(f"{BELOW}act/{name}", **target))  # fmt: skip
 
     @routes.post(f"{BELOW}act/{{name}}")
     def act(request: Request, user: Operator, form: Form, name: str) -> Response:
@@ -104,10 +103,9 @@ def router(context: Context) -> APIRouter:
         row = next((one for one in mine if str(one.at_ms) == of), None)
         if row is None:
             raise NotFoundError("you did nothing at that time")
-        told = frame.Page(title="Done", sentence=f"{row.detail.rstrip('.')}.", links=(), words={})
         lines = (f"{row.action} is written to the action log with your name.",)
-        return show(request, "message.html.j2", told, user, lines=lines, back=BACK[row.action],
-                    signed_in=True)  # fmt: skip
+        sentence = f"{row.detail.rstrip('.')}."
+        return message(request, user, "Done", sentence, lines=lines, back=BACK[row.action])
 
     return routes
 
@@ -137,8 +135,6 @@ def action_named(name: str) -> Action:
 def refused(request: Request, user: Operator, error: Exception) -> HTMLResponse:
     """A page that says why an action was not done."""
     said = AWAY if isinstance(error, BrokerError) else str(error)
-    told = frame.Page(title="Nothing was done", sentence=as_sentence(said), links=(), words={})
-    name = request.url.path.rpartition("/")[2]
+    back = BACK.get(request.url.path.rpartition("/")[2], HOME)
     status = next(status for kind, status in REFUSALS.items() if isinstance(error, kind))
-    return show(request, "message.html.j2", told, user, status=status, lines=(),
-                back=BACK.get(name, "/"), signed_in=True)  # fmt: skip
+    return message(request, user, "Nothing was done", as_sentence(said), back=back, status=status)

@@ -3,15 +3,14 @@
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from radarstream.pipelines.pages import frame
 from radarstream.pipelines.serving.access import (
     COOKIE,
+    Form,
     close_session,
     open_session,
     open_to_all,
     user_of,
 )
-from radarstream.pipelines.serving.console.forms import Form
 from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, as_sentence, own_path, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
@@ -22,11 +21,17 @@ def router(context: Context) -> APIRouter:
     routes = APIRouter(include_in_schema=False, dependencies=[Depends(open_to_all)])
 
     def page(request: Request, onward: str, problem: str = "", status: int = 200) -> HTMLResponse:
-        told = frame.Page(title="Sign in", sentence="The console shows what the job is doing.",
-                          links=(), words={})  # fmt: skip
-        hours = context.settings.serving.session_hours
-        return show(request, "sign_in.html.j2", told, None, status=status, problem=problem,
-                    next=own_path(onward), hours=hours)  # fmt: skip
+        return show(
+            request,
+            "sign_in.html.j2",
+            None,
+            title="Sign in",
+            sentence="The console shows what the job is doing.",
+            status=status,
+            problem=problem,
+            next=own_path(onward),
+            hours=context.settings.serving.session_hours,
+        )
 
     @routes.get(SIGN_IN)
     async def ask_for_token(request: Request, next: str = HOME) -> HTMLResponse:  # noqa: A002

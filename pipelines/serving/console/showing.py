@@ -1,6 +1,8 @@
 """How every page of the console is sent: its frame, its menu, its files, its errors."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
 from typing import Any, Final
@@ -14,6 +16,7 @@ from radarstream.pipelines.serving.access import COOKIE
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.limits import CSP
 from radarstream.pipelines.serving.people import Role, User
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.support import TOLD_APART
 
 HOME: Final = "/"
@@ -26,10 +29,9 @@ FILES: Final = {
 }
 # Drawings carry their colours as style attributes; those hold no text of anybody else.
 POLICY: Final = {"Content-Security-Policy": f"{CSP}; style-src-attr 'unsafe-inline'"}
-READERS: Final = frozenset(Role)
 # Address, name, and the roles of which one opens the page.
 MENU: Final = (
-    (HOME, "Answers", READERS),
+    (HOME, "Answers", frozenset(Role)),
     (f"{BELOW}ask", "Ask", frozenset({Role.ASK})),
     (f"{BELOW}inbox", "Inbox", frozenset({Role.OPERATE})),
     (f"{BELOW}quarantine", "Quarantine", frozenset({Role.OPERATE})),
@@ -40,20 +42,29 @@ MENU: Final = (
 )
 
 
-def show(
+def show(  # noqa: PLR0913 what a page is made of
     request: Request,
     template: str,
-    page: frame.Page,
     user: User | None,
     *,
+    title: str,
+    sentence: str,
+    words: Sequence[str] = (),
+    heads: Sequence[tuple[str, object]] = (),
+    notes: Sequence[str] = (),
+    links: Sequence[tuple[str, str, object]] = (),
     status: int = 200,
     live: bool = False,
     **values: Any,
 ) -> HTMLResponse:
-    """Render a page of the console. `live`: it follows events, and is fetched anew for each."""
+    """Render a page of the console; `words` are terms that it explains.
+
+    `live`: it follows events, and is fetched anew for each.
+    """
+    meanings = {term: MEANINGS[term] for term in words}
     text = frame.render_served(
         f"console/{template}",
-        page,
+        frame.Page(title, sentence, links, meanings, heads=heads, notes=notes),
         user=user,
         menu=menu_of(user),
         here=request.url.path,
@@ -64,6 +75,69 @@ def show(
         **values,
     )
     return HTMLResponse(text.encode("utf-8", "replace"), status, headers=POLICY)
+
+
+def message(  # noqa: PLR0913 what a page is made of
+    request: Request,
+    user: User | None,
+    title: str,
+    sentence: str,
+    *,
+    lines: Sequence[str] = (),
+    back: str = HOME,
+    status: int = 200,
+    signed_in: bool = True,
+) -> HTMLResponse:
+    """A page that says what became of a request."""
+    return show(request, "message.html.j2", user, title=title, sentence=sentence, lines=lines,
+                back=back, status=status, signed_in=signed_in)  # fmt: skip
+
+
+@contextmanager
+def understood() -> Iterator[None]:
+    """Say in its own words what cannot be made of an address. Raises ServiceError 400."""
+    try:
+        yield
+    except ConfigurationError as error:
+        raise ServiceError(400, "invalid_value", str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Paging:
+    """One page of a list; `number` counts from 1."""
+
+    number: int
+    total: int
+    size: int = 50
+
+    @property
+    def pages(self) -> int:
+        """How many pages there are, at least one."""
+        return max(1, -(-self.total // self.size))
+
+    @property
+    def offset(self) -> int:
+        """Entries before this page."""
+        return (self.number - 1) * self.size
+
+    @property
+    def first(self) -> int:
+        """Number of the first entry, 0 where there is none."""
+        return min(self.total, self.offset + 1)
+
+    @property
+    def last(self) -> int:
+        """Number of the last entry."""
+        return min(self.total, self.offset + self.size)
+
+
+def page_number(text: str) -> int:
+    """The number of a page as an address has it; 1 for nonsense.
+
+    >>> page_number("3"), page_number("-1"), page_number("x")
+    (3, 1, 1)
+    """
+    return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 7 else 1
 
 
 def menu_of(user: User | None) -> list[tuple[str, str]]:
@@ -110,15 +184,10 @@ def error_page(request: Request, error: ServiceError) -> Response | None:
     if error.status == 401 and request.method in ("GET", "HEAD"):
         asked = f"{path}?{request.url.query}" if request.url.query else path
         return RedirectResponse(link(SIGN_IN, next=own_path(asked)), 303)
-    page = frame.Page(
-        title=TITLES.get(error.status, "This did not work"),
-        sentence=as_sentence(error.message),
-        links=(),
-        words={},
-    )
+    title = TITLES.get(error.status, "This did not work")
+    said = as_sentence("sign in first" if error.status == 401 else error.message)
     known = COOKIE in request.cookies
-    response = show(request, "message.html.j2", page, None, status=error.status, lines=(),
-                    back=HOME, signed_in=known)  # fmt: skip
+    response = message(request, None, title, said, status=error.status, signed_in=known)
     response.headers.update(error.headers)
     return response
 
@@ -151,11 +220,6 @@ def own_path(path: str) -> str:
     """
     plain = path.isascii() and path.isprintable() and "\\" not in path
     return path if plain and (path.startswith((BELOW, "/?")) or path == HOME) else HOME
-
-
-def words(*terms: str) -> Mapping[str, str]:
-    """The terms of a page with their meanings."""
-    return {term: MEANINGS[term] for term in terms}
 
 
 MEANINGS: Final = {

@@ -11,13 +11,14 @@ from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.incidents.sources_view import Known, SourceView, sources_view
 from radarstream.pipelines.pages.incidents.stored import PAST
 from radarstream.pipelines.pages.incidents.words import KINDS
-from radarstream.pipelines.serving.console.forms import Operator, understood
-from radarstream.pipelines.serving.console.showing import BELOW, link, show, words
+from radarstream.pipelines.serving.access import Operator
+from radarstream.pipelines.serving.console.showing import BELOW, link, show, understood
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.sources import NEUTRAL
 
+WORDS: Final = ("Reliability", "Block", "Pardon", "Clear")
 MOST: Final = 200  # sources that are listed
 ACTIONS: Final = {None: ("block", "pardon"), "blocked": ("clear", "pardon"),
                   "pardoned": ("clear", "block")}  # fmt: skip
@@ -45,29 +46,25 @@ def router(context: Context) -> APIRouter:
             total, as_of_ms = listing.count_sources(connection), listing.latest_ms(connection)
             found = listing.summaries(connection, MOST)
         rows = [described(one, as_of_ms, settings.sources) for one in found]
-        told = frame.Page(
+        return show(
+            request,
+            "sources.html.j2",
+            user,
             title="Sources",
             sentence=sources_sentence(rows, total),
-            links=(),
-            words=words("Reliability", "Block", "Pardon", "Clear"),
+            words=WORDS,
             notes=notes(settings, total),
+            live=True,
+            rows=rows,
+            actions=ACTIONS,
         )
-        return show(request, "sources.html.j2", told, user, live=True, rows=rows, actions=ACTIONS)
 
     @routes.get(f"{BELOW}source")
     def one(request: Request, user: Operator, domain: str = "") -> HTMLResponse:
         with understood():
             view = source_of(context, domain)
-        name = view.standing.domain
         verdict = view.standing.verdict
-        told = frame.Page(
-            title=name,
-            sentence=f"{verdict.capitalize()} by a person."
-            if verdict
-            else f"Reliability {frame.decimal(view.counts.honesty)}; no person judged it.",
-            links=(),
-            words=words("Reliability", "Block", "Pardon", "Clear"),
-        )
+        reliable = f"Reliability {frame.decimal(view.counts.honesty)}; no person judged it."
         places = {
             (record.query_id, record.step): link(
                 "", query=record.query_id, anchor=f"step-{record.step}"
@@ -75,9 +72,20 @@ def router(context: Context) -> APIRouter:
             for record in view.known.records
             if record.query_id is not None and record.step is not None
         }
-        return show(request, "source.html.j2", told, user, live=True, source=view, kinds=KINDS,
-                    anchors=places, actions=ACTIONS[str(verdict) if verdict else None],
-                    answers=f"{BELOW}answer")  # fmt: skip
+        return show(
+            request,
+            "source.html.j2",
+            user,
+            title=view.standing.domain,
+            sentence=f"{verdict.capitalize()} by a person." if verdict else reliable,
+            words=WORDS,
+            live=True,
+            source=view,
+            kinds=KINDS,
+            anchors=places,
+            actions=ACTIONS[str(verdict) if verdict else None],
+            answers=f"{BELOW}answer",
+        )
 
     return routes
 

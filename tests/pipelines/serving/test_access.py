@@ -19,7 +19,6 @@ from radarstream.pipelines.serving.access import (
     close_session,
     open_session,
     open_to_all,
-    signed_in,
 )
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Remembered, Role, User
@@ -233,7 +232,7 @@ def with_sessions(app: FastAPI) -> FastAPI:
         user = await open_session(request, response, request.headers["X-Token"])
         return {"csrf": user.csrf}
 
-    @app.post("/out", dependencies=[Depends(signed_in(Role.ASK))])
+    @app.post("/out", dependencies=[Depends(SignedIn(Role.ASK))])
     async def sign_out(request: Request, response: Response) -> None:
         await close_session(request, response)
 
@@ -265,7 +264,7 @@ class TestSessions:
         self, app: FastAPI, client: TestClient, csrf: str
     ) -> None:
         @app.post("/act")
-        async def act(user: User = Depends(signed_in(Role.OPERATE))) -> str:  # noqa: B008
+        async def act(user: User = Depends(SignedIn(Role.OPERATE))) -> str:  # noqa: B008
             return user.name
 
         assert client.post("/act", data={"csrf": csrf}).json() == "all"

@@ -263,15 +263,15 @@ def test_without_a_step_a_complaint_is_about_the_newest_answer(client):
 
 
 def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
-    asker = app.state.context.asker
+    asker = app.state.context.answer_all
     form = {"csrf": fields(client.get("/console/report?query=watch-000&step=5").text)["csrf"]}
     page = client.post("/console/ask", data=form | {"question": "Who is it?", "origin": "corpus"})
     shown = text_of(page)
     assert page.status_code == 200
     assert asker.asked[0].text == "Who is it?"
     assert asker.asked[0].user == "ada"
-    for words in ("post retrieval", "trustrag", "10 → 8", "elevated (poisoning 0.60)", "rejected",
-                  "3, 97.0 left", "0.50, then 0.45"):  # fmt: skip
+    for words in ("post retrieval", "trustrag", "10 → 8", "elevated, poisoning 0.60 (rules)",
+                  "rejected", "epsilon 3 spent, 97 left", "0.50, then 0.45"):  # fmt: skip
         assert words in shown
     wrong = client.post("/console/ask/report", data=form | {"question": "Who?", "answer": "x"})
     assert wrong.status_code == 409
@@ -279,7 +279,7 @@ def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
 
 
 def test_a_model_that_is_away_and_an_empty_question_are_said_plainly(app, client):
-    app.state.context.asker.errors.append(ModelOutageError("host:1 is down"))
+    app.state.context.answer_all.errors.append(ModelOutageError("host:1 is down"))
     form = {"csrf": fields(client.get("/console/report?query=watch-000&step=5").text)["csrf"]}
     told = client.post("/console/ask", data=form | {"question": "Who?", "origin": "corpus"})
     assert told.status_code == 503

@@ -16,13 +16,19 @@ from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.job.operating.incidents import Removal
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.safe_text import HIDDEN
-from radarstream.pipelines.serving.console import answers_view as view
+from radarstream.pipelines.serving.console import answers as view
 from radarstream.pipelines.serving.console.acting import fingerprint
-from radarstream.pipelines.serving.console.asking import ORIGINS, hook_in_words, risk_in_words
+from radarstream.pipelines.serving.console.asking import ORIGINS, facts_of, hook_in_words
 from radarstream.pipelines.serving.console.incident_actions import removal_in_words, state_of
 from radarstream.pipelines.serving.console.incidents import inbox_line, inbox_sentence, text_state
 from radarstream.pipelines.serving.console.operations import Asked, checks_of, lag_of, models_of
-from radarstream.pipelines.serving.console.showing import MEANINGS, link, own_path, words
+from radarstream.pipelines.serving.console.showing import (
+    MEANINGS,
+    Paging,
+    link,
+    own_path,
+    page_number,
+)
 from radarstream.pipelines.serving.console.sources import sources_sentence
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.orchestration import Hook, HookRecord, Orchestration, Plan
@@ -64,19 +70,19 @@ def test_an_abstention_says_why_and_what_stands():
     [(1, 0, 1, 0, 0), (1, 50, 1, 1, 50), (2, 51, 2, 51, 51), (200, 10_000, 200, 9_951, 10_000)],
 )
 def test_paging(number, total, pages, first, last):
-    paging = view.Paging(number, total)
+    paging = Paging(number, total)
     assert (paging.pages, paging.first, paging.last) == (pages, first, last)
 
 
 @given(st.text(max_size=12))
 def test_any_page_number_is_one(text):
-    assert 1 <= view.page_number(text) < 1_000_000
+    assert 1 <= page_number(text) < 1_000_000
 
 
 def test_sentences_of_the_watchlist():
-    one = view.Paging(1, 1)
+    one = Paging(1, 1)
     assert view.watch_sentence(one, "", 0) == "1 query has an answer."
-    many = view.Paging(1, 12_000)
+    many = Paging(1, 12_000)
     told = "12,000 queries have an answer; 3 on the watchlist wait for their first one."
     assert view.watch_sentence(many, "", 3) == told
     assert "with these characters" in view.watch_sentence(many, "x", 0)
@@ -136,7 +142,7 @@ def test_how_things_stand_differs_when_they_do():
 
 def test_what_the_defence_did_is_told():
     plain = Orchestration(Plan())
-    assert risk_in_words(plain) == [("trust", "0.50, then 0.50")]
+    assert facts_of(plain) == [("trust", "0.50, then 0.50")]
     off = HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {"epsilon": 3.0}, 5, 5)
     assert hook_in_words(off) == (
         "pre retrieval", "differential privacy", "5 → 5", "did not act",
@@ -201,7 +207,6 @@ def test_any_text_is_inert_on_a_page(text):
 
 
 def test_the_words_of_pages_are_explained():
-    assert words("Support") == {"Support": MEANINGS["Support"]}
     assert all(meaning.endswith(".") for meaning in MEANINGS.values())
 
 
