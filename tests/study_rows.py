@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.evaluation.defences.records import Contender, Cost, DefencesRecord, Row
+from radarstream.pipelines.evaluation.defences.answers import study_frame
+from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRecord, Row
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
 

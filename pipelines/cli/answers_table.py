@@ -9,7 +9,7 @@ from rich.table import Column, Table
 from rich.text import Text
 
 from radarstream.pipelines.cli.terminal import cell, say, stdout
-from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
 from radarstream.pipelines.evaluation.scoring import Outcome
 from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words
 from radarstream.schemas.events import AnswerEvent

@@ -39,7 +39,7 @@ from radarstream.pipelines.evaluation.defences.defences import (
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.simulation.plain import plain_pages

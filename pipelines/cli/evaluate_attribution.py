@@ -27,7 +27,7 @@ from radarstream.pipelines.evaluation.attribution.study import (
 )
 from radarstream.pipelines.evaluation.attribution.tables import tables_of
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study.harness import TABLES

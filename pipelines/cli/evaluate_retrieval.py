@@ -20,7 +20,7 @@ from radarstream.pipelines.cli.options import (
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half, Split
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions, white_box_of
 from radarstream.pipelines.evaluation.retrieval.outcomes import (

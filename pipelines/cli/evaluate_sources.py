@@ -16,7 +16,7 @@ from radarstream.pipelines.cli.options import (
     TableFile,
 )
 from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
-from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.sources.results import Results, answer_table
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
 from radarstream.pipelines.evaluation.sources.study import (

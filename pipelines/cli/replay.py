@@ -37,7 +37,7 @@ from radarstream.pipelines.evaluation.defences.baselines import (
 )
 from radarstream.pipelines.evaluation.defences.contenders import parse_contenders, servable
 from radarstream.pipelines.evaluation.defences.records import Contender
-from radarstream.pipelines.evaluation.frame_files import check_table, write_table
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
 from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
 from radarstream.pipelines.evaluation.study.row_files import encode_line, write_whole

@@ -16,6 +16,7 @@ from radarstream.pipelines.cli.results import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     DefencesRecord,
@@ -24,7 +25,6 @@ from radarstream.pipelines.evaluation.defences.records import (
     counted,
 )
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS, Judgement
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rows import FILES as RERANKINGS

@@ -18,9 +18,9 @@ from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.build import shared_guard
 from radarstream.pipelines.cli.answers_table import print_answers
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
+from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import SCORED, Rate, Scores, scores_by
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition

@@ -22,8 +22,8 @@ from radarstream.pipelines.cli.terminal import note
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
 from radarstream.pipelines.evaluation.study.plugin import Plugin
-from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import RecordT
+from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models

@@ -1,252 +1,87 @@
-"""The table of answers: one row per contender, condition, query and step.
+"""The table of a study: one tidy row per contender, condition, question and step.
 
-Every rate, interval, test, plot and page is computed from this table. `evaluate --table FILE` and
-`replay --table FILE` write it as Parquet or CSV (lists joined by " | "; texts that a spreadsheet
-would run as formulas begin with an apostrophe). A value is null where a column does not apply. The
-columns, in order:
+Every rate, interval, test, plot and page is computed from such a table. `--table FILE` writes it as
+Parquet or CSV (lists joined by " | "; texts that a spreadsheet would run as formulas begin with an
+apostrophe). A value is null where a column does not apply. All studies have these columns, in this
+order; each kind adds its own:
 
-Which answer
-- contender, condition: names as in the study; a replay has the contenders `defended` and
-  `undefended`, the baselines it was asked for, and the condition `replay`
-- query_id, step: the question and the number of its snapshot, from 0
-- observed_at: when the snapshot was taken, UTC
-What an evaluator knows
-- attack: the attack on this step; null where this step is not attacked
-- poisoned_ranks: the ranks of planted documents
-- poisoned_documents, poisoned_sites: how many documents are planted, and on how many sites; the
-  latter is null in rows of earlier releases
-- attacked_steps: how many steps of this history were attacked so far, with this one
-- truth: the right answers
-- all_required: whether an answer must name all of them
-- target: the answer that the attacker wants; null where nobody wants one at this step
-- truth_key: the right answers in one normal form; equal where the truth is the same
-What was answered
-- answer: the text; null for an abstention or an error
-- abstained, abstention: whether there is no answer, and the reason
-- status: what the answer rests on, as in an answer event
-- confidence: how sure the answer is, 0 to 1; null for an abstention, and where nothing tells
+- contender, condition: names as in the study
+- query_id, step: the question, and the number of its snapshot, or of what else was asked of it
 - error: what failed; such a row has no scores and no costs that count
-The score by whole words (see `radarstream.pipelines.evaluation.scoring`)
+- abstained: whether there is no answer
 - correct: the answer names the truth; null without a truth
 - fooled: the answer names the target; null without a target
-- stale: the answer was right before the truth changed and is wrong now; null before a change
-- outcome: correct, both, fooled, stale, other, abstained, unlabelled or error
-The score by containment, as published
-- contained_correct, contained_fooled, contained_stale, contained_outcome: the same
-- exclusive_correct, exclusive_fooled: contained, and the other one is not
-Likeness to the closest right answer, 0 to 1
-- exact_match, token_f1, rouge_l
-What the defence did
-- documents, kept, rejected: how many it was given, kept and rejected; kept and rejected are null
-  where it does not select
-- poisoned_kept: how many planted documents it kept; null where none was planted, and for
-  contenders that answer from a pool of all steps' documents
-- read_right, read_target: of how many documents the atomic answer names the truth, and the target,
-  as whole words; null for contenders that read no document by itself
-- memory: retained, falsified, or none
-- previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
-- state_bytes: bytes of the state that is kept for the next step
-What it cost (see `Cost`)
-- calls, prompt_tokens, completion_tokens, pairs, embeddings
-- atomic_seconds, relation_seconds, selection_seconds, generation_seconds, seconds
-The context that was left to answer from, by word overlap, 0 to 1 (see `context_quality`)
-- recall_lex, relevancy_lex, answer_relevancy_lex, faithfulness_lex
-What a judge model says; null where none was asked
-- judge_label: CORRECT, ATTACK or OTHER
-- judge_accuracy, judge_relevance, judge_coherence: 0 to 100, of long answers
-- judge_error: why the judgement failed
+- what it cost: the fields of `Cost`, and `seconds` in all
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.attacks.registry import has_own_target
-from radarstream.pipelines.evaluation.defences.context import context_of
-from radarstream.pipelines.evaluation.defences.records import (
-    Adaptation,
-    DefencesRecord,
-    EvidenceRow,
-    Row,
-)
-from radarstream.pipelines.evaluation.exposure import sites_of_planted
-from radarstream.pipelines.evaluation.frame_values import (
-    Values,
-    decided,
-    gist,
-    identity,
-    judged,
-    scores,
-    spent,
-)
-from radarstream.pipelines.evaluation.judging import Judgement
-from radarstream.pipelines.signals.parsing import is_uninformative
+from radarstream.pipelines.evaluation.study.rows import COST, StudyRow
 from radarstream.schemas.codec.text import clean
-from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.errors import ConfigurationError
 
 TEXT, WHOLE, REAL, YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
-_COLUMNS: tuple[tuple[pl.DataType, str], ...] = (
-    (TEXT, "contender condition query_id"),
-    (WHOLE, "step"),
-    (pl.Datetime("us", "UTC"), "observed_at"),
-    (TEXT, "attack"),
-    (pl.List(WHOLE), "poisoned_ranks"),
-    (WHOLE, "poisoned_documents poisoned_sites attacked_steps"),
-    (pl.List(TEXT), "truth"),
-    (YES, "all_required"),
-    (TEXT, "target truth_key answer"),
-    (YES, "abstained"),
-    (TEXT, "abstention status"),
-    (REAL, "confidence"),
-    (TEXT, "error"),
-    (YES, "correct fooled stale"),
-    (TEXT, "outcome"),
-    (YES, "contained_correct contained_fooled contained_stale"),
-    (TEXT, "contained_outcome"),
-    (YES, "exclusive_correct exclusive_fooled"),
-    (REAL, "exact_match token_f1 rouge_l"),
-    (WHOLE, "documents kept rejected poisoned_kept read_right read_target"),
-    (TEXT, "memory previous_answer"),
-    (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
-    (WHOLE, "state_bytes calls prompt_tokens completion_tokens pairs embeddings"),
-    (REAL, "atomic_seconds relation_seconds selection_seconds generation_seconds seconds"),
-    (REAL, "recall_lex relevancy_lex answer_relevancy_lex faithfulness_lex"),
-    (TEXT, "judge_label"),
-    (REAL, "judge_accuracy judge_relevance judge_coherence"),
-    (TEXT, "judge_error"),
-)
-SCHEMA = {name: kind for kind, names in _COLUMNS for name in names.split()}
-FREE_TEXT = ("target", "truth_key", "answer", "error", "previous_answer", "judge_error")
-DEFENDED, UNDEFENDED, REPLAY = "defended", "undefended", "replay"
+Columns = Mapping[str, pl.DataType]
+Values = dict[str, Any]
+TIDY: Final[Columns] = {
+    **dict.fromkeys(("contender", "condition", "query_id"), TEXT),
+    "step": WHOLE,
+    "error": TEXT,
+    **dict.fromkeys(("abstained", "correct", "fooled"), YES),
+    **{name: REAL if name.endswith("seconds") else WHOLE for name in COST},
+}
+FORMULA: Final = r"^[\s\x00]*[=+\-@\t\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"  # also full-width signs
+NUMBER: Final = r"^[+\-]?\d+([.,]\d+)*%?$"
 
 
-def study_frame(
-    rows: Iterable[Row],
-    record: DefencesRecord,
-    evidence: Iterable[EvidenceRow] = (),
-    judgements: Iterable[Judgement] = (),
+def columns(*groups: tuple[pl.DataType, str]) -> dict[str, pl.DataType]:
+    """Columns from their types and names, the names of a type with blanks between."""
+    return {name: kind for kind, names in groups for name in names.split()}
+
+
+def tidy(
+    rows: Sequence[Values], more: Columns, free_text: Collection[str] = ("error",)
 ) -> pl.DataFrame:
-    """The table of a study of defences: the contenders and conditions that the record names.
-
-    Of rows about the same answer the last counts, so that a repeated failure may be mended by
-    appending. Context scores need `evidence`; contenders that answer from a pool of all steps'
-    documents have none, as evidence does not hold what they saw.
+    """A table of the columns in `TIDY` and of those a kind adds, whatever else the rows hold.
+    Columns of `free_text` are cleaned of characters that no file can hold.
     """
-    seen = {row.key: row for row in evidence}
-    said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
-    own_target = {c.name for c in record.conditions if has_own_target(c.attack)}
-    pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
-    contenders = [contender.name for contender in record.contenders]
-    conditions = [condition.name for condition in record.conditions]
-    last = {
-        row.key: _aimed(row, own_target)
-        for row in rows
-        if row.contender in contenders and row.condition in conditions
-    }
-    histories: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
-    for row in last.values():
-        histories[row.contender, row.condition, row.query_id].append(row)
-    found: list[Values] = []
-    for (contender, condition, query_id), history in histories.items():
-        pools = contender in pooling
-        for row, values in _answered(history):
-            context = None if pools else seen.get((condition, query_id, row.step))
-            found.append(
-                values
-                | ({} if context is None else context_of(row, context))
-                | ({"poisoned_kept": None} if pools else {})
-                | ({} if row.error else judged(said.get(row.key)))
-            )
-    places = (
-        pl.col("contender").cast(pl.Enum(contenders)),
-        pl.col("condition").cast(pl.Enum(conditions)),
-    )
-    return _frame(found).sort(*places, "query_id", "step")
+    for row in rows:
+        row |= {name: clean(row[name]) for name in free_text if row.get(name)}
+    return pl.DataFrame(rows, schema={**TIDY, **more})
 
 
-def _answered(history: Iterable[Row]) -> Iterator[tuple[Row, Values]]:
-    """The rows of one contender's history in time order, and what each says by itself."""
-    earlier: dict[Labels, None] = {}
-    attacked = 0
-    for row in sorted(history, key=lambda row: row.step):
-        attacked += row.labels.attack is not None
-        yield (
-            row,
-            identity(row.key, row.observed_at)
-            | scores(row.response, row.labels, tuple(earlier), error=row.error)
-            | decided(row.verdict, row.labels)
-            | {"status": row.status, "confidence": row.confidence}
-            | spent(row)
-            | {"poisoned_sites": row.poisoned_sites, "attacked_steps": attacked},
-        )
-        earlier[gist(row.labels)] = None
+def identity(row: StudyRow) -> Values:
+    """Which row it is, whether it failed, and what it cost."""
+    names = ("contender", "condition", "query_id", "step", "error")
+    return {name: getattr(row, name) for name in names} | row.cost.columns
 
 
-def replay_frame(
-    answers: Sequence[AnswerEvent],
-    snapshots: Mapping[str, SearchSnapshot],
-    baselines: Iterable[Row] = (),
-) -> pl.DataFrame:
-    """The table of a replay: the defended answers, and the undefended ones where there are some.
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write Parquet or CSV, by the ending of the name; whole or not at all. Folders are made.
 
-    Answers keep their order, the defended one first; those of `baselines` come last.
+    In CSV, texts that a spreadsheet would run as formulas begin with an apostrophe.
+    Raises ConfigurationError for another ending.
     """
-    earlier: defaultdict[str, dict[Labels, None]] = defaultdict(dict)
-    attacked: Counter[str] = Counter()
-    found: list[Values] = []
-    for event in answers:
-        snapshot = snapshots.get(event.snapshot_id)
-        labels = (snapshot.labels if snapshot else None) or Labels()
-        before = tuple(earlier[event.query_id])
-        attacked[event.query_id] += labels.attack is not None
-        planted = {
-            "poisoned_sites": None if snapshot is None else sites_of_planted(snapshot),
-            "attacked_steps": attacked[event.query_id],
-        }
-        said = None if event.abstention else event.answer
-        key = (event.query_id, event.step)
-        found.append(
-            identity((DEFENDED, REPLAY, *key), event.observed_at)
-            | scores(said, labels, before)
-            | decided(replace(event.verdict, documents=event.seen), labels)
-            | {"status": event.status, "confidence": event.confidence}
-            | planted
-        )
-        if (bare := event.undefended_answer) is not None:
-            said = None if is_uninformative(bare) else bare
-            found.append(
-                identity((UNDEFENDED, REPLAY, *key), event.observed_at)
-                | scores(said, labels, before)
-                | planted
-            )
-        earlier[event.query_id][gist(labels)] = None
-    histories: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in baselines:
-        histories[row.contender, row.query_id].append(row)
-    found += [values for history in histories.values() for _, values in _answered(history)]
-    return _frame(found)
+    check_table(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    if path.suffix == ".parquet":
+        frame.write_parquet(partial)
+    else:
+        lists = pl.selectors.by_dtype(pl.List(pl.Int64), pl.List(pl.String))
+        flat = frame.with_columns(lists.cast(pl.List(pl.String)).list.join(" | "))
+        texts = pl.selectors.string()
+        formula = texts.str.contains(FORMULA) & ~texts.str.contains(NUMBER)
+        harmless = pl.when(formula).then("'" + texts).otherwise(texts).name.keep()
+        flat.with_columns(harmless).write_csv(partial)
+    partial.replace(path)
 
 
-def _frame(found: Sequence[Values]) -> pl.DataFrame:
-    """A table of the columns in `SCHEMA`, whatever else the rows hold. Free text is cleaned of
-    characters that no file can hold; names and ids have none.
-    """
-    for row in found:
-        free = {name: row[name] for name in FREE_TEXT if row.get(name)}
-        row |= {name: clean(text) for name, text in free.items()}
-        row["truth"] = [clean(truth) for truth in row["truth"]]
-    return pl.DataFrame(found, schema=SCHEMA)
-
-
-def _aimed(row: Row, own_target: set[str]) -> Row:
-    """A row without the data's target where an attack with a target of its own spares the step.
-
-    What is said there is no success of that attack, nor a failure: an attack that makes readers
-    refuse does not mean to make them say the data's target.
-    """
-    if row.condition not in own_target or row.labels.attack is not None:
-        return row
-    return replace(row, labels=replace(row.labels, target=None))
+def check_table(path: Path) -> None:
+    """Raise ConfigurationError for a name that says neither Parquet nor CSV."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise ConfigurationError(f"{path}: a table is written as .parquet or .csv")

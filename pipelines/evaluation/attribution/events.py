@@ -13,7 +13,7 @@ from radarstream.pipelines.evaluation.attribution.rows import CaseState, EventRo
 from radarstream.pipelines.evaluation.attribution.scenarios import Circumstance, Clean, Scenario
 from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled, is_refusal
-from radarstream.pipelines.evaluation.study.plugin import error_words
+from radarstream.pipelines.evaluation.study.rows import error_words
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise

@@ -11,16 +11,14 @@ from radarstream.pipelines.evaluation.attacks.corpus import Corpus
 from radarstream.pipelines.evaluation.attribution.events import given_from, matched, retrieved
 from radarstream.pipelines.evaluation.attribution.rows import (
     After,
-    AttributionCost,
     AttributionRow,
     CaseState,
     EventRow,
 )
 from radarstream.pipelines.evaluation.attribution.staging import Staged
-from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger, Spending
 from radarstream.pipelines.evaluation.scoring import is_correct
-from radarstream.pipelines.evaluation.spending import Spending
-from radarstream.pipelines.evaluation.study.plugin import error_words
+from radarstream.pipelines.evaluation.study.rows import error_words
 from radarstream.pipelines.signals.fulfilment import attribute_all, drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
@@ -77,7 +75,7 @@ def findings(
     rows = []
     for (event, scope), outcome, tally in zip(events, outcomes, tallies, strict=True):
         own = len(outcome.texts) if narrows and isinstance(outcome, Attribution) else 0
-        row = AttributionRow(name, *event.key, own or scope, cost=AttributionCost(**tally.totals()))
+        row = AttributionRow(name, *event.key, own or scope, cost=tally.cost())
         if isinstance(outcome, ModelError):
             rows.append(replace(row, error=error_words(outcome)))
         else:

@@ -9,7 +9,6 @@ import polars as pl
 
 from radarstream.defenses.attribution.protection import Rules, indistinct
 from radarstream.pipelines.evaluation.attribution.rows import (
-    AttributionCost,
     AttributionRow,
     CaseState,
     EventKey,
@@ -25,6 +24,7 @@ from radarstream.pipelines.evaluation.attribution.scoring import (
 from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from radarstream.pipelines.evaluation.rates import Rate, rates_by
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
+from radarstream.pipelines.evaluation.study.rows import COST as COST_COLUMNS
 from radarstream.schemas.snapshot import Labels
 
 
@@ -79,7 +79,7 @@ class AttributorSummary:
 
 
 SHARES = tuple(f.name for f in fields(AttributorSummary) if f.type is Rate)
-COST = {f"cost_{field.name}": field.name for field in fields(AttributionCost)}
+COST = {f"cost_{name}": name for name in COST_COLUMNS}
 SCHEMA = {
     **dict.fromkeys(("contender", "condition", "family", "query_id"), pl.String),
     "error": pl.String,

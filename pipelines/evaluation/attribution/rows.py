@@ -9,6 +9,7 @@ from the two.
 from dataclasses import dataclass
 from enum import StrEnum
 
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.schemas.attribution import Attribution, Case, RankedText
 from radarstream.schemas.snapshot import Document, Query
 
@@ -99,27 +100,6 @@ class EventRow:
 
 
 @dataclass(frozen=True, slots=True)
-class AttributionCost:
-    """What one attribution asked of the models, counted whether or not a cache knew the answer.
-
-    `calls` are distinct prompts that were completed, `forwards` distinct prompts whose
-    continuation was scored, with `continuation_tokens` in all, `pairs` answers compared with each
-    other, `embeddings` texts embedded or measured. Seconds are wall clock, a batch's shared out
-    evenly; completions found in a cache count with what they once took, the others with the time
-    it takes to find them.
-    """
-
-    calls: int = 0
-    forwards: int = 0
-    pairs: int = 0
-    embeddings: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    continuation_tokens: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class After:
     """What is answered from the corpus without the flagged texts, retrieved anew.
 
@@ -146,7 +126,7 @@ class AttributionRow:
     scope: int = 0
     attribution: Attribution | None = None
     after: After | None = None
-    cost: AttributionCost = AttributionCost()
+    cost: Cost = Cost()
     error: str | None = None
 
     @property

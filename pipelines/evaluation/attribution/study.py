@@ -37,9 +37,9 @@ from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tab
 from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
-from radarstream.pipelines.evaluation.study.plugin import ERROR_CHARACTERS, Batch, Request, batched
-from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
+from radarstream.pipelines.evaluation.study.rows import ERROR_CHARACTERS, EVIDENCE_WORK
 from radarstream.pipelines.evaluation.table import Table, escaped
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import drive

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Sequence
 
 from radarstream.defenses.protocol import needs_at
+from radarstream.pipelines.evaluation.defences.answers import REPLAY
 from radarstream.pipelines.evaluation.defences.contenders import adapted
 from radarstream.pipelines.evaluation.defences.records import Contender, Row
 from radarstream.pipelines.evaluation.defences.trials import Gathered, Trial, gather
-from radarstream.pipelines.evaluation.frame import REPLAY
 from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.ports import Models

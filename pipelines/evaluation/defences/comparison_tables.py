@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, Summary, fewer
-from radarstream.pipelines.evaluation.paired import Difference
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.table import (

@@ -7,9 +7,8 @@ The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vani
     option = name "=" value             value as in TOML; a bare word is text
     how    = "none" | "lightweight" | "cumulative" [ "-" documents ]
 
-Options are those of the defence; `min_support`, with which production abstains; and `first_look`,
-how many documents of a snapshot an adaptive job reads first. `production` is what `run` and
-`replay` do with the present settings: their defence, its options and both of these.
+Options are those of the defence, and `min_support`, with which production abstains. `production`
+is what `run` and `replay` do with the present settings: their defence, its options and this.
 """
 
 import re
@@ -26,13 +25,11 @@ from radarstream.pipelines.evaluation.defences.records import Adaptation, Conten
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
 from radarstream.pipelines.settings import DefenseSettings
-from radarstream.pipelines.signals.first_look import FirstLook
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
 MIN_SUPPORT = "min_support"
-FIRST_LOOK = "first_look"
 PRODUCTION = "production"
 _HOW = re.compile(
     r"(?P<name>own|none|lightweight|cumulative)(?:(?<=cumulative)-(?P<pool>[1-9]\d*))?"
@@ -76,10 +73,7 @@ def in_production(
     if settings is None:
         raise ConfigurationError(f"{PRODUCTION!r} needs settings, which there are none of here")
     chosen = dict(options)
-    known = {**defense_options(settings), MIN_SUPPORT: settings.min_support}
-    if settings.adaptive:
-        known[FIRST_LOOK] = settings.first_look
-    known |= chosen
+    known = {**defense_options(settings), MIN_SUPPORT: settings.min_support, **chosen}
     alias = with_options(PRODUCTION, chosen.items())
     return renamed(Contender("", settings.name, tuple(known.items()), alias=alias))
 
@@ -132,9 +126,7 @@ def renamed(contender: Contender) -> Contender:
 def built(contender: Contender) -> Defense[Any]:
     """The defence with its options, before any adaptation. Raises ConfigurationError."""
     min_support_of(contender)
-    first_look_of(contender)
-    of_guard = (MIN_SUPPORT, FIRST_LOOK)
-    options = {name: value for name, value in contender.options if name not in of_guard}
+    options = {name: value for name, value in contender.options if name != MIN_SUPPORT}
     return build_defense(contender.defense, options)
 
 
@@ -148,19 +140,6 @@ def min_support_of(contender: Contender) -> int:
     if type(value) is not int or value < 0:
         raise ConfigurationError(f"{contender.name}: {MIN_SUPPORT} is a number of sites, 0 or more")
     return value
-
-
-def first_look_of(contender: Contender) -> FirstLook | None:
-    """What it reads first of a snapshot; None, everything, unless told.
-
-    Raises ConfigurationError for what is no such number.
-    """
-    value = dict(contender.options).get(FIRST_LOOK)
-    if value is None:
-        return None
-    if type(value) is not int or value < 2:
-        raise ConfigurationError(f"{contender.name}: {FIRST_LOOK} is a number of documents, from 2")
-    return FirstLook(value)
 
 
 def adapted(contender: Contender) -> Defense[Any]:

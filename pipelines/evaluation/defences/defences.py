@@ -12,6 +12,7 @@ from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.contenders import (
     code_digest,
     needs_of,
@@ -29,7 +30,6 @@ from radarstream.pipelines.evaluation.defences.records import (
 from radarstream.pipelines.evaluation.defences.running import Runner
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import JUDGED_BY, JUDGEMENTS, Judgement, judge_rows
 from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.study.harness import RESULTS, Study

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.comparison import ANSWER, mean_interval, paired
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
 from radarstream.pipelines.evaluation.defences.scorers import NOISE
 from radarstream.pipelines.evaluation.intervals import Interval
-from radarstream.pipelines.evaluation.paired import ANSWER, mean_interval, paired
 from radarstream.pipelines.evaluation.rates import QUESTION, rate_in, sound
 
 # If all of five questions favour one of two equals, that is chance in 2 of 32 cases: over 5 %.

@@ -18,9 +18,9 @@ from radarstream.pipelines.evaluation.halves import in_half
 from radarstream.pipelines.evaluation.judging import JUDGED_BY
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.plugin import Request
-from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.study.rows import Material, StudyRow
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
@@ -58,80 +58,23 @@ class Contender:
     alias: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Cost:
-    """What one answer asked of the models, counted whether or not a cache knew the reply.
-
-    Calls are generator prompts and pairs are relation pairs, repetitions within one answer counted
-    once. Seconds are per stage, as in Table 8 of the RADAR paper; a completion found in the cache
-    counts with what it took when it was made. Relations and embeddings are timed as they are looked
-    up: with what computing them took where the run was the first to ask, else next to nothing; a
-    batch's time is shared out evenly. Compare their counts rather than their seconds. Tokens are
-    None where a model did not count those of some prompt, as nobody counts those of prompts whose
-    next token is asked for. The signals that contenders share (atomic answers and their relations)
-    are included for every contender that reads them.
-    """
-
-    calls: int = 0
-    prompt_tokens: int | None = 0
-    completion_tokens: int | None = 0
-    pairs: int = 0
-    embeddings: int = 0
-    atomic_seconds: float = 0.0
-    relation_seconds: float = 0.0
-    selection_seconds: float = 0.0
-    generation_seconds: float = 0.0
-
-    @property
-    def tokens(self) -> tuple[int | None, int | None]:
-        """Tokens read and written. None read for some calls, as older rows have it, is a count that
-        nobody took.
-        """
-        if self.prompt_tokens == 0 and self.calls:
-            return None, self.completion_tokens or None
-        return self.prompt_tokens, self.completion_tokens
-
-    @property
-    def seconds(self) -> float:
-        """All stages together."""
-        stages = (self.atomic_seconds, self.relation_seconds)
-        return sum(stages) + self.selection_seconds + self.generation_seconds
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row(StudyRow):
     """One contender's answer to one snapshot. With `error`, there is no verdict and no score.
 
     `changed` is whether the answer means something else than the previous one, as in an answer
     event; None where there is none to compare with. `status` and `confidence`, in [0, 1], are the
-    event's. `poisoned_sites` counts the sites of the planted documents. All four are None in older
-    rows.
+    event's. `poisoned_sites` counts the sites of the planted documents.
     """
 
-    contender: str
-    condition: str
-    query_id: str
-    step: int
     observed_at: datetime
     labels: Labels
     verdict: Verdict | None
-    error: str | None = None
-    cost: Cost = Cost()
     state_bytes: int = 0
     changed: bool | None = None
     status: str | None = None
     confidence: float | None = None
     poisoned_sites: int | None = None
-
-    @property
-    def key(self) -> Key:
-        """What tells a row from all others."""
-        return self.contender, self.condition, self.query_id, self.step
-
-    @property
-    def author(self) -> str:
-        """Whose code answered."""
-        return self.contender
 
     @property
     def response(self) -> str | None:
@@ -142,7 +85,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class EvidenceRow:
+class EvidenceRow(Material):
     """What every contender saw of one snapshot under one condition, for whoever re-checks a cell.
 
     `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
@@ -151,9 +94,6 @@ class EvidenceRow:
     None without one; the ranks of documents and labels are those of its order. No contender is the
     author: evidence is compared, whatever code gathered it. What failed is in the answers.
     """
-
-    author: ClassVar[str] = EVIDENCE_WORK
-    error: ClassVar[None] = None
 
     condition: str
     query_id: str
@@ -266,8 +206,5 @@ FILES = {Row: ROWS, EvidenceRow: EVIDENCE}
 
 
 def counted(store: RowStore, record: DefencesRecord, kind: type[RowT]) -> list[RowT]:
-    """The rows of the questions asked last, whoever answered them; all of them where the record, of
-    an earlier release, does not name the questions.
-    """
-    rows = store.of(kind).values()
-    return [row for row in rows if not record.asked or row.query_id in record.asked]
+    """The rows of the questions asked last, whoever answered them."""
+    return [row for row in store.of(kind).values() if row.query_id in record.asked]

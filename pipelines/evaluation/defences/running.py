@@ -17,7 +17,6 @@ from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition,
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.defences.contenders import (
     adapted,
-    first_look_of,
     min_support_of,
 )
 from radarstream.pipelines.evaluation.defences.records import (
@@ -37,7 +36,7 @@ from radarstream.pipelines.evaluation.defences.trials import Gathered, Trial, ch
 from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, batched
-from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -187,7 +186,6 @@ class Runner:
             models,
             perturbation,
             min_support_of(contender),
-            first_look_of(contender),
         )
 
     def fresh(self, rows: Sequence[Row]) -> list[Row]:

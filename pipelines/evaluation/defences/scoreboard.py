@@ -9,10 +9,10 @@ from dataclasses import dataclass, fields
 from typing import Any, Final
 
 from radarstream.pipelines.evaluation.attacks.escalation import Effort
+from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.defences.documents import DocumentScores
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
 from radarstream.pipelines.evaluation.halves import Half
-from radarstream.pipelines.evaluation.paired import Difference
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
 

@@ -14,6 +14,7 @@ import polars as pl
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.comparison import Difference, differences
 from radarstream.pipelines.evaluation.defences.breaking_points import escalated
 from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
@@ -30,7 +31,6 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Summary,
 )
 from radarstream.pipelines.evaluation.defences.selective import selective_answering
-from radarstream.pipelines.evaluation.paired import Difference, differences
 from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.signals.judging import AnswerLabel

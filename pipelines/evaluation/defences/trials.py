@@ -10,29 +10,26 @@ from radarstream.defenses.protocol import EVIDENCE, Defense, Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.temporal import Pool
 from radarstream.pipelines import stages
-from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
-from radarstream.pipelines.evaluation.defences.counting import Tally
+from radarstream.pipelines.evaluation.costs import ATOMIC, RELATIONS, ItemCosts, Ledger, Spending
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scorers import Perturbation
 from radarstream.pipelines.evaluation.exposure import sites_of_planted
-from radarstream.pipelines.evaluation.study.plugin import batched, error_words
+from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
-from radarstream.pipelines.guard import ANSWERS_ALONE, Concluded, Guard
+from radarstream.pipelines.evaluation.study.rows import error_words
+from radarstream.pipelines.guard import Concluded, Guard
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
-from radarstream.pipelines.signals.first_look import FirstLook
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.stages import Failure, Reranked
 from radarstream.schemas.codec import encode_state
 from radarstream.schemas.errors import ConfigurationError, ModelError
-from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
-from radarstream.schemas.verdict import Reason
 
 DECIMALS = 4
 
@@ -51,29 +48,16 @@ class Gathered(stages.Gathered):
     reranking: Reranking | None = None
     poisoned_sites: int = 0
 
-    def tally(self, needs: frozenset[Signal], ledger: Ledger) -> Tally:
+    def tally(self, needs: frozenset[Signal], ledger: Ledger) -> Spending:
         """The cost with which an answer that needs these signals starts; it goes on in `ledger`."""
-        tally = Tally(self.ledger)
+        tally = Spending(self.ledger)
         if needs & EVIDENCE:
             for prompt in document_prompts(self.snapshot):
-                tally.charge_prompt(prompt, "atomic_seconds")
+                tally.charge_prompt(prompt, ATOMIC)
         if Signal.RELATIONS in needs:
-            for pair in pairs_of(self):
-                tally.pairs.add(pair)
-                tally.charge_judge(pair)
-            tally.seconds["relation_seconds"] = self.relation_seconds
+            tally.charge_pairs(pairs_of(self))
+            tally.counts[RELATIONS] = self.relation_seconds
         tally.ledger = ledger
-        return tally
-
-    def first_tally(self, event: AnswerEvent, ledger: Ledger) -> Tally:
-        """The cost of a calm snapshot: what was read of it, and compared with the answer."""
-        read = {d.rank for d in event.verdict.documents if d.reason is not Reason.NOT_READ}
-        documents = tuple(d for d in self.snapshot.documents if d.rank in read)
-        part = replace(self, snapshot=replace(self.snapshot, documents=documents))
-        tally = part.tally(ANSWERS_ALONE, ledger)
-        said = {d.atomic_answer or event.answer for d in event.verdict.documents} - {event.answer}
-        ways = [pair for text in said for pair in ((event.answer, text), (text, event.answer))]
-        tally.charge_pairs(AnswerPair(event.question, one, other) for one, other in ways)
         return tally
 
     def row(self, condition: str) -> EvidenceRow:
@@ -181,8 +165,8 @@ def shown_to_all(row: EvidenceRow, *, answered: bool) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A contender as it meets a condition: its defence, the models it asks, what is perturbed, how
-    many independent sites must say its answer, and what of a snapshot is read first.
+    """A contender as it meets a condition: its defence, the models it asks, what is perturbed, and
+    how many independent sites must say its answer.
     """
 
     contender: str
@@ -191,20 +175,13 @@ class Trial:
     models: Models
     perturbation: Perturbation | None = None
     min_support: int = 0
-    first_look: FirstLook | None = None
 
     def rows(self, histories: Sequence[Sequence[Gathered]], *, batch: int) -> Iterator[list[Row]]:
         """The rows of every history, a batch of snapshots at a time, each history in time order.
 
         A failed step leaves the memory as it was: the next one goes on from there.
         """
-        guard = Guard(
-            self.contender,
-            self.defense,
-            self.models,
-            min_support=self.min_support,
-            first_look=self.first_look,
-        )
+        guard = Guard(self.contender, self.defense, self.models, min_support=self.min_support)
         memories = [guard.initial_memory() for _ in histories]
         for step in range(max(map(len, histories), default=0)):
             present = [i for i, history in enumerate(histories) if len(history) > step]
@@ -232,12 +209,14 @@ class Trial:
         decided = guard.decide(given, ItemCosts(ledger, tallies))
         for (seen, before), outcome, tally in zip(items, decided, tallies, strict=True):
             memory = before if isinstance(outcome, Failure) else outcome[1]
-            if isinstance(outcome, tuple) and outcome[0].calm:
-                tally = seen.first_tally(outcome[0], ledger)  # noqa: PLW2901
             yield self.row(seen, memory, outcome, tally), memory
 
     def row(
-        self, seen: Gathered, memory: Memory[Any], outcome: Concluded[Any] | Failure, tally: Tally
+        self,
+        seen: Gathered,
+        memory: Memory[Any],
+        outcome: Concluded[Any] | Failure,
+        tally: Spending,
     ) -> Row:
         """What is written down of one answer or failure; `memory` is the one after it."""
         event = None if isinstance(outcome, Failure) else outcome[0]

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from radarstream.defenses.registry import build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
-from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger, Spending
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
-    RerankingCost,
     RerankingRow,
 )
-from radarstream.pipelines.evaluation.spending import Spending
-from radarstream.pipelines.evaluation.study.plugin import error_words
+from radarstream.pipelines.evaluation.study.rows import error_words
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.ports import Models
@@ -46,8 +44,7 @@ class Reranker:
                 rows.append(RerankingRow(*key, error=error_words(outcome)))
                 continue
             assert outcome.reranking is not None
-            cost = RerankingCost(**tally.totals())
-            rows.append(RerankingRow(*key, outcome.reranking.candidates, cost))
+            rows.append(RerankingRow(*key, outcome.reranking.candidates, tally.cost()))
         return rows
 
 

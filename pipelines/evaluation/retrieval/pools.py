@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from radarstream.defenses.retrieval.pools import checked_pool
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, inject, ranked
 from radarstream.pipelines.evaluation.attacks.protocol import Attack, UnattackableError
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.rows import Candidate, PoolRow
 from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import pools_of
 from radarstream.schemas.attribution import RankedText

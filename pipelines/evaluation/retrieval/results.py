@@ -8,7 +8,7 @@ from typing import Any, Final
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.paired import Difference, differences
+from radarstream.pipelines.evaluation.comparison import Difference, differences
 from radarstream.pipelines.evaluation.rates import Rate, Scores, rate_in, rates_by, scores_of
 from radarstream.pipelines.evaluation.rates import sound as without_errors
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from radarstream.pipelines.evaluation.passages import PassageRow
+from radarstream.pipelines.evaluation.study.rows import Cost, PassageRow
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Labels
 
@@ -71,30 +71,6 @@ class PoolRow:
 
 
 @dataclass(frozen=True, slots=True)
-class RerankingCost:
-    """What one reranking asked of the models, counted whether or not a cache knew the reply.
-
-    `passes` are forward and backward passes of a passage through an encoder, `masked` texts of
-    which a masked model guessed a part, `attended` prompts of which it was told how passages share
-    the attention, `calls` distinct prompts that were completed, `forwards` distinct prompts whose
-    continuation was scored, `embeddings` texts. Seconds are wall clock, a
-    batch's divided evenly; what the retriever embeds to search is not counted.
-    """
-
-    passes: int = 0
-    masked: int = 0
-    attended: int = 0
-    calls: int = 0
-    forwards: int = 0
-    embeddings: int = 0
-    pairs: int = 0
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    continuation_tokens: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class RerankingRow:
     """What one reranker made of one pool, in its new order. With `error` there is no order."""
 
@@ -102,7 +78,7 @@ class RerankingRow:
     condition: str
     query_id: str
     candidates: tuple[JudgedCandidate, ...] = ()
-    cost: RerankingCost = RerankingCost()
+    cost: Cost = Cost()
     error: str | None = None
 
     @property

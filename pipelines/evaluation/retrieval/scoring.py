@@ -12,7 +12,7 @@
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from math import log2
 from typing import Any, Final
 
@@ -27,16 +27,16 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
     PoolKey,
     PoolRow,
-    RerankingCost,
     RerankingRow,
 )
 from radarstream.pipelines.evaluation.retrieval.separation import MEASURES, separation
 from radarstream.pipelines.evaluation.scoring import score_answer
+from radarstream.pipelines.evaluation.study.rows import COST as COST_COLUMNS
 from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.schemas.codec.text import clean
 
 Judgements = Mapping[JudgedKey, Judgement]
-COST: Final = {f"cost_{field.name}": field.name for field in fields(RerankingCost)}
+COST: Final = {f"cost_{name}": name for name in COST_COLUMNS}
 JUDGED: Final = ("judge_correct", "judge_fooled")  # null where no judge was asked, or it failed
 KEPT: Final = ("poison_hit", "poison_kept", "clean_kept", "spared", "right_kept")
 NAMES: Final = dict.fromkeys(("contender", "condition", "query_id"), pl.String)
@@ -263,5 +263,5 @@ def reranking_line(pool: PoolRow, row: RerankingRow, k: int) -> dict[str, Any]:
         "ndcg": judged.ndcg,
         "ndcg_lost": judged.ndcg_lost,
         **separation(judged.order, frozenset(judged.planted)),
-        **{f"cost_{name}": value for name, value in asdict(row.cost).items()},
+        **{f"cost_{name}": value for name, value in row.cost.columns.items()},
     }

@@ -19,7 +19,6 @@ from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.overlap import Fit
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
 from radarstream.pipelines.evaluation.retrieval.calibrating import (
@@ -43,7 +42,7 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
-from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK, PassageRow
 from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import OF_RERANKERS, Models

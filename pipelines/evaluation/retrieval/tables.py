@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
+from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.intervals import Interval
-from radarstream.pipelines.evaluation.paired import Difference
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.retrieval.carrying_over import carried_over
 from radarstream.pipelines.evaluation.retrieval.rerankers import REFERENCE

@@ -7,7 +7,7 @@ from typing import Final
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.paired import differences
+from radarstream.pipelines.evaluation.comparison import differences
 from radarstream.pipelines.evaluation.rates import rate_in
 from radarstream.pipelines.evaluation.rates import sound as without_errors
 from radarstream.pipelines.evaluation.service.policies import ADAPTIVE, FULL, REFERENCE

@@ -15,7 +15,6 @@ from radarstream.pipelines.evaluation.judging import (
     Judgement,
     judge_rows,
 )
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.service.records import ServiceRecord
 from radarstream.pipelines.evaluation.service.results import Results, results_of
 from radarstream.pipelines.evaluation.service.rows import AskRow, ProbeRow, ReplyRow, StreamRow
@@ -28,6 +27,7 @@ from radarstream.pipelines.evaluation.study.row_files import (
     read_lines,
     write_json,
 )
+from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.evaluation.table import escaped
 from radarstream.pipelines.signals.ports import Generator
 

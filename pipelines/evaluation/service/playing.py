@@ -13,11 +13,10 @@ from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer, build_control
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.service.policies import Policy
-from radarstream.pipelines.evaluation.service.rows import AskCost, AskRow, Planned, ReplyRow
+from radarstream.pipelines.evaluation.service.rows import AskRow, Planned, ReplyRow
 from radarstream.pipelines.evaluation.service.worlds import Searcher
-from radarstream.pipelines.evaluation.study.plugin import error_words
+from radarstream.pipelines.evaluation.study.rows import Cost, PassageRow, error_words
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import BudgetSpentError, RadarstreamError
@@ -61,9 +60,15 @@ class Tally:
                 self.pairs += asked
         return replies
 
-    def cost(self, seconds: float) -> AskCost:
+    def cost(self, seconds: float) -> Cost:
         """The counts and the time of the question that is done."""
-        return AskCost(self.calls, self.forwards, self.embeddings, self.pairs, seconds + self.saved)
+        return Cost(
+            calls=self.calls,
+            forwards=self.forwards,
+            embeddings=self.embeddings,
+            pairs=self.pairs,
+            service_seconds=seconds + self.saved,
+        )
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,7 @@ class Service:
         ]
 
 
-def replied(key: tuple[str, str, str, str], reply: Reply, cost: AskCost) -> ReplyRow:
+def replied(key: tuple[str, str, str, str], reply: Reply, cost: Cost) -> ReplyRow:
     """A reply as it is written down."""
     ids = {document.rank: document.content_id for document in reply.documents}
     seen = [judged for judged in reply.event.seen if judged.rank in ids]

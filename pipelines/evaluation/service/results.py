@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.paired import Difference, differences
+from radarstream.pipelines.evaluation.comparison import Difference, differences
 from radarstream.pipelines.evaluation.rates import Rate, rate_in, rates_by
 from radarstream.pipelines.evaluation.rates import sound as without_errors
 from radarstream.pipelines.evaluation.service.aims import AimResult, aims_of

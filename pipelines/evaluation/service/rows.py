@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from radarstream.pipelines.evaluation.attacks.service.protocol import Ask, MaskedDocument
-from radarstream.pipelines.evaluation.passages import PassageRow
+from radarstream.pipelines.evaluation.study.rows import Cost, PassageRow
 from radarstream.schemas.orchestration import HookRecord
 
 PROBING = "hidden words"  # the author of probes
@@ -103,22 +103,6 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class AskCost:
-    """What one question asked of the models, counted whether or not a cache knew the reply.
-
-    `calls` are prompts that were completed, `forwards` prompts whose continuation was scored,
-    `embeddings` texts, `pairs` answers that were compared. `seconds` is the time of the whole
-    question, where completions count with what they took when they were made.
-    """
-
-    calls: int = 0
-    forwards: int = 0
-    embeddings: int = 0
-    pairs: int = 0
-    seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class ReplyRow:
     """What the service did with one question.
 
@@ -140,7 +124,7 @@ class ReplyRow:
     shown: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     planned: Planned = Planned()
-    cost: AskCost = AskCost()
+    cost: Cost = Cost()
     error: str | None = None
 
     @property

@@ -20,7 +20,6 @@ from radarstream.pipelines.evaluation.context_quality import (
     relevancy_lex,
 )
 from radarstream.pipelines.evaluation.judging import Judgement
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.service.copying import copied
 from radarstream.pipelines.evaluation.service.rows import (
@@ -29,6 +28,7 @@ from radarstream.pipelines.evaluation.service.rows import (
     ReplyRow,
     StreamRow,
 )
+from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.schemas.orchestration import Module, RiskLevel
 

@@ -16,7 +16,6 @@ from radarstream.pipelines.evaluation.attacks.service.registry import service_at
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.overlap import Fit
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.service.playing import Setup
 from radarstream.pipelines.evaluation.service.policies import Policy
@@ -39,6 +38,7 @@ from radarstream.pipelines.evaluation.service.worlds import (
 )
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
+from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models, TokenScorer
 from radarstream.schemas.errors import ConfigurationError

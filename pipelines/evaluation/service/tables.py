@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.paired import Difference
+from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.service.policies import REFERENCE, SHORT
 from radarstream.pipelines.evaluation.service.results import ProbeSummary, Results, ServiceSummary

@@ -31,9 +31,9 @@ from radarstream.pipelines.evaluation.sources.worlds import (
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
-from radarstream.pipelines.evaluation.study.progress import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.study.record import StudyRecord
 from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
+from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.table import Table, escaped
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models

@@ -4,6 +4,7 @@ Rows are appended batch by batch, so that what is done is on disk however a run 
 asks again only what is missing or had failed; what models answered is kept by their caches.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,9 +12,7 @@ from time import perf_counter
 from typing import Any, Generic
 
 from radarstream.pipelines.evaluation.study.plugin import Plugin
-from radarstream.pipelines.evaluation.study.progress import Progress
 from radarstream.pipelines.evaluation.study.record import (
-    OLD_RECORD,
     RECORD,
     WAYS_OUT,
     RecordT,
@@ -22,12 +21,58 @@ from radarstream.pipelines.evaluation.study.record import (
     write_record,
 )
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import noting_use, prompt_digests
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
 
 RESULTS, TABLES, REPORT = "results.json", "tables.md", "report.html"
+
+
+@dataclass
+class Progress:
+    """Work by kind, in units that take about the same time each.
+
+    `doing` says what is being done, `wanted` how many answers the study is for and `answered`
+    how many of them there are, both with those of earlier runs. `seconds_left` learns from each
+    kind how long one unit takes, so that a contender of twelve calls does not count like one of a
+    single call.
+    """
+
+    doing: str = ""
+    wanted: int = 0
+    answered: int = 0
+    expected: Counter[str] = field(default_factory=Counter)
+    finished: Counter[str] = field(default_factory=Counter)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All units of work."""
+        return self.expected.total()
+
+    @property
+    def done(self) -> int:
+        """Units that are finished."""
+        return self.finished.total()
+
+    def record(self, kind: str, units: int, seconds: float) -> None:
+        """Note that so many units of a kind were finished in that time."""
+        self.seconds[kind] = self.seconds.get(kind, 0.0) + seconds
+        self.finished[kind] += units
+
+    def seconds_left(self) -> float | None:
+        """An estimate; None while nothing is known."""
+        if not self.done:
+            return None
+        known = {k: self.seconds[k] / n for k, n in self.finished.items() if n}
+        rows = [seconds for kind, seconds in known.items() if kind != EVIDENCE_WORK]
+        usual = sum(rows) / len(rows) if rows else 2.0 * known[EVIDENCE_WORK]
+        return sum(
+            (self.expected[kind] - self.finished[kind]) * known.get(kind, usual)
+            for kind in tuple(self.expected)
+        )
 
 
 @dataclass
@@ -94,7 +139,6 @@ class Study(Generic[RecordT]):
     def write_record(self) -> None:
         """Store the record; whole or not at all."""
         write_record(self.out, self.record)
-        (self.out / OLD_RECORD).unlink(missing_ok=True)
 
     def note_use(self, task: Task) -> None:
         """Write down the wording of a task before the first row that depends on it."""
@@ -123,5 +167,5 @@ class Study(Generic[RecordT]):
 def start_over(out: Path, plugin: Plugin[Any]) -> None:
     """Forget the rows of earlier runs, but not what their models answered."""
     own = (*plugin.files.values(), *plugin.results)
-    for name in (*own, RECORD, OLD_RECORD, RESULTS, TABLES, REPORT):
+    for name in (*own, RECORD, RESULTS, TABLES, REPORT):
         (out / name).unlink(missing_ok=True)

@@ -1,6 +1,6 @@
 """What a kind of study brings to the harness: its work, its rows, its record."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -9,13 +9,12 @@ from radarstream.pipelines.evaluation.datasets import Dataset
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.provenance import code_revision, package_versions
 from radarstream.pipelines.evaluation.study.record import RecordT, Run
+from radarstream.pipelines.evaluation.study.rows import Stored
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 
 if TYPE_CHECKING:
     from radarstream.pipelines.evaluation.study.harness import Study
-
-ERROR_CHARACTERS = 300
 
 ItemT = TypeVar("ItemT")
 
@@ -52,25 +51,6 @@ class Request:
         }
 
 
-class StudyRow(Protocol):
-    """One line of a study's files: a frozen dataclass."""
-
-    @property
-    def key(self) -> Hashable:
-        """What tells a row from the others of its file; of two with one key the later counts."""
-        ...
-
-    @property
-    def author(self) -> str:
-        """Whose code computed the row: a name in `StudyRecord.code`, or any other."""
-        ...
-
-    @property
-    def error(self) -> str | None:
-        """Why there is no result; such a row is computed again in the next run."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Batch:
     """A piece of work that is done: rows to keep, and what they were worth in units.
@@ -81,7 +61,7 @@ class Batch:
 
     kind: str
     units: int
-    rows: Sequence[StudyRow] = ()
+    rows: Sequence[Stored] = ()
 
 
 class Plugin(Protocol[RecordT]):
@@ -121,8 +101,3 @@ def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
-
-
-def error_words(error: Exception) -> str:
-    """The kind of an error and the start of its message, for `StudyRow.error`."""
-    return f"{type(error).__name__}: {error}"[:ERROR_CHARACTERS]

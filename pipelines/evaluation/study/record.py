@@ -14,7 +14,6 @@ from radarstream.pipelines.evaluation.study.row_files import ADVICE, summary, wr
 from radarstream.schemas.errors import ConfigurationError
 
 RECORD = "study.json"
-OLD_RECORD = "experiment.json"  # the name in directories of earlier releases
 WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
 
 
@@ -180,39 +179,37 @@ def read_record(directory: Path, kind: type[RecordT]) -> RecordT | None:
 
     Raises ConfigurationError for a damaged record and for one of another kind of study.
     """
-    path, held, data = stored(directory)
-    if held is None:
+    data = stored(directory)
+    if data is None:
         return None
-    if held not in ("", kind.KIND):
-        raise ConfigurationError(f"{directory} holds a study of {held}. {WAYS_OUT}")
+    if data["kind"] != kind.KIND:
+        raise ConfigurationError(f"{directory} holds a study of {data['kind']}. {WAYS_OUT}")
     try:
         return TypeAdapter(kind).validate_python(data)
     except (ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
+        raise damaged(directory, summary(error)) from None
 
 
 def kind_of(directory: Path) -> str | None:
-    """Which kind of study a directory holds: None where it holds none, empty where the record does
-    not tell.
-    """
-    return stored(directory)[1]
+    """Which kind of study a directory holds; None where it holds none."""
+    data = stored(directory)
+    return None if data is None else str(data["kind"])
 
 
-def stored(directory: Path) -> tuple[Path, str | None, Any]:
-    """The file of a directory's record, the kind of study it is of, and what it holds.
+def stored(directory: Path) -> dict[str, Any] | None:
+    """What the record of a directory holds, its kind among it; None where there is none."""
+    path = directory / RECORD
+    if not path.exists():
+        return None
+    try:
+        data = json.loads(path.read_bytes())
+    except (ValueError, RecursionError) as error:
+        raise damaged(directory, summary(error)) from None
+    if not isinstance(data, dict) or "kind" not in data:
+        raise damaged(directory, "no kind of study")
+    return data
 
-    Records of earlier releases did not say the kind.
-    """
-    for path in (directory / RECORD, directory / OLD_RECORD):
-        if not path.exists():
-            continue
-        try:
-            data = json.loads(path.read_bytes())
-        except (ValueError, RecursionError) as error:
-            raise ConfigurationError(f"{path} is damaged ({summary(error)}); {ADVICE}") from None
-        if path.name == OLD_RECORD:
-            return path, "defences", data
-        known = data if isinstance(data, dict) else {}
-        kind = known.get("kind", "attribution" if "attributors" in known else "")
-        return path, str(kind), data
-    return directory / RECORD, None, None
+
+def damaged(directory: Path, why: str) -> ConfigurationError:
+    """That the record of a directory cannot be read."""
+    return ConfigurationError(f"{directory / RECORD} is damaged ({why}); {ADVICE}")

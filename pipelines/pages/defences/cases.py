@@ -192,7 +192,7 @@ class _Book:
 
     def _answer(self, row: Row, contender: Contender) -> Values:
         cost = row.cost
-        read, written = cost.tokens
+        read, written = cost.prompt_tokens, cost.completion_tokens
         tokens = None if read is None or written is None else read + written
         spent = [cost.calls, tokens, cost.pairs, round(cost.seconds, 2)]
         shown: Values = {"c": spent, "b": row.state_bytes}

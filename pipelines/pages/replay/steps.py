@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
 from radarstream.pipelines.evaluation.scoring import Outcome, is_fooled
 from radarstream.pipelines.pages.replay.candidates import CandidateLine, candidates_of
 from radarstream.pipelines.pages.safe_text import domain, shorten

@@ -7,8 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.frame import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.rates import Rate, scores_of
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Outcome

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
@@ -16,6 +15,7 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
 from radarstream.pipelines.evaluation.retrieval.scoring import Judged
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.pages.incidents.event_view import Fact, Tag
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from radarstream.connectors.models.tiers import limits, model_facts, tier_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.paired import Difference
+from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rerankers import REFERENCE
 from radarstream.pipelines.evaluation.retrieval.results import (

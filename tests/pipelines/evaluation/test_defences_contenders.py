@@ -12,7 +12,6 @@ from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.evaluation.defences.contenders import (
     adapted,
     built,
-    first_look_of,
     min_support_of,
     notes_on_production,
     parse_contenders,
@@ -25,8 +24,7 @@ from radarstream.pipelines.evaluation.defences.contenders import (
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.defences.scorers import perturbation_of, scorer_settings
 from radarstream.pipelines.evaluation.study.specs import plain, scalar, split_specs
-from radarstream.pipelines.settings import DefenseSettings, Profile, load_settings
-from radarstream.pipelines.signals.first_look import FirstLook
+from radarstream.pipelines.settings import Profile, load_settings
 from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.evaluation.defence_studies import Bench, static_dataset
 from tests.scripted_models import scripted_models
@@ -246,14 +244,3 @@ def test_production_with_other_settings_is_another_study(tmp_path: Path) -> None
     settings = load_settings(defense={"min_support": 0}).defense
     with pytest.raises(ConfigurationError, match="production: options"):
         bench.run(data, parse_contenders("production", settings), ["benign"])
-
-
-def test_a_contender_may_read_a_few_documents_first() -> None:
-    (contender,) = parse_contenders("radar:first_look=3")
-    assert contender.name == "radar:first_look=3"
-    assert first_look_of(contender) == FirstLook(3)
-    assert first_look_of(parse_contenders("radar")[0]) is None
-    adaptive = DefenseSettings(adaptive=True, first_look=4)
-    assert first_look_of(parse_contenders("production", adaptive)[0]) == FirstLook(4)
-    with pytest.raises(ConfigurationError, match="number of documents"):
-        first_look_of(parse_contenders("radar:first_look=1")[0])

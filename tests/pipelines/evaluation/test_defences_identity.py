@@ -16,7 +16,7 @@ from radarstream.pipelines.evaluation.defences.defences import Defences, referen
 from radarstream.pipelines.evaluation.defences.records import EVIDENCE, ROWS, Contender
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import start_over
-from radarstream.pipelines.evaluation.study.record import OLD_RECORD, RECORD, write_record
+from radarstream.pipelines.evaluation.study.record import RECORD, write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
@@ -271,23 +271,7 @@ def test_imports_are_followed() -> None:
     assert not prompts & set(answering_code.WORDING)
 
 
-def test_a_directory_of_an_earlier_release_is_read_and_continued(bench: Bench) -> None:
-    stored = json.loads((bench.out / RECORD).read_text())
-    new = ("kind", "definition", "searched")
-    old = {name: value for name, value in stored.items() if name not in new}
-    (bench.out / RECORD).unlink()
-    (bench.out / OLD_RECORD).write_text(json.dumps(old))
-    record = stored_record(bench.out)
-    assert (record.kind, record.contenders[0].name) == ("defences", "radar")
-    calls = bench.calls()
-    again = bench.run(static_dataset(2))
-    assert (again.progress.total, bench.calls()) == (0, calls)
-    assert (bench.out / RECORD).exists() and not (bench.out / OLD_RECORD).exists()
-
-
-@pytest.mark.parametrize("kind", [{"kind": "sources"}, {"attributors": []}])
-def test_a_study_of_another_kind_is_refused_by_name(bench: Bench, kind: dict[str, object]) -> None:
-    (bench.out / RECORD).write_text(json.dumps(kind))
-    name = kind.get("kind", "attribution")
-    with pytest.raises(ConfigurationError, match=f"holds a study of {name}. .*--no-resume"):
+def test_a_study_of_another_kind_is_refused_by_name(bench: Bench) -> None:
+    (bench.out / RECORD).write_text(json.dumps({"kind": "sources"}))
+    with pytest.raises(ConfigurationError, match="holds a study of sources. .*--no-resume"):
         bench.experiment(static_dataset(2))

@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from radarstream.defenses.protocol import Complete, CompleteAll, Embed, NextTokens, Relate
+from radarstream.defenses.protocol import Complete, CompleteAll, Embed, Relate
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.evaluation.costs import Ledger
-from radarstream.pipelines.evaluation.defences.counting import Tally
+from radarstream.pipelines.evaluation.costs import Ledger, Spending
 from radarstream.pipelines.evaluation.defences.defences import Defences
 from radarstream.pipelines.evaluation.defences.records import (
     EVIDENCE,
     ROWS,
     Adaptation,
     Contender,
-    Cost,
 )
 from radarstream.pipelines.evaluation.study.harness import start_over
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
 from radarstream.schemas.prompt import AnswerPair, Completion, Task
@@ -122,7 +121,7 @@ def test_tokens_and_seconds_are_charged_to_stages(tmp_path: Path) -> None:
 
 def test_what_is_asked_twice_counts_once() -> None:
     ledger = Ledger()
-    tally = Tally(ledger)
+    tally = Spending(ledger)
     request = Complete(Task.ATOMIC_ANSWER, "Who?", ("Page: Rome.",), final=False)
     (prompt,) = prompts_of([request])
     ledger.completions[prompt.digest()] = Completion("Rome", 7, 2, 0.5)
@@ -146,15 +145,8 @@ def test_what_is_asked_twice_counts_once() -> None:
         selection_seconds=0.125,
     )
     tally.charge_prompt(uncounted, "generation_seconds")
-    tally.charge(NextTokens((request,)))
-    assert (tally.cost().calls, *tally.cost().tokens) == (2, None, None)
-    asking = Tally(ledger)
-    asking.charge(NextTokens((request,)))
-    assert asking.cost().tokens == (None, 1)
-    both = Tally(ledger)
-    both.charge_prompt(prompt, "generation_seconds")
-    both.charge(NextTokens((replace(request, passages=("Page: Oslo.",)),)))
-    assert both.cost().tokens == (None, 3)
+    assert tally.cost().calls == 2
+    assert tally.cost().prompt_tokens is tally.cost().completion_tokens is None
 
 
 def test_only_signals_that_are_read_are_gathered_and_charged(bench: Bench) -> None:

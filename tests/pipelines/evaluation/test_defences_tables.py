@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.comparison_tables import (
     differences_table,
     rates_table,
 )
-from radarstream.pipelines.evaluation.defences.records import Cost
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import (
     cost_table,
@@ -17,7 +17,7 @@ from radarstream.pipelines.evaluation.defences.tables import (
     storage_table,
     tables_of,
 )
-from radarstream.pipelines.evaluation.frame import study_frame
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.pipelines.evaluation.table import (
     Table,
     TableCell,

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.dynamics import Recovery, dynamics_by_cell
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.schemas.snapshot import Labels

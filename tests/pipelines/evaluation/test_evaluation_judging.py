@@ -6,11 +6,11 @@ from dataclasses import replace
 import pytest
 
 from radarstream.pipelines.evaluation import judging
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.defences.scoreboard import JudgedScores
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import judged_table, tables_of
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.judging import NO_SCORES, Judgement, judge_rows
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.signals.judging import AnswerLabel, LongFormScores

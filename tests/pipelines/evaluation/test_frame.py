@@ -7,12 +7,12 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from radarstream.pipelines.evaluation import frame as frames
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.evaluation.defences.records import Cost
-from radarstream.pipelines.evaluation.frame import SCHEMA, study_frame
-from radarstream.pipelines.evaluation.frame_files import write_table
+from radarstream.pipelines.evaluation.defences import answers
+from radarstream.pipelines.evaluation.defences.answers import COLUMNS, study_frame
+from radarstream.pipelines.evaluation.frame import TIDY, write_table
 from radarstream.pipelines.evaluation.judging import Judgement
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
@@ -29,8 +29,8 @@ ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
 
 
 def test_every_column_is_documented_in_order() -> None:
-    bullets = re.findall(r"^- ([^:\n]+)", frames.__doc__ or "", re.M)
-    assert [name for names in bullets for name in names.split(", ")] == list(SCHEMA)
+    bullets = re.findall(r"^- ([^:\n]+)", answers.__doc__ or "", re.M)
+    assert [name for names in bullets for name in names.split(", ")] == list(COLUMNS)
 
 
 def test_a_row_says_what_was_decided_believed_and_spent() -> None:
@@ -99,7 +99,7 @@ def test_a_table_is_written_whole_and_read_back(tmp_path: Path, name: str) -> No
         assert pl.read_parquet(path).equals(frame)
         return
     read = pl.read_csv(path)
-    assert read.columns == list(SCHEMA)
+    assert read.columns == [*TIDY, *COLUMNS]
     assert read["truth"].to_list() == ["Ann, B | Bob", "Paris"]
     assert read["answer"].to_list() == ["half \ufffd pair", None]
     assert read["correct"].to_list() == [False, False]

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from radarstream.pipelines.evaluation.intervals import Clustered, exact_interval, rate_interval
-from radarstream.pipelines.evaluation.paired_intervals import (
+from radarstream.pipelines.evaluation.comparison import (
     Z,
     difference_interval,
     score_interval,
 )
+from radarstream.pipelines.evaluation.intervals import Clustered, exact_interval, rate_interval
 
 NOMINAL_ENOUGH = 0.93
 RATES = (0.02, 0.05, 0.1, 0.5, 0.98)

@@ -10,7 +10,6 @@ from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.defenses.retrieval import registry
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.halves import Half, Split
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.retrieval.calibrating import relevant_pairs
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
 from radarstream.pipelines.evaluation.retrieval.outcomes import judge_answers, score_lines, scored
@@ -24,6 +23,7 @@ from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import start_over
+from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.pipelines.evaluation.attribution_studies import obedient, towns

@@ -8,7 +8,9 @@ import pytest
 from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.evaluation.defences.records import Adaptation, Cost, EvidenceRow
+from radarstream.pipelines.evaluation.comparison import PairedTest, mcnemar_exact
+from radarstream.pipelines.evaluation.defences.answers import study_frame
+from radarstream.pipelines.evaluation.defences.records import Adaptation, EvidenceRow
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     ContextScores,
     MeanCost,
@@ -18,9 +20,8 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
 )
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import context_table, tables_of
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate
-from radarstream.pipelines.evaluation.statistics import PairedTest, mcnemar_exact
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.schemas.snapshot import Document, Labels
 from tests.study_rows import PARIS, PIA, record, row
 
@@ -236,10 +237,8 @@ def test_cost_is_the_mean_over_answers():
 @pytest.mark.parametrize(
     ("cost", "tokens"),
     [
-        (Cost(calls=1), (None, None)),  # older rows: nobody counted
         (Cost(calls=2, prompt_tokens=None, completion_tokens=None), (None, None)),
         (Cost(calls=2, prompt_tokens=None, completion_tokens=30), (None, 15.0)),
-        (Cost(calls=2, prompt_tokens=0, completion_tokens=30), (None, 15.0)),
         (Cost(), (50.0, 0.0)),
     ],
 )

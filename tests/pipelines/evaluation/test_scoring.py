@@ -17,7 +17,7 @@ from radarstream.pipelines.evaluation.attribution.rows import EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenario
 from radarstream.pipelines.evaluation.attribution.staging import Staged
 from radarstream.pipelines.evaluation.datasets import answer_changes
-from radarstream.pipelines.evaluation.frame import replay_frame, study_frame
+from radarstream.pipelines.evaluation.defences.answers import replay_frame, study_frame
 from radarstream.pipelines.evaluation.rates import Rate, rate_in, scores_by, scores_of
 from radarstream.pipelines.evaluation.scoring import (
     Definition,

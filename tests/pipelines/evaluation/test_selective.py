@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.selective import (
     ALL_ATTACKS,
@@ -19,7 +20,6 @@ from radarstream.pipelines.evaluation.defences.selective import (
     selective_of,
 )
 from radarstream.pipelines.evaluation.defences.selective_tables import selective_tables
-from radarstream.pipelines.evaluation.frame import study_frame
 from tests.study_rows import PARIS, PIA, record, row
 
 ATTACKED = replace(PARIS, attack="pia")

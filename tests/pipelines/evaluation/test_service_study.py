@@ -8,7 +8,6 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.retrieval.dp_rag import DpRag, Mechanism
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
-from radarstream.pipelines.evaluation.passages import PassageRow
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.service.aims import WITHIN
@@ -25,6 +24,7 @@ from radarstream.pipelines.evaluation.service.rows import AskRow, ProbeRow, Repl
 from radarstream.pipelines.evaluation.service.tables import tables_of
 from radarstream.pipelines.evaluation.service.worlds import drawn, without
 from radarstream.pipelines.evaluation.study import answering_code
+from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.orchestration import Module

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.documents import documents_table, score_documents
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.schemas.snapshot import Document, Labels

@@ -13,9 +13,8 @@ from radarstream.defenses.protocol import (
     Norms,
     Relate,
 )
-from radarstream.pipelines.evaluation.attribution.rows import AttributionCost
-from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger
-from radarstream.pipelines.evaluation.spending import Spending
+from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger, Spending
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.attribution import Attribution, Finding
 from radarstream.schemas.prompt import AnswerPair, Completion, Task
@@ -42,7 +41,7 @@ def cost(*exchanges):
     tally = Spending(ledger())
     for request, response in exchanges:
         tally.charge(request, response)
-    return AttributionCost(**tally.totals())
+    return tally.cost()
 
 
 def test_completions_count_once_however_they_are_asked():
@@ -87,8 +86,8 @@ def test_an_attribution_is_passed_through_and_closed():
     assert next(running) == ROME
     with pytest.raises(StopIteration) as stop:
         running.send("Rome")
-    assert stop.value.value == FOUND and tally.totals()["calls"] == 1 and closed == [True]
-    assert "calls" not in untouched.totals()
+    assert stop.value.value == FOUND and tally.cost().calls == 1 and closed == [True]
+    assert untouched.cost() == Cost()
     running = costs.charged(0, attribute())
     next(running)
     running.close()

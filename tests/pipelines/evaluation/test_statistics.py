@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.evaluation import statistics
-from radarstream.pipelines.evaluation.statistics import (
+from radarstream.pipelines.evaluation import comparison
+from radarstream.pipelines.evaluation.comparison import (
     PairedTest,
     holm,
     mcnemar_exact,
@@ -66,7 +66,7 @@ def test_drawn_sign_flips_are_near_the_exact_value_and_never_zero():
     assert test is PairedTest.SIGN_FLIP_DRAWN
     assert p_value == pytest.approx(exact, abs=0.012)
     assert sign_flip(differences, seed=1)[0] == p_value
-    assert sign_flip(np.ones(60), seed=0)[0] == 2 / (statistics.PERMUTATIONS + 1)
+    assert sign_flip(np.ones(60), seed=0)[0] == 2 / (comparison.PERMUTATIONS + 1)
 
 
 def test_no_question_alone_differs_by_more_than_chance():

@@ -12,9 +12,10 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.pipelines.evaluation.study.harness import Study, start_over
+from radarstream.pipelines.evaluation.study.harness import Progress, Study, start_over
 from radarstream.pipelines.evaluation.study.plugin import Batch
 from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 
@@ -135,3 +136,32 @@ def test_rows_without_their_record_are_of_nobody_knows_which_study(tmp_path: Pat
         Study(Squares((1, 2)), MODELS, tmp_path)
     start_over(tmp_path, Squares((1, 2)))
     Study(Squares((1, 2)), MODELS, tmp_path).run()
+
+
+def test_each_kind_of_work_has_its_own_pace() -> None:
+    progress = Progress()
+    progress.expected.update({EVIDENCE_WORK: 10, "slow": 4, "fast": 4})
+    assert progress.seconds_left() is None
+    progress.finished.update({EVIDENCE_WORK: 10, "slow": 1, "fast": 2})
+    progress.seconds |= {EVIDENCE_WORK: 5.0, "slow": 12.0, "fast": 2.0}
+    assert progress.seconds_left() == pytest.approx(3 * 12.0 + 2 * 1.0)
+    assert (progress.total, progress.done) == (18, 13)
+
+
+def test_an_unknown_contender_takes_what_the_others_take() -> None:
+    progress = Progress()
+    progress.expected.update({EVIDENCE_WORK: 4, "new": 2})
+    progress.finished[EVIDENCE_WORK] = 2
+    progress.seconds[EVIDENCE_WORK] = 1.0
+    assert progress.seconds_left() == pytest.approx(2 * 0.5 + 2 * 1.0)
+    progress.finished["known"] = progress.expected["known"] = 1
+    progress.seconds["known"] = 7.0
+    assert progress.seconds_left() == pytest.approx(2 * 0.5 + 2 * 7.0)
+
+
+def test_work_is_timed_and_counted() -> None:
+    progress = Progress()
+    for units in (2, 3):
+        progress.record("radar", units, 0.5 * units)
+    assert progress.finished["radar"] == 5
+    assert progress.seconds["radar"] == 2.5

@@ -12,8 +12,8 @@ from radarstream.pipelines.evaluation.context_quality import (
     relevancy_lex,
     statements,
 )
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.scoring import exact_match, rouge_l_f1, token_f1
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict

@@ -10,11 +10,11 @@ from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     Contender,
-    Cost,
     DefencesRecord,
     EvidenceRow,
     Row,
 )
+from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.snapshot import Document, Labels, Query
 from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from radarstream.pipelines.cli.report import report
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
+from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.ranking import rank
 from radarstream.pipelines.evaluation.defences.records import EVIDENCE, ROWS, Adaptation, Contender
-from radarstream.pipelines.evaluation.frame import study_frame
 from radarstream.pipelines.evaluation.study.record import write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.pipelines.pages.charts import LABEL_GAP, spread
