@@ -14,7 +14,7 @@ order; each kind adds its own:
 - what it cost: the fields of `Cost`, and `seconds` in all
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,6 +58,23 @@ def identity(row: StudyRow) -> Values:
     """Which row it is, whether it failed, and what it cost."""
     names = ("contender", "condition", "query_id", "step", "error")
     return {name: getattr(row, name) for name in names} | row.cost.columns
+
+
+def mean_of_all(name: str) -> pl.Expr:
+    """The mean of a column; null where a value is not known."""
+    return pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name)
+
+
+def pooled(means: Iterable[tuple[Mapping[str, float | None], int]]) -> dict[str, float | None]:
+    """The mean of means, each of so many rows, by name; None where one is not known."""
+    held = [(mean, count) for mean, count in means if count]
+    total = sum(count for _, count in held)
+    found: dict[str, float | None] = {}
+    for name in held[0][0] if held else ():
+        weighted = [(value, n) for mean, n in held if (value := mean[name]) is not None]
+        known = len(weighted) == len(held)
+        found[name] = sum(value * n for value, n in weighted) / total if known else None
+    return found
 
 
 def write_table(frame: pl.DataFrame, path: Path) -> None:

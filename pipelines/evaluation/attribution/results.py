@@ -73,7 +73,7 @@ class AttributorSummary:
     correct_clean: Rate
     findings: dict[str, int]
     scope: float | None
-    cost: dict[str, float]
+    cost: dict[str, float | None]
     slowest: float
     usual: float
 

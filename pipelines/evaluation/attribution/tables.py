@@ -11,6 +11,7 @@ from radarstream.pipelines.evaluation.attribution.results import (
 from radarstream.pipelines.evaluation.attribution.rows import CaseState
 from radarstream.pipelines.evaluation.attribution.scenarios import Clean, Family
 from radarstream.pipelines.evaluation.attribution.scoring import Score
+from radarstream.pipelines.evaluation.frame import pooled
 from radarstream.pipelines.evaluation.intervals import Interval
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.table import (
@@ -181,15 +182,14 @@ def _cost_table(results: Results, attributors: Sequence[str], groups: Sequence[s
     rows = []
     for name in attributors:
         cells = [cell for group in groups if (cell := results.cell(name, group)) and cell.events]
-        total = sum(cell.events for cell in cells)
-        if not total:
+        mean = pooled((cell.cost, cell.events) for cell in cells)
+        if not mean:
             continue
-        mean = {
-            key: sum(cell.cost[key] * cell.events for cell in cells) / total
-            for key in cells[0].cost
-        }
         shown = (
-            *(TableCell(number(mean[n], 1 if mean[n] < 100 else 0)) for n in COUNTED.values()),
+            *(
+                TableCell(number(mean[n], 1 if (mean[n] or 0) < 100 else 0))
+                for n in COUNTED.values()
+            ),
             TableCell(number(mean["seconds"], 1), value=mean["seconds"]),
             TableCell(number(max(cell.slowest for cell in cells), 1)),
         )

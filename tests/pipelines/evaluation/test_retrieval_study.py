@@ -30,6 +30,8 @@ from tests.pipelines.evaluation.attribution_studies import obedient, towns
 from tests.pipelines.evaluation.retrieval_studies import METHODS, Bench, all_of
 from tests.scripted_models import scripted_models
 
+SECONDS = [f"{stage}_seconds" for stage in ("atomic", "relation", "selection", "generation")]
+
 
 @pytest.fixture(autouse=True)
 def methods(monkeypatch):
@@ -56,7 +58,7 @@ def asked_of(*questions):
 
 
 def without_time(row):
-    return replace(row, cost=replace(row.cost, seconds=0.0))
+    return replace(row, cost=replace(row.cost, **dict.fromkeys(SECONDS, 0.0)))
 
 
 class TestPools:

@@ -40,7 +40,7 @@ def bench(tmp_path):
 
 
 def without_time(row):
-    return replace(row, cost=replace(row.cost, seconds=0.0))
+    return replace(row, cost=replace(row.cost, service_seconds=0.0))
 
 
 class TestWorld:
