@@ -22,8 +22,7 @@ from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.pipelines import build
 from radarstream.pipelines.cli import doctor as module
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.doctor import needed
-from radarstream.pipelines.cli.doctor_models import models
+from radarstream.pipelines.cli.doctor import models, needed
 from radarstream.pipelines.settings import load_settings
 from tests.brokers import Broker
 from tests.servers import free_port

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.pipelines.cli.doctor_checks import job_checks
+from radarstream.pipelines.cli.doctor_job import job_checks
 from radarstream.pipelines.settings import Settings, load_settings
 from tests.brokers import Broker, running_broker
 from tests.end_to_end.running_job import PATIENCE_S, produce, running_job, snapshots

@@ -7,9 +7,8 @@ import pytest
 
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.registry import RERANKERS
-from radarstream.pipelines.cli.doctor import needed
-from radarstream.pipelines.cli.doctor_checks import Check
-from radarstream.pipelines.cli.doctor_rerankers import reranker_models
+from radarstream.pipelines.cli.doctor import needed, reranker_models
+from radarstream.pipelines.cli.doctor_job import Check
 from radarstream.pipelines.settings import load_settings
 
 ALL = frozenset(Signal)

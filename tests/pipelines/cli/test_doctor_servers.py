@@ -6,9 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from radarstream.connectors.models.openai_http.options import is_loopback
-from radarstream.pipelines.cli import doctor_servers
-from radarstream.pipelines.cli.doctor_models import models
-from radarstream.pipelines.cli.doctor_servers import local_servers
+from radarstream.pipelines.cli import doctor
+from radarstream.pipelines.cli.doctor import local_servers, models
 from radarstream.pipelines.cli.options import ModelOptions
 from radarstream.pipelines.settings import load_settings
 from tests.connectors.models.fault_server import FaultServer, says, serving
@@ -23,7 +22,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FaultServer]:
     with serving() as state:
         port = int(state.url.removesuffix("/v1").rpartition(":")[2])
         ports = {"Ollama": port, "vLLM": free_port(), "llama.cpp server": free_port()}
-        monkeypatch.setattr(doctor_servers, "PORTS", ports)
+        monkeypatch.setattr(doctor, "PORTS", ports)
         state.always = lambda handler, request: says(reply(request))(handler, request)
         yield state
 
@@ -58,7 +57,7 @@ def test_names_cannot_end_a_command(server: FaultServer) -> None:
 def test_without_a_server_the_embedded_model_is_said_to_limit_the_answers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(doctor_servers, "PORTS", {"Ollama": free_port(), "vLLM": free_port()})
+    monkeypatch.setattr(doctor, "PORTS", {"Ollama": free_port(), "vLLM": free_port()})
     (check,) = local_servers(load_settings(profile="embedded"))
     assert check.ok and "none on this machine: Ollama" in check.found
     assert "limits the answers" in check.found

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from radarstream.connectors.models import gguf_tokens
-from radarstream.pipelines.cli.doctor_checks import Check
-from radarstream.pipelines.cli.doctor_models import models
+from radarstream.pipelines.cli.doctor import models
+from radarstream.pipelines.cli.doctor_job import Check
 from radarstream.pipelines.settings import load_settings
 from tests.connectors.models.scoring_server import scoring
 
@@ -61,8 +61,8 @@ def test_weights_are_not_converted_only_to_find_out(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(gguf_tokens, "is_converted", lambda *_: False)
     monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
     monkeypatch.setattr(gguf_tokens, "embedded_gguf", lambda: Path("a.gguf"))
-    monkeypatch.setattr("radarstream.pipelines.cli.doctor_models.is_assembled", lambda: True)
-    from radarstream.pipelines.cli.doctor_models import token_probabilities
+    monkeypatch.setattr("radarstream.pipelines.cli.doctor.is_assembled", lambda: True)
+    from radarstream.pipelines.cli.doctor import token_probabilities
     from radarstream.pipelines.signals.prompts import build_prompt
     from radarstream.schemas.prompt import Task
 

@@ -30,6 +30,7 @@ from radarstream.schemas.errors import BrokerError, ConfigurationError, Radarstr
 CONNECT_S = 1.0
 PATIENCE_S = 3.0
 POSTGRESQL_PORT: Final = 5432
+START: Final = "start Kafka, or correct section `kafka`"
 GRANT: Final = "let an administrator grant this user INSERT, UPDATE and DELETE on the tables"
 CORRECT: Final = "correct `database`, and for a password PGPASSWORD"
 
@@ -54,8 +55,13 @@ def attempt(name: str, work: Callable[[], str], remedy: str) -> Check:
 
 def job_checks(settings: Settings, config: Path | None = None) -> Iterator[Check]:
     """Look at everything; none raises, and what is optional and absent is no failure."""
-    yield from _broker_and_topics(settings.kafka, config)
-    yield from _lost_memory(settings, config)
+    if broker_answers(settings.kafka):
+        kafka = settings.kafka.model_copy(update={"request_timeout_s": PATIENCE_S})
+        quick = settings.model_copy(update={"kafka": kafka})
+        yield from _broker_and_topics(kafka, config)
+        yield from _lost_memory(quick, config)
+    else:
+        yield Check("broker", False, f"nobody listens at {settings.kafka.bootstrap}", START)
     variable = settings.search.api_key_variable
     found = "is set" if os.environ.get(variable) else "is not set; only collecting needs it"
     yield Check("search key", True, f"{variable} {found}")
@@ -74,7 +80,11 @@ def database(url: str, config: Path | None) -> Check:
     try:
         absent = absent_file(url)
         if absent is not None:
-            return _absent(absent)
+            there = next(place for place in absent.absolute().parents if place.exists())
+            if there.is_dir() and os.access(there, os.W_OK):
+                return Check("database", True, f"{absent} is not there yet: the first run makes it")
+            found = f"{absent} is missing, and cannot be made there"
+            return Check("database", False, found, "point `database` to a writable place")
         parsed = parsed_url(url)
         port = parsed.port or POSTGRESQL_PORT
         if parsed.host and not _answers(parsed.host, port):
@@ -83,14 +93,6 @@ def database(url: str, config: Path | None) -> Check:
         return _present(inspected(url), config)
     except RadarstreamError as error:
         return Check("database", False, str(error), error.remedy or CORRECT)
-
-
-def _absent(file: Path) -> Check:
-    there = next(place for place in file.absolute().parents if place.exists())
-    if there.is_dir() and os.access(there, os.W_OK):
-        return Check("database", True, f"{file} is not there yet: the first run makes it")
-    found = f"{file} is missing, and cannot be made there"
-    return Check("database", False, found, "point `database` to a writable place")
 
 
 def _present(found: Inspected, config: Path | None) -> Check:
@@ -110,14 +112,10 @@ def _present(found: Inspected, config: Path | None) -> Check:
 
 def _broker_and_topics(options: KafkaOptions, config: Path | None) -> Iterator[Check]:
     """Ask the broker for our topics; none is made."""
-    start = "start Kafka, or correct section `kafka`"
-    if not broker_answers(options):
-        yield Check("broker", False, f"nobody listens at {options.bootstrap}", start)
-        return
     try:
-        topics = describe_topics(_quick(options))
+        topics = describe_topics(options)
     except (BrokerError, ConfigurationError) as error:
-        yield Check("broker", False, str(error), error.remedy or start)
+        yield Check("broker", False, str(error), error.remedy or START)
         return
     yield Check("broker", True, options.bootstrap)
     missing = [topic.name for topic in topics if not topic.exists]
@@ -129,10 +127,7 @@ def _lost_memory(settings: Settings, config: Path | None) -> Iterator[Check]:
     """Report offsets without the memory that belongs to them: `run` refuses to start then."""
     group = settings.kafka.group
     try:
-        if not broker_answers(settings.kafka):
-            return
-        quick = settings.model_copy(update={"kafka": _quick(settings.kafka)})
-        committed = committed_offsets(quick, group, SNAPSHOTS)
+        committed = committed_offsets(settings, group, SNAPSHOTS)
         known = offsets_in(settings.database, group)
     except RadarstreamError:
         return  # no such topic, or no access: other checks report it
@@ -170,10 +165,6 @@ def _telemetry(listen: str) -> Check:
         remedy = "a job that runs here has it, or set telemetry.listen"
         why = os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror
         return Check("telemetry", False, f"{listen} cannot be bound: {why}", remedy)
-
-
-def _quick(options: KafkaOptions) -> KafkaOptions:
-    return options.model_copy(update={"request_timeout_s": PATIENCE_S})
 
 
 def _command(words: str, config: Path | None) -> str:
