@@ -1,4 +1,4 @@
-"""One writer at a time in a directory of results."""
+"""Directories of results: made, and held by one writer at a time."""
 
 import fcntl
 from collections.abc import Iterator
@@ -10,14 +10,23 @@ from radarstream.schemas.errors import ConfigurationError
 LOCK = ".lock"
 
 
+def make_directory(directory: Path) -> None:
+    """Create a directory and its parents; ConfigurationError if that cannot be."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"cannot write to {directory}: {error.strerror}") from None
+
+
 @contextmanager
 def hold_directory(directory: Path) -> Iterator[None]:
-    """Keep every other holder out of an existing directory, also other processes.
+    """Make a directory and keep every other holder out of it, also other processes.
 
     The lock ends with the process that holds it, however it ends. Its file stays behind: who
     removed it could remove the one that the next holder has just locked. Raises
     ConfigurationError when another holds the directory or nothing can be written there.
     """
+    make_directory(directory)
     try:
         stream = (directory / LOCK).open("ab")
     except OSError as error:

@@ -1,5 +1,6 @@
-"""The answers of a replay on the terminal: a line for each, below its question."""
+"""A replay on the terminal: a line for each answer below its question, costs and scores."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import compress, groupby
 from typing import Any
@@ -8,11 +9,15 @@ import polars as pl
 from rich.table import Column, Table
 from rich.text import Text
 
-from radarstream.pipelines.cli.terminal import cell, say, stdout
+from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
-from radarstream.pipelines.evaluation.scoring import Outcome
-from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words
+from radarstream.pipelines.evaluation.rates import Rate, Scores
+from radarstream.pipelines.evaluation.scoring import Definition, Outcome
+from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.job.replaying.results import SIDES, Results
+from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words, reranking_in_words
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
 MEMORY_STYLES = {"retained": "green", "falsified": "yellow"}
@@ -124,3 +129,56 @@ def _judged(row: Mapping[str, Any] | None) -> Text:
     if not row["answer"]:
         return cell("(no answer)", "dim")
     return cell(row["answer"], OUTCOME_STYLES[Outcome(row["outcome"])])
+
+
+def print_results(results: Results) -> None:
+    """Print everything a person wants to see first."""
+    run = results.run
+    print_answers(results.answers, results.snapshots, results.frame, results.sides[len(SIDES) :])
+    print_table(
+        ("stage", "requests", "model calls", "cache hits", "seconds"),
+        (
+            (s.stage, s.requests, s.model_calls, s.cache_hits, f"{s.seconds:.2f}")
+            for s in run.stages
+        ),
+        title="cost",
+    )
+    if scores := results.scores():
+        stdout.print(_scores_table(scores))
+    made = counted_noun(run.answers, "answer")
+    taken = counted_noun(run.snapshots, "snapshot")
+    dead = counted_noun(run.dead_letters, "dead letter")
+    say(f"{made} from {taken} in {run.seconds:.1f} s, {dead}")
+    statuses = Counter(answer.status for answer in results.answers if answer.status is not None)
+    if statuses:
+        told = ", ".join(f"{STATUSES[status]} {count}" for status, count in statuses.most_common())
+        say(f"answers by what they rest on: {told}")
+    if found := [answer.reranking for answer in results.answers if answer.reranking is not None]:
+        everything = (one for reranking in found for one in reranking.candidates)
+        told = reranking_in_words(Reranking(found[0].method, tuple(everything)))
+        say(told)
+    if results.dead_reasons:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
+        say(f"dead letters by reason: {reasons}")
+
+
+def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
+    definition = Definition.WHOLE_WORDS
+    table = Table(title=f"scores by {definition.label} [95 %]", caption=definition.meaning)
+    for name in ("snapshots", "answer", "steps", "accuracy", "attack success"):
+        table.add_column(name)
+    previous = None
+    for (group, side), found in scores.items():
+        if previous not in (None, group):
+            table.add_section()
+        previous = group
+        rates = (found.accuracy(), found.attack_success())
+        table.add_row(group, cell(side), str(found.steps), *map(_rate, rates))
+    return table
+
+
+def _rate(rate: Rate) -> str:
+    if rate.value is None:
+        return "-"
+    low, high = rate.interval
+    return f"{rate.value:5.0%}  [{low:.0%}, {high:.0%}]  ({rate.hits}/{rate.trials})"

@@ -18,7 +18,6 @@ from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.terminal import (
     agree,
-    make_directory,
     note,
     print_json,
     print_table,
@@ -109,7 +108,6 @@ def _destination(
         return
     if out.suffix != ".jsonl":
         raise ConfigurationError(f"--out must end in .jsonl, got {out}")
-    make_directory(out.parent)
     with backfilling.opened_history(out) as history:
         yield history
 

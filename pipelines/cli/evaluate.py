@@ -6,18 +6,6 @@ from typing import Annotated
 from typer import Option
 
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.cli.breaking_point import (
-    BREAKING_POINTS,
-    breaking_conditions,
-    print_breaking_points,
-    with_and_without_memory,
-)
-from radarstream.pipelines.cli.evaluation_request import (
-    conditions_of,
-    contenders_of,
-    other_relations,
-    plugin_of,
-)
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
 from radarstream.pipelines.cli.options import (
     AsJson,
@@ -26,9 +14,10 @@ from radarstream.pipelines.cli.options import (
     TableFile,
 )
 from radarstream.pipelines.cli.studies import words
-from radarstream.pipelines.cli.terminal import print_json, print_path
+from radarstream.pipelines.cli.terminal import print_json, print_path, say
 from radarstream.pipelines.evaluation.attacks.protocol import TOP
 from radarstream.pipelines.evaluation.datasets import load_dataset
+from radarstream.pipelines.evaluation.defences.breaking_tables import KEY, sentences, title_of
 from radarstream.pipelines.evaluation.defences.defences import (
     Defences,
     DefenceStudy,
@@ -37,12 +26,21 @@ from radarstream.pipelines.evaluation.defences.defences import (
     rows_of,
 )
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
+from radarstream.pipelines.evaluation.defences.request import (
+    breaking_conditions,
+    conditions_of,
+    contenders_of,
+    other_relations,
+    plugin_of,
+    with_and_without_memory,
+)
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.simulation.plain import plain_pages
+from radarstream.pipelines.evaluation.study.harness import kept_in, opened
 from radarstream.pipelines.pages.defences.headline import Headline
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.signals.ports import Generator
@@ -50,6 +48,7 @@ from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
 ADAPTATIONS = {False: "none,cumulative,lightweight", True: "none"}
+BREAKING_POINTS = (KEY, "cost")  # how the keys of its tables begin
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 
 
@@ -150,7 +149,7 @@ def evaluate(
     if table is not None:
         check_table(table)
     settings = chosen.settings()
-    settings = studies.kept_in(out, reranking.over(settings))
+    settings = kept_in(out, reranking.over(settings))
     if not dataset and not breaking_point:
         raise ConfigurationError("say which --dataset to evaluate on")
     data = load_dataset(dataset, settings.limits) if dataset else plain_pages(k)
@@ -161,7 +160,7 @@ def evaluate(
     if breaking_point:
         contenders = with_and_without_memory(contenders, data)
     if breaking_point and not condition:
-        conditions = breaking_conditions(data, named, amounts, placement, schedule, k)
+        conditions = breaking_conditions(data, named, words(amounts), placement, schedule, k)
     else:
         conditions = conditions_of(named, words(positions), condition or [], schedule, k)
     request = DefencesRequest(
@@ -177,10 +176,10 @@ def evaluate(
         definition=score,
         command=studies.command_line(),
     )
-    plugin = plugin_of(request, settings, out, insisted=defenses)
+    plugin = plugin_of(request, settings, insisted=defenses)
     judging = studies.judge_model(judge, plugin.models, plugin.engine)
     with (
-        studies.opened(plugin, plugin.models, out, resume=resume) as study,
+        opened(plugin, plugin.models, out, resume=resume) as study,
         studies.conducted(study, told=breaking_point),
     ):
         board, found = _written(plugin, study, judging, table)
@@ -216,3 +215,11 @@ def _print(
         print_breaking_points(board)
     print_headline(found)
     print_path("report", study.out / REPORT)
+
+
+def print_breaking_points(board: Scoreboard) -> None:
+    """Print where each defence breaks, in words."""
+    for found in board.escalations:
+        say(title_of(found), style="bold", wrap=True)
+        for sentence in sentences(found):
+            say(sentence, wrap=True)

@@ -13,7 +13,7 @@ from radarstream.pipelines.cli.options import (
     DryModelOptions,
     TableFile,
 )
-from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path
+from radarstream.pipelines.cli.terminal import print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.results import Results, score_table
@@ -30,7 +30,7 @@ from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.questions import Questions
-from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.attribution import write_study_page
@@ -72,10 +72,9 @@ def evaluate_attribution(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(out, chosen.settings())
+    settings = kept_in(out, chosen.settings())
     data = load_dataset(dataset, settings.limits)
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
-    make_directory(out)
     models = build_models(settings, shared_engine(settings))
     benign = len(Questions.of(data, limit, half).corpus.entries)
     served, notes = servable(specs, models, benign, insisted=attributors)
@@ -91,7 +90,7 @@ def evaluate_attribution(
         notes=notes,
     )
     plugin = AttributionPlugin(request, settings, models)
-    with studies.opened(plugin, models, out, resume=resume) as study:
+    with opened(plugin, models, out, resume=resume) as study:
         events, rows = study.store.of(EventRow), study.store.of(AttributionRow)
 
         def kept() -> str:

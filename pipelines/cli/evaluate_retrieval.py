@@ -17,7 +17,7 @@ from radarstream.pipelines.cli.options import (
     DryModelOptions,
     TableFile,
 )
-from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
+from radarstream.pipelines.cli.terminal import print_json, print_path, say
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame import check_table, write_table
@@ -35,7 +35,7 @@ from radarstream.pipelines.evaluation.retrieval.results import Results
 from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, RerankingRow
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin, RetrievalRequest
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
-from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
@@ -97,13 +97,12 @@ def evaluate_retrieval(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(out, chosen.settings())
+    settings = kept_in(out, chosen.settings())
     data = load_dataset(dataset, settings.limits)
     asked = {"steps": attack_steps, "candidates": attack_candidates}
     budget = {name: value for name, value in asked.items() if value is not None}
     conditions, specs = parse_conditions(attacks, budget), parse_rerankers(rerankers)
     defences = parse_defences(answers)
-    make_directory(out)
     engine = shared_engine(settings)
     served, models, notes = servable(
         specs, lambda needs: build_models(settings, engine, needs), insisted=rerankers
@@ -133,7 +132,7 @@ def evaluate_retrieval(
     texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
     judging = studies.judge_model(judge, models, engine)
     plugin = RetrievalPlugin(request, settings, models, tools, texts)
-    with studies.opened(plugin, models, out, resume=resume) as study:
+    with opened(plugin, models, out, resume=resume) as study:
         rows = study.store.of(RerankingRow)
         guarded = study.store.of(GuardedRow)
 

@@ -14,7 +14,7 @@ from radarstream.pipelines.cli.options import (
     DryModelOptions,
     TableFile,
 )
-from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
+from radarstream.pipelines.cli.terminal import print_json, print_path, say
 from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.frame import check_table, write_table
@@ -31,7 +31,7 @@ from radarstream.pipelines.evaluation.service.results import Results
 from radarstream.pipelines.evaluation.service.rows import ReplyRow
 from radarstream.pipelines.evaluation.service.study import ServicePlugin, ServiceRequest
 from radarstream.pipelines.evaluation.service.tables import tables_of
-from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.pages.service.page import write_service_page
@@ -101,11 +101,10 @@ def evaluate_service(
     """
     if table is not None:
         check_table(table)
-    settings = studies.kept_in(out, chosen.settings())
+    settings = kept_in(out, chosen.settings())
     settings = with_defense(settings, defense, sites)
     data = load_dataset(dataset, settings.limits)
     streams, compared = parse_streams(attacks), parse_policies(policies)
-    make_directory(out)
     engine = shared_engine(settings)
     models = build_models(settings, engine)
     request = ServiceRequest(
@@ -123,7 +122,7 @@ def evaluate_service(
     )
     judging = studies.judge_model(judge, models, engine)
     plugin = ServicePlugin(request, settings, models, engine, proxy_of(proxy, settings))
-    with studies.opened(plugin, models, out, resume=resume) as study:
+    with opened(plugin, models, out, resume=resume) as study:
         rows = study.store.of(ReplyRow)
 
         def kept() -> str:

@@ -15,7 +15,7 @@ from radarstream.pipelines.cli.options import (
     DryModelOptions,
     TableFile,
 )
-from radarstream.pipelines.cli.terminal import make_directory, print_json, print_path, say
+from radarstream.pipelines.cli.terminal import print_json, print_path, say
 from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.sources.results import Results, answer_table
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
@@ -28,7 +28,7 @@ from radarstream.pipelines.evaluation.sources.study import (
 )
 from radarstream.pipelines.evaluation.sources.tables import tables_of
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
-from radarstream.pipelines.evaluation.study.harness import TABLES
+from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.sources_study import write_sources_study
 from radarstream.schemas.errors import ConfigurationError
@@ -60,12 +60,11 @@ def evaluate_sources(
         check_table(table)
     campaign = Campaign(questions, steps, days, attack, seed)
     weights = _parse_priors(priors)
-    settings = studies.kept_in(out, chosen.settings())
+    settings = kept_in(out, chosen.settings())
     request = SourcesRequest.of(WORLDS, campaign, weights, studies.command_line())
-    make_directory(out)
     models = build_models(settings, shared_engine(settings))
     plugin = SourcesPlugin(request, settings, models)
-    with studies.opened(plugin, models, out, resume=resume) as study, studies.conducted(study):
+    with opened(plugin, models, out, resume=resume) as study, studies.conducted(study):
         results, page = write_report(out, study.record, study.store)
         if table is not None:
             write_table(answer_table(study.store.of(AnswerRow).values()), table)

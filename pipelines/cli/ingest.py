@@ -6,10 +6,10 @@ from itertools import chain, islice
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.pipelines.cli.options import Attack, Config, Histories
-from radarstream.pipelines.cli.replay import note_skipped
-from radarstream.pipelines.cli.terminal import say
+from radarstream.pipelines.cli.terminal import note, say
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule, check_plantings
 from radarstream.pipelines.evaluation.replay_input import ReplayInput
+from radarstream.pipelines.job.replaying.running import note_skipped
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import WIRE_SCHEMAS, outbox_record
 from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
@@ -35,7 +35,7 @@ def ingest(files: Histories, config: Config = None, attack: Attack = "") -> None
     broken = [record for record in records if record.snapshot is None]
     if snapshots:
         check_plantings(attacks)
-    note_skipped(attacks)
+    note_skipped(attacks, note)
     snapshots.sort(key=lambda snapshot: snapshot.observed_at)
     events = chain((outbox_record(s, source=SOURCE) for s in snapshots), map(_as_it_is, broken))
     ensure_topics(settings.kafka)

@@ -1,7 +1,7 @@
 """Progress of long work: a bar on a terminal, plain lines otherwise, both with an estimate."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from threading import Event, Thread
 from time import perf_counter
@@ -44,15 +44,15 @@ def shown(look: Callable[[], State]) -> Iterator[None]:
         watcher.join()
 
 
-def counting(doing: str, total: int, done: Callable[[], int]) -> Callable[[], State]:
-    """Make what looks at work whose units take about the same time each, which begins now."""
+def counted(doing: str, total: int, done: Callable[[], int]) -> AbstractContextManager[None]:
+    """Show work whose units take about the same time each, which begins now."""
     started = perf_counter()
 
     def look() -> State:
         count, seconds = min(done(), total), perf_counter() - started
         return State(doing, count, total, (total - count) * seconds / count if count else None)
 
-    return look
+    return shown(look)
 
 
 def _show_bar(look: Callable[[], State], finished: Event) -> None:

@@ -12,7 +12,6 @@ from radarstream.pipelines.cli import (
     evaluate_sources,
 )
 from radarstream.pipelines.cli.evaluation_tables import print_headline
-from radarstream.pipelines.cli.results import read_results, write_report
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
@@ -34,6 +33,7 @@ from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
 from radarstream.pipelines.evaluation.sources.study import SourcesRecord
 from radarstream.pipelines.evaluation.study.record import kind_of, read_record
 from radarstream.pipelines.evaluation.study.row_files import RowStore, read_lines
+from radarstream.pipelines.job.replaying.results import read_results, write_report
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 
 

@@ -5,11 +5,12 @@ from typing import Annotated
 
 from typer import Option
 
+from radarstream.connectors.files.directory_lock import make_directory
 from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import Config
 from radarstream.pipelines.cli.queries import named_query
-from radarstream.pipelines.cli.terminal import make_directory, print_path
+from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.pages.incidents import incidents_view
 from radarstream.pipelines.pages.incidents.incidents_view import (
     write_stream_pages,

@@ -6,7 +6,8 @@ from typing import Annotated
 
 from typer import Option
 
-from radarstream.pipelines.cli.terminal import make_directory, print_path
+from radarstream.connectors.files.directory_lock import make_directory
+from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 from radarstream.schemas.errors import ConfigurationError
 

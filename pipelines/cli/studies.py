@@ -14,22 +14,17 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
-from radarstream.connectors.files.directory_lock import hold_directory
-from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.build import build_models
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note
 from radarstream.pipelines.evaluation.halves import Half
-from radarstream.pipelines.evaluation.study.harness import Study, start_over
-from radarstream.pipelines.evaluation.study.plugin import Plugin
-from radarstream.pipelines.evaluation.study.record import RecordT
+from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
-STATE = "state.sqlite"
 MESSAGE_CHARACTERS = 4_000
 
 Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
@@ -56,13 +51,6 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came: the running work ends as it does for Ctrl-C."""
 
 
-def kept_in(out: Path, settings: Settings) -> Settings:
-    """The settings of a study. Unless they name a database, the models' answers are kept in OUT."""
-    if "database" in settings.model_fields_set:
-        return settings
-    return settings.model_copy(update={"database": sqlite_url(out / STATE)})
-
-
 def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
     """The generator that judges, behind the run's cache; None if none is wanted."""
     if judge in ("", "own"):
@@ -78,19 +66,6 @@ def command_line() -> str:
 def words(text: str) -> list[str]:
     """The parts of a list with commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-@contextmanager
-def opened(
-    plugin: Plugin[RecordT], models: Models, out: Path, *, resume: bool
-) -> Iterator[Study[RecordT]]:
-    """The study in the directory, which no other run may use meanwhile; earlier rows are deleted
-    unless it is to be resumed.
-    """
-    with hold_directory(out):
-        if not resume:
-            start_over(out, plugin)
-        yield Study(plugin, models, out)
 
 
 @contextmanager

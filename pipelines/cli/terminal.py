@@ -83,14 +83,6 @@ def print_path(label: str, path: Path) -> None:
     say(f"{label}: {path}", len(label) + len(str(path)) + 2)
 
 
-def make_directory(directory: Path) -> None:
-    """Create a directory and its parents; ConfigurationError if that cannot be."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(f"cannot write to {directory}: {error.strerror}") from None
-
-
 def print_json(value: Any) -> None:
     """Print a value as indented JSON on standard output; what is hidden is escaped."""
 

@@ -6,10 +6,10 @@ from typing import Any
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.library.parameters import chosen, settings_with
-from radarstream.pipelines.cli.replay import replayed
-from radarstream.pipelines.cli.results import STATE, Results, write_report
-from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks.schedule import Schedule
+from radarstream.pipelines.evaluation.replay_input import ReplayInput
+from radarstream.pipelines.job.replaying.results import STATE, Results, write_report
+from radarstream.pipelines.job.replaying.running import replayed
 from radarstream.pipelines.settings import Settings
 
 
@@ -59,8 +59,8 @@ class Replay:
         `resume` goes on where an interrupted run of the same replay ended. Raises
         ConfigurationError, ModelError; KeyboardInterrupt when it is interrupted.
         """
-        make_directory(self.out)
+        source = ReplayInput(self.files, self.settings.limits, self.schedule)
         with hold_directory(self.out):
-            results = replayed(self.settings, self.files, self.schedule, self.out, resume)
+            results = replayed(self.settings, source, self.out, resume=resume)
             self.report = write_report(self.out, results)
         return results

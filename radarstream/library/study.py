@@ -5,14 +5,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from radarstream.library.parameters import chosen, settings_with
-from radarstream.pipelines.cli.evaluation_request import conditions_of, contenders_of, plugin_of
-from radarstream.pipelines.cli.studies import kept_in, opened
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
+from radarstream.pipelines.evaluation.defences.request import (
+    conditions_of,
+    contenders_of,
+    plugin_of,
+)
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.harness import kept_in, opened
 from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
 from radarstream.pipelines.settings import Settings
 
@@ -87,7 +91,7 @@ class Study:
 
         Raises ConfigurationError where the directory holds another study.
         """
-        plugin = plugin_of(self.request, self.settings, self.out, insisted=self.insisted)
+        plugin = plugin_of(self.request, self.settings, insisted=self.insisted)
         with opened(plugin, plugin.models, self.out, resume=resume) as study:
             study.run()
             self.board, self.table = plugin.scored(study, None)

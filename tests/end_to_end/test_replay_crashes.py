@@ -12,7 +12,7 @@ import pytest
 
 from radarstream.connectors.files import jsonl_sink
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.pipelines.cli import results
+from radarstream.pipelines.job.replaying import results
 from tests.commands import run
 from tests.programs import started
 

@@ -5,12 +5,15 @@ asks again only what is missing or had failed; what models answered is kept by t
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic
 
+from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.record import (
     RECORD,
@@ -22,12 +25,14 @@ from radarstream.pipelines.evaluation.study.record import (
 )
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import noting_use, prompt_digests
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
 
 RESULTS, TABLES, REPORT = "results.json", "tables.md", "report.html"
+STATE = "state.sqlite"
 
 
 @dataclass
@@ -169,3 +174,23 @@ def start_over(out: Path, plugin: Plugin[Any]) -> None:
     own = (*plugin.files.values(), *plugin.results)
     for name in (*own, RECORD, RESULTS, TABLES, REPORT):
         (out / name).unlink(missing_ok=True)
+
+
+def kept_in(out: Path, settings: Settings) -> Settings:
+    """The settings of a study. Unless they name a database, the models' answers are kept in OUT."""
+    if "database" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"database": sqlite_url(out / STATE)})
+
+
+@contextmanager
+def opened(
+    plugin: Plugin[RecordT], models: Models, out: Path, *, resume: bool
+) -> Iterator[Study[RecordT]]:
+    """The study in the directory, which no other run may use meanwhile; earlier rows are deleted
+    unless it is to be resumed.
+    """
+    with hold_directory(out):
+        if not resume:
+            start_over(out, plugin)
+        yield Study(plugin, models, out)

@@ -8,8 +8,8 @@ from rich.console import Console
 
 from radarstream import Replay
 from radarstream.pipelines.cli.answers_table import print_answers
-from radarstream.pipelines.cli.results import Results
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
+from radarstream.pipelines.job.replaying.results import Results
 from radarstream.schemas.support import AnswerStatus
 
 SINGLE = "single source"

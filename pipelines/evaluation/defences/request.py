@@ -2,16 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
-from radarstream.pipelines.cli.terminal import make_directory
 from radarstream.pipelines.evaluation.attacks import conditions as attack_conditions
+from radarstream.pipelines.evaluation.attacks.escalation import amounts_up_to, escalating
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History
 from radarstream.pipelines.evaluation.defences import contenders as contending
 from radarstream.pipelines.evaluation.defences.defences import Defences
-from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
+from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, DefencesRequest
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
     perturbation_of,
@@ -22,17 +21,14 @@ from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
 
-def plugin_of(
-    request: DefencesRequest, settings: Settings, out: Path, *, insisted: str = "all"
-) -> Defences:
-    """The plug-in of a request with its models, in a directory that is made for it.
+def plugin_of(request: DefencesRequest, settings: Settings, *, insisted: str = "all") -> Defences:
+    """The plug-in of a request with its models.
 
     Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
     Raises ConfigurationError where none is left.
     """
     if not request.histories:
         raise ConfigurationError(f"the data set has no question in the {request.half} half")
-    make_directory(out)
     engine = shared_engine(settings)
     models = build_models(settings, engine)
     if (reranker := build_reranker_of(settings)) is not None:
@@ -88,6 +84,50 @@ def conditions_of(
     for condition in found:
         condition.check_depth(k)
     return found
+
+
+def with_and_without_memory(
+    contenders: tuple[Contender, ...], data: Dataset
+) -> tuple[Contender, ...]:
+    """For histories also each defence with a memory without it, which judges steps alone."""
+    if data.static:
+        return contenders
+    alone = (
+        contending.over_time(contender, Adaptation.NONE)
+        for contender in contenders
+        if contender.adaptation is Adaptation.OWN and contending.remembers(contender)
+    )
+    return tuple(dict.fromkeys((*contenders, *alone)))
+
+
+def breaking_conditions(
+    data: Dataset,
+    attacks: list[str],
+    amounts: Sequence[str],
+    placement: str,
+    schedule: str,
+    k: int,
+) -> tuple[Condition, ...]:
+    """The conditions of `--breaking-point`: at each of the last steps of a history half of the
+    documents is planted. Raises ConfigurationError.
+    """
+    try:
+        wanted = [int(word) for word in amounts] or amounts_up_to(k)
+    except ValueError:
+        raise ConfigurationError(
+            f"--amounts takes whole numbers, got {','.join(amounts)!r}"
+        ) from None
+    found = escalating(
+        attacks,
+        wanted,
+        place=placement,
+        steps=max(map(len, data.histories), default=1),
+        schedule=schedule,
+        at_each_step=max(1, k // 2),
+    )
+    for condition in found:
+        condition.check_depth(k)
+    return attack_conditions.one_surface(found)
 
 
 def _without_documents(asked: Iterable[History]) -> str | None:

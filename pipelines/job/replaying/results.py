@@ -1,8 +1,8 @@
-"""The directory of a replay: what `replay` writes there, `report` reads back and both print."""
+"""The directory of a replay: what is written there and read back."""
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,31 +10,24 @@ from typing import Any, TypeVar
 
 import polars as pl
 from pydantic import TypeAdapter, ValidationError
-from rich.table import Table
 
 from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.connectors.models.tiers import model_card
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.build import shared_guard
-from radarstream.pipelines.cli.answers_table import print_answers
-from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.rates import SCORED, Rate, Scores, scores_by
+from radarstream.pipelines.evaluation.rates import SCORED, Scores, scores_by
 from radarstream.pipelines.evaluation.run_record import RunRecord
-from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.replay.page import render_report
-from radarstream.pipelines.pages.verdict_words import STATUSES, reranking_in_words
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import UNLIMITED, RawRecord
-from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import SearchSnapshot
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
@@ -199,63 +192,10 @@ def read_again(directory: Path, results: Results) -> dict[str, SearchSnapshot]:
     is asked again, through the run's own response cache.
     """
     told = results.run.settings
-    reading = ReadingSettings.model_validate(told.get("reading", {"windows": 0}))
+    reading = ReadingSettings.model_validate(told["reading"])
     embedder = None
     if reading.candidates:
         settings = Settings.model_validate(told | {"database": sqlite_url(directory / STATE)})
         embedder = shared_guard(settings).models.embedder
     seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}
     return dict(zip(seen, as_read(list(seen.values()), reading, embedder), strict=True))
-
-
-def print_results(results: Results) -> None:
-    """Print everything a person wants to see first."""
-    run = results.run
-    print_answers(results.answers, results.snapshots, results.frame, results.sides[len(SIDES) :])
-    print_table(
-        ("stage", "requests", "model calls", "cache hits", "seconds"),
-        (
-            (s.stage, s.requests, s.model_calls, s.cache_hits, f"{s.seconds:.2f}")
-            for s in run.stages
-        ),
-        title="cost",
-    )
-    if scores := results.scores():
-        stdout.print(_scores_table(scores))
-    made = counted_noun(run.answers, "answer")
-    taken = counted_noun(run.snapshots, "snapshot")
-    dead = counted_noun(run.dead_letters, "dead letter")
-    say(f"{made} from {taken} in {run.seconds:.1f} s, {dead}")
-    statuses = Counter(answer.status for answer in results.answers if answer.status is not None)
-    if statuses:
-        told = ", ".join(f"{STATUSES[status]} {count}" for status, count in statuses.most_common())
-        say(f"answers by what they rest on: {told}")
-    if found := [answer.reranking for answer in results.answers if answer.reranking is not None]:
-        everything = (one for reranking in found for one in reranking.candidates)
-        told = reranking_in_words(Reranking(found[0].method, tuple(everything)))
-        say(told)
-    if results.dead_reasons:
-        reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
-        say(f"dead letters by reason: {reasons}")
-
-
-def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
-    definition = Definition.WHOLE_WORDS
-    table = Table(title=f"scores by {definition.label} [95 %]", caption=definition.meaning)
-    for name in ("snapshots", "answer", "steps", "accuracy", "attack success"):
-        table.add_column(name)
-    previous = None
-    for (group, side), found in scores.items():
-        if previous not in (None, group):
-            table.add_section()
-        previous = group
-        rates = (found.accuracy(), found.attack_success())
-        table.add_row(group, cell(side), str(found.steps), *map(_rate, rates))
-    return table
-
-
-def _rate(rate: Rate) -> str:
-    if rate.value is None:
-        return "-"
-    low, high = rate.interval
-    return f"{rate.value:5.0%}  [{low:.0%}, {high:.0%}]  ({rate.hits}/{rate.trials})"

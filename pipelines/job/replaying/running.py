@@ -1,0 +1,163 @@
+"""A search history through the pipeline, into a directory."""
+
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+
+from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
+from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
+from radarstream.connectors.state_table.queries.outbox import publish_outbox
+from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.evaluation.attacks.schedule import Planting
+from radarstream.pipelines.evaluation.defences.baselines import BASELINES, Answered, baseline_rows
+from radarstream.pipelines.evaluation.defences.records import Contender
+from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
+from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
+from radarstream.pipelines.evaluation.study.row_files import encode_line, write_whole
+from radarstream.pipelines.job.replaying.results import (
+    ANSWERS,
+    DEAD_LETTERS,
+    REPORT,
+    RUN,
+    SNAPSHOTS,
+    Results,
+    count_lines,
+    read_results,
+    read_run,
+    write_run,
+)
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.metering import CallCounts
+from radarstream.schemas.errors import ConfigurationError
+
+LOG = logging.getLogger(__name__)
+Note = Callable[[str], object]
+Show = Callable[[str, int, Callable[[], int]], AbstractContextManager[None]]
+
+
+def replayed(
+    settings: Settings,
+    source: ReplayInput,
+    out: Path,
+    *,
+    resume: bool = False,
+    note: Note = LOG.warning,
+    show: Show = lambda *_: nullcontext(),
+) -> Results:
+    """Replay into a directory that no other replay writes to, and read the results back.
+
+    `note` is told what a user should know meanwhile, `show` what is done, of how many and how many
+    already.
+    """
+    # Wrong settings and input must not cost the results of an earlier replay.
+    run = begun(settings, shared_guard(settings))
+    resumes = _resumable_logs(settings, run, out) if resume else ()
+    found = survey(source, out / SNAPSHOTS, resumes=resumes)
+    note_skipped(found.attacks, note)
+    if not resume:  # what models answered is kept
+        clear_run(shared_engine(settings))
+        for name in (*FILES.values(), RUN, REPORT, BASELINES):
+            (out / name).unlink(missing_ok=True)
+    run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
+    write_run(out, run)  # what --resume must be like
+    try:
+        run = _run_through(settings, source, found, out, run, show)
+    except KeyboardInterrupt:
+        note("interrupted: the same command with --resume goes on from here")
+        raise
+    write_run(out, run)
+    return read_results(out)
+
+
+def with_baselines(
+    results: Results, contenders: Sequence[Contender], settings: Settings, out: Path
+) -> Results:
+    """The results with the answers of baselines to the snapshots that were answered, which are also
+    written down. What they cost is one more stage of the run.
+    """
+    generator = shared_guard(settings).models.generator
+    histories: defaultdict[str, list[Answered]] = defaultdict(list)
+    for event in results.answers:
+        histories[event.query_id].append((results.seen(event), event.step))
+
+    def calls() -> tuple[int, int]:
+        counts = generator if isinstance(generator, CallCounts) else None
+        return (counts.calls, counts.hits) if counts else (0, 0)
+
+    started, (made, hit) = perf_counter(), calls()
+    rows = baseline_rows(
+        contenders,
+        histories.values(),
+        shared_guard(settings).models,
+        settings.reading,
+        batch=settings.batch.snapshots,
+    )
+    seconds, (asked, found) = perf_counter() - started, calls()
+    write_whole(out / BASELINES, b"".join(map(encode_line, rows)))
+    asked, found = asked - made, found - hit
+    stage = StageCost("baselines", asked + found, asked, found, seconds)
+    run = replace(results.run, stages=(*results.run.stages, stage))
+    write_run(out, run)
+    return replace(results, run=run, baselines=tuple(rows))
+
+
+def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
+    """Which inputs the replay in a directory has read. Raises ConfigurationError for a replay that
+    was not like this one, or of which nobody knows.
+    """
+    logs = log_epochs(shared_engine(settings))
+    if (out / RUN).exists():
+        check_resumable(read_run(out / RUN), run)
+    elif logs:
+        raise ConfigurationError(
+            f"no {RUN} in {out} says which models and settings answered there: start over without "
+            "--resume"
+        )
+    return logs
+
+
+def note_skipped(attacks: Iterable[Planting], note: Note) -> None:
+    """Say which snapshots an attack leaves alone, before the models are asked."""
+    for attack in attacks:
+        if attack.skipped:
+            note(f"note: {attack}")
+
+
+def _run_through(
+    settings: Settings, source: ReplayInput, found: Survey, out: Path, run: RunRecord, show: Show
+) -> RunRecord:
+    """Run the pipeline, publish its events and record what it cost."""
+    from radarstream.pipelines.beam.running import run_replay  # takes seconds
+
+    guard, engine = shared_guard(settings), shared_engine(settings)
+    generator = guard.models.generator
+    # One generation per document, one for the undefended answer and one for the defended one.
+    documents = found.documents
+    if guard.reranker is not None:
+        documents = min(documents, guard.keep * found.snapshots)
+    total = documents + 2 * found.snapshots
+
+    def done() -> int:
+        return generator.calls + generator.hits if isinstance(generator, CallCounts) else 0
+
+    started = perf_counter()
+    with JsonlSink(out) as sink:
+        publish_outbox(engine, sink)  # what an interrupted run had not yet published
+        with show("model answers", total, done):
+            run_replay(settings, source, found.digest)
+        publish_outbox(engine, sink)
+    return replace(
+        run,
+        stages=tuple(
+            StageCost(name, t.calls + t.hits, t.calls, t.hits, t.seconds)
+            for name, t in guard.meter.stages.items()
+        ),
+        answers=count_lines(out / ANSWERS),
+        dead_letters=count_lines(out / DEAD_LETTERS),
+        seconds=perf_counter() - started,
+        finished=True,
+    )
