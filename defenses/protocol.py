@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Protocol
 
-from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
+from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.memory import StateT
 from radarstream.schemas.prompt import Task
@@ -28,7 +28,6 @@ class Signal(StrEnum):
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
     SOURCE_HONESTY = "source_honesty"  # Evidence.source_honesty: a ledger of sources
     TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers LogProbs
-    NEXT_TOKENS = "next_tokens"  # one that answers NextTokens too; with TOKEN_PROBABILITIES
     EMBEDDING_NORMS = "embedding_norms"  # an embedder that answers Norms
     SIMILARITY_GRADIENTS = "similarity_gradients"  # an encoder that answers ProbeGradients
     SURROGATE_GRADIENTS = "surrogate_gradients"  # one besides the retriever's, that answers them
@@ -105,29 +104,6 @@ class Norms:
 
 
 @dataclass(frozen=True, slots=True)
-class NextTokens:
-    """Ask which token follows `prefix` in the reply to each of `rows`. Response: NextTokenStep."""
-
-    rows: tuple[Complete, ...]
-    prefix: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class NextTokenStep:
-    """What follows a prefix. `log_probs` is (r, V), natural logarithms, one row per request row.
-
-    `reply` is the prefix read as a completion would be, `ended` whether more tokens would not
-    change it. `stops` and `refusals` are the tokens that end a reply and that begin a refusal.
-    """
-
-    log_probs: FloatArray
-    reply: AtomicAnswer
-    ended: bool
-    stops: frozenset[int]
-    refusals: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True)
 class LogProbs:
     """Ask how probable `continuation` is as the reply to each of `rows`.
 
@@ -196,7 +172,6 @@ Request = (
     | AttemptAll
     | Embed
     | Norms
-    | NextTokens
     | LogProbs
     | LogProbsAll
     | ProbeGradients

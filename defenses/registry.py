@@ -11,7 +11,6 @@ from radarstream.defenses.protocol import Defense
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.reliability_rag import ReliabilityRag
 from radarstream.defenses.robust_rag import RobustRag
-from radarstream.defenses.robust_rag_decoding import RobustRagDecoding
 from radarstream.defenses.trust_rag import TrustRag
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.defenses.vanilla_claims import VanillaClaims
@@ -23,7 +22,6 @@ DEFENSES: dict[str, type[Defense[Any]]] = {
     "radar": Radar,
     "reliability_rag": ReliabilityRag,
     "robust_rag": RobustRag,
-    "robust_rag_decoding": RobustRagDecoding,
     "trust_rag": TrustRag,
     "vanilla": Vanilla,
     "vanilla_claims": VanillaClaims,

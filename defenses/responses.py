@@ -4,7 +4,6 @@ A malformed response is its sender's mistake and raises EvidenceError. No method
 """
 
 from collections.abc import Callable, Generator
-from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 import numpy as np
@@ -18,8 +17,6 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
-    NextTokens,
-    NextTokenStep,
     Norms,
     ProbeGradients,
     Relate,
@@ -27,7 +24,6 @@ from radarstream.defenses.protocol import (
     TokenSaliences,
 )
 from radarstream.schemas.arrays import (
-    distribution_rows,
     embedding_rows,
     gram_matrices,
     log_prob_rows,
@@ -55,8 +51,6 @@ def ask(
 @overload
 def ask(request: AttemptAll) -> Asking[tuple[Any, ...]]: ...
 @overload
-def ask(request: NextTokens) -> Asking[NextTokenStep]: ...
-@overload
 def ask(
     request: LogProbsAll | MaskedTokenProbabilities,
 ) -> Asking[tuple[FloatArray, ...]]: ...
@@ -81,8 +75,6 @@ def checked_response(request: Request, response: Any) -> Any:
             return checked_array(embedding_rows, response, len(texts))
         case Norms(texts=texts):
             return checked_array(norm_values, response, len(texts))
-        case NextTokens(rows=rows):
-            return checked_step(response, len(rows))
         case LogProbs(rows=rows):
             return checked_array(log_prob_rows, response, len(rows))
         case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities() | Attention():
@@ -152,19 +144,6 @@ def checked_answer(response: Any) -> AtomicAnswer:
     if not response.abstained and not response.text.strip():
         raise EvidenceError("an answer without text must be an abstention")
     return response
-
-
-def checked_step(response: Any, count: int) -> NextTokenStep:
-    """What follows a prefix in each of `count` replies: whole distributions, and a reply so far."""
-    if not isinstance(response, NextTokenStep):
-        raise EvidenceError(f"expected the next tokens, got {kind(response)}")
-    rows = checked_array(distribution_rows, response.log_probs, count)
-    reply, tokens = response.reply, (response.stops, response.refusals)
-    if not isinstance(reply, AtomicAnswer) or not isinstance(reply.text, str):
-        raise EvidenceError(f"expected the reply so far, got {kind(reply)}")
-    if not isinstance(response.ended, bool) or not all(isinstance(t, frozenset) for t in tokens):
-        raise EvidenceError("whether a reply ended must be a flag; what ends or refuses, sets")
-    return replace(response, log_probs=rows)
 
 
 def checked_array(check: Callable[[Any, int], FloatArray], response: Any, count: int) -> FloatArray:

@@ -16,7 +16,6 @@ from radarstream.defenses.protocol import (
     CompleteAll,
     Defending,
     Defense,
-    NextTokens,
     Relate,
     Request,
     Signal,
@@ -127,8 +126,6 @@ def with_previous(request: Request, answer: str) -> Request:
             return one(request)
         case CompleteAll(requests=requests):
             return CompleteAll(tuple(map(one, requests)))
-        case NextTokens(rows=rows):
-            return replace(request, rows=tuple(map(one, rows)))
     return request
 
 

@@ -154,7 +154,6 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
         embedder,
         None if tokens is None else Cached(tokens, cached, chunk=settings.cache.chunk),
         norms,
-        tells_distributions=not isinstance(tokens, OpenAiTokens),
     )
     return with_retrieval_models(models, settings, needs, cached)
 

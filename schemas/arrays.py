@@ -74,14 +74,6 @@ def log_prob_rows(response: Any, count: int) -> FloatArray:
     return rows
 
 
-def distribution_rows(response: Any, count: int) -> FloatArray:
-    """(count, t) natural logarithms; the probabilities of a row sum to 1."""
-    rows = log_prob_rows(response, count)
-    if np.abs(np.exp(rows).sum(axis=1) - 1.0).max(initial=0.0) > _SUM_TOLERANCE:
-        raise ValueError("token probabilities of a row do not sum to 1")
-    return rows
-
-
 def _finite_rows(name: str, response: Any, count: int) -> FloatArray:
     rows = _matrix(name, response, count)
     if not np.isfinite(rows).all():

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from radarstream.connectors.models.scripted_tokens import continuation_rows, next_token_rows
+from radarstream.connectors.models.scripted_tokens import continuation_rows
 from radarstream.defenses.protocol import (
     AttemptAll,
     Attention,
@@ -16,14 +16,12 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
-    NextTokens,
     Norms,
     ProbeGradients,
     Relate,
     Request,
     TokenSaliences,
 )
-from radarstream.pipelines.signals.token_probabilities import step_of
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
@@ -94,8 +92,6 @@ class Script:
                 pairs = zip(premises, hypotheses, strict=True)
                 both = [self.relation(p, h) for p, h in pairs]
                 return np.array([[e, 1.0 - e - c, c] for e, c in both]).clip(0.0, 1.0)
-            case NextTokens(rows=rows, prefix=prefix):
-                return step_of(next_token_rows(self.replies(rows), prefix), len(rows))
             case LogProbs(rows=rows, continuation=continuation):
                 return continuation_rows(self.replies(rows), continuation)
             case LogProbsAll(requests=requests):

@@ -24,14 +24,12 @@ from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
 from radarstream.connectors.models.rendering import rendering_name
 from radarstream.connectors.models.reply_tokens import (
     continuation_tokens,
-    refusing_tokens,
     tokens_behind,
 )
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery
 
-MOST_PROBABLE: Final = 4096  # next tokens that are told one by one
 _FORCE: Final = 1e6  # added to a logit: more than any model's logits differ
 _SLOTS: Final = 12  # prompts whose reading is kept
 _CONTEXT: Final = 12_288  # tokens that all slots share: 0.2 GB of the embedded model
@@ -43,10 +41,8 @@ class GgufTokens:
     """Tells token probabilities of a GGUF file, by default of the embedded weights.
 
     The first call of all converts the file to half precision (`gguf_weights`); the first of a
-    process loads the result. `log_probs` are the model's own, to about 0.01. Of next tokens the
-    `MOST_PROBABLE` are the model's own; what probability is left is spread evenly over the others,
-    each of which has less than any of those. `threads` and `passage_characters` as the
-    generator's. Raises ModelError from every call.
+    process loads the result. Logarithms are exact to about 0.01.
+    `threads` and `passage_characters` as the generator's. Raises ModelError from every call.
     """
 
     model_path: Path | None = None
@@ -56,7 +52,7 @@ class GgufTokens:
     @property
     def model_id(self) -> str:
         """Name and checksum of the weights, conversion, and how prompts are rendered."""
-        how = f"{CONVERSION_VERSION}/next={MOST_PROBABLE}/{rendering_name(self.passage_characters)}"
+        how = f"{CONVERSION_VERSION}/{rendering_name(self.passage_characters)}"
         return f"llama.cpp/{weights_name(self.model_path)}/{how}"
 
     def is_converted(self) -> bool:
@@ -91,24 +87,6 @@ class GgufTokens:
             for (text, _), reply in zip(pairs, said, strict=True)
         ]
 
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """One answer per query, in order."""
-        if not queries:
-            return []
-        model = self._model()
-        vocabulary = _Vocabulary(model.server())
-        stops = vocabulary.stops()
-        refusals = refusing_tokens(vocabulary.tokens, vocabulary.text)
-        answers = []
-        for query in queries:
-            rows = np.empty((len(query.prompts), vocabulary.size))
-            texts = [model.text(prompt) for prompt in query.prompts]
-            for row, text in enumerate(texts):
-                told = _next(model, text, query.prefix, count=MOST_PROBABLE)["top_logprobs"]
-                rows[row] = _distribution(told, vocabulary.size)
-            answers.append(NextTokenRows(rows, vocabulary.text(query.prefix), stops, refusals))
-        return answers
-
     @property
     def _name(self) -> str:
         return EMBEDDED_NAME if self.model_path is None else self.model_path.stem
@@ -127,43 +105,26 @@ class GgufTokens:
 
 def _log_probs(model: LlamaCpp, text: str, reply: Sequence[int]) -> list[float]:
     """Logarithms of the probabilities of each token of a reply to a text."""
-    told = [_next(model, text, reply[:i], force=token) for i, token in enumerate(reply)]
-    return [min(found["logprob"], 0.0) for found in told]
+    return [_log_prob(model, text, reply[:i], token) for i, token in enumerate(reply)]
 
 
-def _next(
-    model: LlamaCpp,
-    text: str,
-    said: Sequence[int],
-    *,
-    force: int | None = None,
-    count: int = 1,
-) -> Any:
-    """What llama.cpp tells of the token after `text` and the tokens `said`."""
+def _log_prob(model: LlamaCpp, text: str, said: Sequence[int], token: int) -> float:
+    """Logarithm of the probability of `token` after `text` and the tokens `said`."""
     prompt: list[str | int] = [text, *said]
-    request = model.request(prompt, 1) | {"n_probs": count, "stop": []}
-    # A prompt is read whole and alone: what is read together changes the last bits.
-    request["cache_prompt"] = bool(said)
-    if force is not None:
-        request["logit_bias"] = [[force, _FORCE]]
+    request = model.request(prompt, 1) | {
+        "n_probs": 1,
+        "stop": [],
+        "logit_bias": [[token, _FORCE]],
+        # A prompt is read whole and alone: what is read together changes the last bits.
+        "cache_prompt": bool(said),
+    }
     match model.asked(request):
-        case {"choices": [{"logprobs": {"content": [{"id": int(token)} as found]}}]}:
-            if force in (None, token):
-                return found
+        case {"choices": [{"logprobs": {"content": [{"id": int(found), "logprob": log}]}}]}:
+            if found == token:
+                return min(float(log), 0.0)
         case {"error": {"message": str(message)}}:
             raise ModelError(f"llama.cpp failed: {message}")
     raise ModelError("llama.cpp returned no probability of a token")
-
-
-def _distribution(told: Sequence[Any], size: int) -> FloatArray:
-    """(size,) logarithms that sum to 1 as probabilities, from the most probable tokens."""
-    tokens = np.array([entry["id"] for entry in told], dtype=np.intp)
-    logs = np.array([entry["logprob"] for entry in told])
-    left = max(1.0 - np.exp(logs).sum(), 0.0)
-    with np.errstate(divide="ignore"):
-        row = np.full(size, np.log(left / max(size - len(told), 1)))
-    row[tokens] = np.minimum(logs, 0.0)
-    return row
 
 
 class _Vocabulary:
@@ -171,19 +132,6 @@ class _Vocabulary:
 
     def __init__(self, server: Any) -> None:
         self._url = str(server.listening_address)
-
-    @property
-    def size(self) -> int:
-        """Number of tokens."""
-        return int(self._ask("GET", "/v1/models")["data"][0]["meta"]["n_vocab"])
-
-    def text(self, tokens: Sequence[int]) -> str:
-        """What tokens say."""
-        return str(self._ask("POST", "/detokenize", {"tokens": list(tokens)})["content"])
-
-    def stops(self) -> frozenset[int]:
-        """The token that ends a text."""
-        return frozenset(self.tokens(self._ask("GET", "/props")["eos_token"])[-1:])
 
     def tokens(self, text: str) -> list[int]:
         """Tokens of a text, without those that begin or end every text."""

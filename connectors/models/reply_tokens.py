@@ -1,12 +1,10 @@
 """The tokens of replies, whatever tokenizer a model has."""
 
-from collections.abc import Callable, Sequence
-from typing import Final
+from collections.abc import Callable
 
 from radarstream.schemas.errors import ModelError
 
 Tokenize = Callable[[str], list[int]]
-_REFUSING: Final = ("I", " I", "\n", "Please", " Please")
 
 
 def continuation_tokens(text: str, tokenize: Tokenize, *, is_chat: bool = False) -> list[int]:
@@ -25,13 +23,3 @@ def tokens_behind(text: str, tokenize: Tokenize) -> list[int]:
     """A text's tokens as they follow another text, with no space but its own."""
     before, joined = tokenize(":"), tokenize(f":{text}")
     return joined[len(before) :] if joined[: len(before)] == before else tokenize(text)
-
-
-def refusing_tokens(tokenize: Tokenize, decode: Callable[[Sequence[int]], str]) -> frozenset[int]:
-    """Single tokens for "I", "Please" and a line break."""
-    found = ((word, tokenize(word)[-1:]) for word in _REFUSING)
-    return frozenset(
-        tokens[0]
-        for word, tokens in found
-        if tokens and decode(tokens).strip(" ") == word.strip(" ")
-    )

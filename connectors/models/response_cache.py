@@ -317,7 +317,7 @@ class Cached(Wrapped):
     A model that gives each completion as soon as it is there has each stored at once, so that a
     crash repeats only calls in flight; others are asked, and their replies stored, `chunk`
     requests at a time (None: the number in `ENTRIES`). Log-probabilities are stored prompt by
-    prompt. Distributions of next tokens are a megabyte each: they are not stored.
+    prompt.
 
     `hits` counts requests that did not reach the model (found, or repeated within the batch),
     `calls` those that did, including a chunk that failed; `answered` those of them that are done.
@@ -336,8 +336,6 @@ class Cached(Wrapped):
     def _looked_up(self, call: Call) -> Replies:
         """One reply per request, in order; what was answered before a failure stays stored."""
         match call.method:
-            case Method.NEXT_TOKENS:
-                return call.ask()
             case Method.LOG_PROBS:
                 single = [ContinuationQuery((p,), q.continuation) for q in call.requests
                           for p in q.prompts]  # fmt: skip

@@ -10,7 +10,7 @@ from radarstream.connectors.models.scripted import Scripted, ScriptedGenerator
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery
 
 STOP: Final = 256
 VOCABULARY: Final = 257  # every byte, and the end of a reply
@@ -23,11 +23,6 @@ class ScriptedTokens(Scripted):
 
     generator: ScriptedGenerator = field(default_factory=ScriptedGenerator)
 
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """One answer per query, in order. Raises ModelError where told to."""
-        self.begin(queries)
-        return [next_token_rows(self._replies(q.prompts), q.prefix) for q in queries]
-
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """(r, t) logarithms per query, t the bytes of its continuation. Raises ModelError."""
         self.begin(queries)
@@ -37,16 +32,8 @@ class ScriptedTokens(Scripted):
         return [completion.text for completion in self.generator.complete(prompts)]
 
 
-def next_token_rows(replies: Sequence[str], prefix: Sequence[int]) -> NextTokenRows:
-    """The distributions of models about to say `replies`, having said `prefix`."""
-    rows = [distribution(reply, bytes(prefix)) for reply in replies]
-    text = bytes(prefix).decode("utf-8", "replace")
-    log_probs = np.array(rows, dtype=np.float64).reshape(len(replies), VOCABULARY)
-    return NextTokenRows(log_probs, text, frozenset({STOP}), frozenset({ord("\n")}))
-
-
 def continuation_rows(replies: Sequence[str], continuation: str) -> FloatArray:
-    """Logarithms of what `next_token_rows` gives each byte of `continuation` in turn."""
+    """Logarithms of each byte of `continuation` in turn, (replies, bytes)."""
     said = continuation.encode("utf-8", "replace")
     if not said:
         raise ModelError("a continuation without a token has no probability")

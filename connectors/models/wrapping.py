@@ -17,7 +17,7 @@ from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery
 
 Replies = Sequence[Any] | FloatArray
 
@@ -28,7 +28,6 @@ class Method(StrEnum):
     COMPLETE = "complete"  # Prompt -> Completion
     PROBABILITIES = "probabilities"  # AnswerPair -> (3,)
     EMBED = "embed"  # str -> (d,)
-    NEXT_TOKENS = "next_tokens"  # NextTokenQuery -> NextTokenRows
     LOG_PROBS = "log_probs"  # ContinuationQuery -> (r, t)
     PROBE = "probe"  # ProbeQuery -> (r, r)
     SALIENCES = "saliences"  # SalienceQuery -> tuple of TokenSalience
@@ -107,10 +106,6 @@ class Wrapped:
         if not texts:  # only the model knows d
             return np.asarray(self._model.embed(texts))
         return as_array(self._replies(Method.EMBED, texts))
-
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """One answer per query, in order."""
-        return list(self._replies(Method.NEXT_TOKENS, queries))
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms."""

@@ -28,11 +28,10 @@ from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 ResultT = TypeVar("ResultT")
-TokenQuery = NextTokenQuery | ContinuationQuery
 Insight = ProbeGradients | TokenSaliences | MaskedTokenProbabilities | Attention
 ATOMIC: Final = "atomic_seconds"  # fields of `Cost`
 RELATIONS: Final = "relation_seconds"
@@ -52,7 +51,7 @@ class Ledger:
     completions: dict[bytes, Completion] = field(default_factory=dict)
     pair_seconds: dict[AnswerPair, float] = field(default_factory=dict)
     text_seconds: dict[str, float] = field(default_factory=dict)
-    token_seconds: dict[TokenQuery, float] = field(default_factory=dict)
+    token_seconds: dict[ContinuationQuery, float] = field(default_factory=dict)
     query_seconds: dict[Hashable, float] = field(default_factory=dict)
     judged: bool = False
 
@@ -71,7 +70,7 @@ class Ledger:
                 self.pair_seconds.update(dict.fromkeys(call.requests, share))
             case Method.EMBED:
                 self.text_seconds.update(dict.fromkeys(call.requests, share))
-            case Method.NEXT_TOKENS | Method.LOG_PROBS:
+            case Method.LOG_PROBS:
                 self.token_seconds.update(dict.fromkeys(call.requests, share))
             case Method.PROBE | Method.SALIENCES | Method.MASKED | Method.ATTENTION:
                 self._note_first(call.requests, share * len(call.requests))

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.evaluation.attacks.schedule import Planting
 from radarstream.pipelines.evaluation.provenance import code_revision, reworded
 from radarstream.pipelines.evaluation.scoring import Definition
@@ -58,8 +57,6 @@ def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
     """The record of a replay that starts now."""
     models = guard.models.ids
     methods = [guard.defense, *([] if guard.reranker is None else [guard.reranker])]
-    if Signal.TOKEN_PROBABILITIES in guard.defense.needs and guard.models.tokens is not None:
-        models |= {"tokens": guard.models.tokens.model_id}
     return RunRecord(
         settings=settings.model_dump(mode="json"),
         revision=code_revision(),

@@ -17,7 +17,6 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
-    NextTokens,
     Norms,
     ProbeGradients,
     Relate,
@@ -43,7 +42,6 @@ from radarstream.pipelines.signals.responses import (
 from radarstream.pipelines.signals.token_probabilities import (
     check_needs,
     log_probs_all,
-    next_tokens_all,
     prompts_of,
 )
 from radarstream.schemas.arrays import embedding_rows, norm_values
@@ -195,7 +193,6 @@ _KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
     Relate: _relate_all,
     Embed: _embed_all,
     Norms: _measure_all,
-    NextTokens: next_tokens_all,
     LogProbs: log_probs_all,
     ProbeGradients: probe_all,
     TokenSaliences: saliences_all,

@@ -24,7 +24,7 @@ def guarded(models: Models, sentences: Sequence[str] = (GUARDRAIL,)) -> Models:
         match call.method:
             case Method.COMPLETE:
                 return call.ask([instructed(prompt, sentences) for prompt in call.requests])
-            case Method.NEXT_TOKENS | Method.LOG_PROBS:
+            case Method.LOG_PROBS:
                 queries = [
                     replace(q, prompts=tuple(instructed(p, sentences) for p in q.prompts))
                     for q in call.requests

@@ -17,7 +17,7 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery
 
 NOT_INSTALLED: Final = "not installed"
 # Fields of `Models` that only rerankers ask.
@@ -79,10 +79,6 @@ class MeasuringEmbedder(Embedder, Protocol):
 class TokenScorer(Model, Protocol):
     """A language model that returns probabilities of tokens: the generator, or a proxy for it."""
 
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """One answer per query, in order."""
-        ...
-
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms: a row per prompt, a column per token of the
         continuation, which has at least one.
@@ -125,9 +121,8 @@ class Models:
     """The models a pipeline runs on.
 
     `tokens` and `norms` are None where no model returns token probabilities or lengths of
-    embeddings. `tells_distributions` says whether `tokens` answers `next_tokens`; services do not.
-    `gradients` is the embedder's own network, `surrogate` another one; both, `masked` and
-    `attention` are None unless a reranker is going to ask.
+    embeddings. `gradients` is the embedder's own network, `surrogate` another one; both, `masked`
+    and `attention` are None unless a reranker is going to ask.
     """
 
     generator: Generator
@@ -135,7 +130,6 @@ class Models:
     embedder: Embedder
     tokens: TokenScorer | None = None
     norms: MeasuringEmbedder | None = None
-    tells_distributions: bool = True
     gradients: GradientEncoder | None = None
     surrogate: GradientEncoder | None = None
     masked: MaskedModel | None = None

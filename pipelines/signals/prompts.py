@@ -68,7 +68,7 @@ def tasks_of(call: Call) -> set[Task]:
     match call.method:
         case Method.COMPLETE:
             return {prompt.task for prompt in call.requests}
-        case Method.NEXT_TOKENS | Method.LOG_PROBS:
+        case Method.LOG_PROBS:
             return {prompt.task for query in call.requests for prompt in query.prompts}
     return set()
 

@@ -8,20 +8,17 @@ from radarstream.defenses.protocol import (
     Complete,
     Defense,
     LogProbs,
-    NextTokens,
-    NextTokenStep,
     Signal,
 )
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
-from radarstream.pipelines.signals.parsing import parse_answer
 from radarstream.pipelines.signals.ports import Models, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.responses import checked
-from radarstream.schemas.arrays import distribution_rows, log_prob_rows
+from radarstream.schemas.arrays import log_prob_rows
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery
 
 AnswerT = TypeVar("AnswerT")
 
@@ -33,11 +30,6 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
             f"{type(method).__name__} needs token probabilities, which no configured model gives: "
             "set `kind` in the section `tokens` to `transformers`, or to `openai` for a service "
             "that returns those of prompts"
-        )
-    if Signal.NEXT_TOKENS in method.needs and not models.tells_distributions:
-        raise ConfigurationError(
-            f"{type(method).__name__} needs the probability of every next token, which no service "
-            "returns: set `kind` in the section `tokens` to `transformers`"
         )
     if Signal.EMBEDDING_NORMS in method.needs and models.norms is None:
         raise ConfigurationError(
@@ -58,13 +50,6 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
             )
 
 
-def next_tokens_all(models: Models, requests: Sequence[NextTokens]) -> list[NextTokenStep]:
-    """Ask for the next token of every reply in one call. Raises ModelError."""
-    queries = [NextTokenQuery(prompts_of(r.rows), r.prefix) for r in requests]
-    answers = _counted(_scorer(models).next_tokens(queries), len(requests))
-    return [step_of(rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)]
-
-
 def log_probs_all(models: Models, requests: Sequence[LogProbs]) -> list[FloatArray]:
     """Ask for the probability of every continuation in one call. Raises ModelError."""
     queries = [ContinuationQuery(prompts_of(r.rows), r.continuation) for r in requests]
@@ -77,14 +62,6 @@ def log_probs_all(models: Models, requests: Sequence[LogProbs]) -> list[FloatArr
 def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
     """The prompts of completions that are requested or scored."""
     return tuple(build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in rows)
-
-
-def step_of(answer: NextTokenRows, count: int) -> NextTokenStep:
-    """Check a model's answer and read the reply so far. Raises ModelError."""
-    rows = checked(distribution_rows, answer.log_probs, count)
-    reply = parse_answer(answer.text)
-    ended = bool(reply.text) and "\n" in answer.text.lstrip()
-    return NextTokenStep(rows, reply, ended, answer.stops, answer.refusals)
 
 
 def _scorer(models: Models) -> TokenScorer:

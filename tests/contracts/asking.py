@@ -18,8 +18,6 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
-    NextTokens,
-    NextTokenStep,
     Norms,
     ProbeGradients,
     Relate,
@@ -142,8 +140,6 @@ def malformations(request: Request) -> dict[str, Spoil]:
             }
         case LogProbs():
             return {**ANYTHING, **ARRAYS, **ROWS, **LOGARITHMS}
-        case NextTokens():
-            return {**ANYTHING, **steps()}
         case AttemptAll(requests=requests):
             allowed = {"an error"}  # an attempt may fail
             return {**ANYTHING, **tuples(requests, allowed)}
@@ -239,26 +235,6 @@ TOKENS: dict[str, Spoil] = {
     "behind the text": lambda tokens: (*tokens[:-1], replace(tokens[-1], stop=10**6)),
     "backwards": lambda tokens: (*tokens[:-1], replace(tokens[-1], start=2, stop=1)),
 }
-
-
-def steps() -> dict[str, Spoil]:
-    """Malformed distributions of the next token, and malformed replies so far."""
-    spoiled: dict[str, Spoil] = {
-        f"distributions: {how}": lambda step, spoil=spoil: replace(
-            step, log_probs=spoil(step.log_probs)
-        )
-        for how, spoil in {
-            **ANYTHING,
-            **ARRAYS,
-            **ROWS,
-            **LOGARITHMS,
-            "no distribution": lambda rows: rows - 1.0,
-        }.items()
-    }
-    for name in NextTokenStep.__slots__:
-        spoiled[f"no {name}"] = lambda step, name=name: replace(step, **{name: None})
-    spoiled["reply without text"] = lambda step: replace(step, reply=AtomicAnswer(None))  # type: ignore[arg-type]
-    return spoiled
 
 
 def tuples(requests: tuple[Request, ...], allowed: set[str]) -> dict[str, Spoil]:

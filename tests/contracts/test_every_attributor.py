@@ -19,7 +19,6 @@ from radarstream.defenses.protocol import (
     CompleteAll,
     LogProbs,
     LogProbsAll,
-    NextTokens,
     Norms,
     Request,
     Signal,
@@ -45,7 +44,6 @@ EVENTS = [
 NEEDED = {
     LogProbs: Signal.TOKEN_PROBABILITIES,
     LogProbsAll: Signal.TOKEN_PROBABILITIES,
-    NextTokens: Signal.TOKEN_PROBABILITIES,
     Norms: Signal.EMBEDDING_NORMS,
 }
 

@@ -67,7 +67,7 @@ def all_runs() -> list[Run]:
         for run in life_of(named(name, options), build_defense(name, options))
     ]
     for adapt in (Memoryless, LightweightHistory, CumulativeSnapshot):
-        for name in ("vanilla", "radar", "robust_rag_decoding"):
+        for name in ("vanilla", "radar"):
             runs += life_of(f"{adapt.__name__}({name})", adapt(build_defense(name)))
     event = attributors.embedding_free(attributors.EVENTS[4])
     for name, options in ATTRIBUTIONS:

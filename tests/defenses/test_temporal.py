@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.defenses.protocol import Complete, CompleteAll, Defense, NextTokens, Relate, Signal
+from radarstream.defenses.protocol import Complete, CompleteAll, Defense, Relate, Signal
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.temporal import (
@@ -145,8 +145,6 @@ class TestLightweightHistory:
         assert with_previous(final, "Ann") == shown
         both = CompleteAll((isolated, final))
         assert with_previous(both, "Ann") == CompleteAll((isolated, shown))
-        tokens = NextTokens((final, isolated), (7,))
-        assert with_previous(tokens, "Ann") == NextTokens((shown, isolated), (7,))
         relate = Relate("Who?", ("a",), ("b",))
         assert with_previous(relate, "Ann") is relate
 

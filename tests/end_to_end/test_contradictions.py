@@ -40,7 +40,7 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     ),
     "no model tells what the defence asks": (
         ["run"],
-        {"RADARSTREAM_DEFENSE__NAME": "robust_rag_decoding", "RADARSTREAM_TOKENS__KIND": "none"},
+        {"RADARSTREAM_RETRIEVAL__NAME": "raguard", "RADARSTREAM_TOKENS__KIND": "none"},
         "needs",
     ),
     "a password that is not there": (

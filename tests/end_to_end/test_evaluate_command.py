@@ -397,7 +397,7 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert "…" not in result.stdout
-    assert sum(line.startswith("robust_rag_decoding ") for line in lines) == 3
+    assert sum(line.startswith("reliability_rag ") for line in lines) == 3
     assert "Accuracy / attack success (whole words), continued" in result.stdout
     (heads,) = [line for line in lines if "calls" in line and "seconds" in line]
     assert heads.split() == [

@@ -22,10 +22,10 @@ from radarstream.connectors.models.openai_http.replies import (
     read_token_ids,
 )
 from radarstream.connectors.models.rendering import RENDERING_VERSION, completion_text
-from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOutageError
+from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery
 
 _BEFORE: Final = ":"  # what a reply follows: the tokens of both are told apart by it
 
@@ -54,16 +54,6 @@ class OpenAiTokens:
         """Service, model, how it is asked, and how prompts are rendered."""
         form = f"{self.options.method}-{RENDERING_VERSION}"
         return self.client.model_id(self.options.extra_body, form)
-
-    def next_tokens(
-        self,
-        queries: Sequence[NextTokenQuery],  # noqa: ARG002
-    ) -> list[NextTokenRows]:
-        """Raise ConfigurationError: services return a few tokens, never a whole distribution."""
-        raise ConfigurationError(
-            "no service tells the probability of every possible next token: set `kind` in the "
-            "section `tokens` to `transformers`, or to `same` with a model in this process"
-        )
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms, a column per token of its continuation."""

@@ -213,7 +213,6 @@ def servable(
     """
     kept, notes = [], []
     named = {*split_specs(insisted)} - {ALL}
-    own_tokens = models.tokens is not None and models.tokens.model_id == models.generator.model_id
     for contender in contenders:
         needs = needs_of(contender)
         if Signal.SOURCE_HONESTY in needs:
@@ -229,13 +228,7 @@ def servable(
                 raise
             notes.append(f"{contender.name} is left out: {error}")
             continue
-        if not asked and Signal.NEXT_TOKENS in needs and not own_tokens:
-            notes.append(
-                f"{contender.name} is left out: it is slow where the generator's server does not "
-                "tell token probabilities; name it to have it run"
-            )
-        else:
-            kept.append(contender)
+        kept.append(contender)
     return kept, notes
 
 

@@ -8,14 +8,12 @@ import polars as pl
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.tiers import model_card
-from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
 from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.contenders import (
     code_digest,
-    needs_of,
     notes_on_production,
 )
 from radarstream.pipelines.evaluation.defences.records import (
@@ -73,7 +71,6 @@ class Defences:
             notes=(
                 *notes_on_production(request.contenders),
                 *request.notes,
-                *notes_on_cost(request.contenders),
                 *notes_on_reranking(self.settings),
             ),
             asked=tuple(history[0].query.id for history in request.histories),
@@ -148,18 +145,6 @@ def rows_of(study: DefenceStudy) -> list[Row]:
 def evidence_of(study: DefenceStudy) -> list[EvidenceRow]:
     """The evidence of the questions asked now."""
     return counted(study.store, study.record, EvidenceRow)
-
-
-def notes_on_cost(contenders: Sequence[Contender]) -> tuple[str, ...]:
-    """What the costs of defences that choose tokens by themselves leave out."""
-    names = [c.name for c in contenders if Signal.TOKEN_PROBABILITIES in needs_of(c)]
-    if not names:
-        return ()
-    return (
-        f"{', '.join(names)}: tokens of prompts whose next token is asked for are not counted, "
-        "such a prompt is one call however long the reply gets, and these calls are not kept: an "
-        "answer that is computed anew asks them again",
-    )
 
 
 def choice_of(settings: Settings) -> str:

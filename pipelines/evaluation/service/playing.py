@@ -52,7 +52,7 @@ class Tally:
                 self.calls += asked
                 made = sum(one.seconds for one in replies if isinstance(one, Completion))
                 self.saved += max(0.0, made - took)
-            case Method.NEXT_TOKENS | Method.LOG_PROBS:
+            case Method.LOG_PROBS:
                 self.forwards += sum(len(query.prompts) for query in call.requests)
             case Method.EMBED:
                 self.embeddings += asked

@@ -9,7 +9,7 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 from tests.scripted_models import last_words
 
 
@@ -88,11 +88,3 @@ def test_a_failed_call_stores_nothing_and_is_repeated(cache: ResponseCache) -> N
     with pytest.raises(ModelError):
         tokens.log_probs(query)
     assert tokens.log_probs(query)[0].shape == (1, 3)
-
-
-def test_whole_distributions_are_passed_on(cache: ResponseCache) -> None:
-    inner = model()
-    tokens = Cached(inner, cache)
-    for _ in range(2):
-        assert tokens.next_tokens([NextTokenQuery((RED,))])[0].log_probs.shape[0] == 1
-    assert len(inner.log) == 2

@@ -16,7 +16,7 @@ pytest.importorskip("transformers")
 import torch
 from gguf import GGUFReader, GGUFWriter, dequantize, quantize
 
-from radarstream.connectors.models import gguf_tokens, gguf_weights
+from radarstream.connectors.models import gguf_weights
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.gguf_weights import cache_directories, converted, is_converted
 from radarstream.connectors.models.llama_cpp import LlamaCpp
@@ -24,7 +24,7 @@ from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 from tests import tiny_gguf
 
 PROMPTS = tuple(
@@ -82,38 +82,14 @@ def test_the_weights_are_the_models_own(gguf: Path) -> None:
 def test_probabilities_are_those_of_one_plain_forward_pass(gguf: Path) -> None:
     tokens = GgufTokens(gguf, threads=1)
     (logs,) = tokens.log_probs([ContinuationQuery(PROMPTS, "Oslo is")])
-    (step,) = tokens.next_tokens([NextTokenQuery(PROMPTS)])
     original = tiny_gguf.model()
     said = ids_of("▁Osl", "o", "▁is")
-    for prompt, row, following in zip(PROMPTS, logs, step.log_probs, strict=True):
+    for prompt, row in zip(PROMPTS, logs, strict=True):
         ids = tiny_ids(completion_text(prompt))
         with torch.inference_mode():
             plain = original(torch.tensor([[*ids, *said]])).logits[0].double().log_softmax(-1)
         expected = [float(plain[len(ids) - 1 + i, token]) for i, token in enumerate(said)]
         np.testing.assert_allclose(row, expected, atol=ROUNDING)
-        np.testing.assert_allclose(following, plain[len(ids) - 1].numpy(), atol=ROUNDING)
-    assert step.stops == {tiny_gguf.vocabulary().index("<eos>")}
-
-
-def test_a_reply_goes_on_from_its_tokens(gguf: Path) -> None:
-    tokens = GgufTokens(gguf, threads=1)
-    osl, o, is_ = ids_of("▁Osl", "o", "▁is")
-    (step,) = tokens.next_tokens([NextTokenQuery(PROMPTS, (osl, o))])
-    assert step.text == " Oslo"
-    (logs,) = tokens.log_probs([ContinuationQuery(PROMPTS, "Oslo is")])
-    np.testing.assert_allclose(step.log_probs[:, is_], logs[:, 2], atol=ROUNDING)
-
-
-def test_what_is_not_told_shares_what_is_left(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (whole,) = GgufTokens(gguf, threads=1).next_tokens([NextTokenQuery(PROMPTS)])
-    monkeypatch.setattr(gguf_tokens, "MOST_PROBABLE", 20)
-    (part,) = GgufTokens(gguf, threads=1).next_tokens([NextTokenQuery(PROMPTS)])
-    np.testing.assert_allclose(np.exp(part.log_probs).sum(axis=1), 1.0, atol=1e-9)
-    for all_told, told in zip(whole.log_probs, part.log_probs, strict=True):
-        best = np.argsort(all_told)[::-1]
-        np.testing.assert_allclose(told[best[:20]], all_told[best[:20]], atol=2e-4)
-        assert np.ptp(told[best[20:]]) == 0.0
-        assert told[best[20]] <= told[best[19]]
 
 
 @pytest.mark.bench
@@ -128,9 +104,8 @@ def test_the_embedded_model_says_what_the_generator_says(monkeypatch: pytest.Mon
         request = server.request(completion_text(prompt), 1) | {"logprobs": 1}
         reply = server.server().handle_completions(request)
         (told,) = reply["choices"][0]["logprobs"]["content"]
-        (step,) = GgufTokens().next_tokens([NextTokenQuery((prompt,))])
-        assert int(step.log_probs[0].argmax()) == told["id"]
-        assert abs(float(step.log_probs[0, told["id"]]) - told["logprob"]) < 0.3
+        (logs,) = GgufTokens().log_probs([ContinuationQuery((prompt,), capital)])
+        assert abs(float(logs[0, 0]) - told["logprob"]) < 0.3
 
 
 def test_a_file_is_converted_once(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,9 +14,9 @@ from radarstream.connectors.models.openai_http.replies import read_echo
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOutageError
+from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 from tests.connectors.models.scoring_server import BEGIN, Mend, ScoringServer, logarithm, scoring
 
 PROMPTS = tuple(
@@ -202,12 +202,6 @@ def test_a_server_that_hangs_is_given_up_at_the_deadline_and_opens_the_circuit()
         assert tokens.client.errors["timeout"] == 2
         assert tokens.client.breaker.state == "open"
         release.set()
-
-
-def test_whole_distributions_are_not_offered() -> None:
-    tokens = OpenAiTokens(OpenAiTokenOptions(model="small", api_key_variable=""))
-    with pytest.raises(ConfigurationError, match="every possible next token"):
-        tokens.next_tokens([NextTokenQuery(PROMPTS)])
 
 
 def test_the_extra_body_cannot_change_what_is_asked() -> None:

@@ -19,8 +19,7 @@ from transformers import (
 )
 
 from radarstream.connectors.models import transformers_tokens
-from radarstream.connectors.models.batching import by_length
-from radarstream.connectors.models.reply_tokens import continuation_tokens, refusing_tokens
+from radarstream.connectors.models.reply_tokens import continuation_tokens
 from radarstream.connectors.models.transformers_generator import (
     TransformersGenerator,
     prompt_tokens,
@@ -28,12 +27,11 @@ from radarstream.connectors.models.transformers_generator import (
 from radarstream.connectors.models.transformers_tokens import (
     TransformersTokens,
     plain_tokens,
-    stop_tokens,
 )
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 from tests import tiny_causal_lm
 
 TOWNS = ["Bern", "Oslo", "Lima", "Kyiv", "Rabat"]
@@ -82,9 +80,9 @@ def tokens(directory: Path) -> TransformersTokens:
     return scorer(directory)
 
 
-def scorer(directory: Path, batch_size: int = 3, kept_positions: int = 65_536):
+def scorer(directory: Path, batch_size: int = 3):
     generator = TransformersGenerator(directory, batch_size=batch_size, device="cpu")
-    return TransformersTokens(generator, kept_positions)
+    return TransformersTokens(generator)
 
 
 def prompts(towns: Sequence[str] = TOWNS) -> tuple[Prompt, ...]:
@@ -108,14 +106,6 @@ def ids_of(tokens: TransformersTokens, prompt: Prompt) -> list[int]:
     return prompt_tokens(tokens.generator.loaded()[1], prompt)
 
 
-def test_rows_equal_plain_forward_passes(directory: Path, tokens: TransformersTokens) -> None:
-    (answer,) = tokens.next_tokens([NextTokenQuery(prompts())])
-    np.testing.assert_allclose(np.exp(answer.log_probs).sum(axis=1), 1.0)
-    for prompt, row in zip(prompts(), answer.log_probs, strict=True):
-        expected = plain_log_probs(directory, tokens, ids_of(tokens, prompt))[-1]
-        np.testing.assert_allclose(row, expected, atol=2e-4)
-
-
 def test_continuations_equal_plain_forward_passes(
     directory: Path, tokens: TransformersTokens
 ) -> None:
@@ -131,74 +121,15 @@ def test_continuations_equal_plain_forward_passes(
         np.testing.assert_allclose(row, expected, atol=2e-4)
 
 
-def test_following_the_best_token_gives_what_the_generator_writes(
-    tokens: TransformersTokens,
-) -> None:
-    asked = prompts()
-    for prompt, completion in zip(asked, tokens.generator.complete(asked), strict=True):
-        prefix: tuple[int, ...] = ()
-        while True:
-            (answer,) = tokens.next_tokens([NextTokenQuery((prompt,), prefix)])
-            best = int(answer.log_probs[0].argmax())
-            if len(prefix) == prompt.max_tokens or best in answer.stops:
-                break
-            prefix = (*prefix, best)
-        assert answer.text == completion.text
-
-
-def replies(tokens: TransformersTokens, steps: int = 5) -> list[np.ndarray]:
-    """Distributions along one reply to all prompts, and along another in turn with it."""
-    found: list[np.ndarray] = []
-    first, second = prompts(), prompts(TOWNS[:2])
-    for step in range(steps):
-        queries = [
-            NextTokenQuery(first, tuple(range(40, 40 + step))),
-            NextTokenQuery(second, tuple(range(70, 70 + step))),
-        ]
-        found += [answer.log_probs for answer in tokens.next_tokens(queries)]
-    return found
-
-
-def test_kept_attention_changes_nothing_but_the_time(directory: Path) -> None:
-    kept, fresh = replies(scorer(directory)), replies(scorer(directory, kept_positions=0))
-    for one, other in zip(kept, fresh, strict=True):
-        np.testing.assert_allclose(one, other, atol=2e-4)
-
-
-def test_only_the_new_token_is_read(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    read: list[tuple[int, int]] = []
-    forward = transformers_tokens._forward
-
-    def counting(model, ids, *rest, **options):
-        read.append(tuple(ids.shape))
-        return forward(model, ids, *rest, **options)
-
-    monkeypatch.setattr(transformers_tokens, "_forward", counting)
-    tokens = scorer(directory, batch_size=8)
-    tokens.next_tokens([NextTokenQuery(prompts(), (65,))])
-    read.clear()
-    tokens.next_tokens([NextTokenQuery(prompts(), (65, 66))])
-    assert read == [(len(TOWNS), 1)]
-    read.clear()
-    tokens.next_tokens([NextTokenQuery(prompts(), (65, 67))])  # another reply
-    assert read[-1][1] > 1
-
-
 def test_neither_batch_size_nor_order_matter(directory: Path) -> None:
     alone, together = scorer(directory, batch_size=1), scorer(directory, batch_size=8)
-    (backward,) = together.next_tokens([NextTokenQuery(prompts()[::-1], (65,))])
-    (forward,) = alone.next_tokens([NextTokenQuery(prompts(), (65,))])
-    np.testing.assert_allclose(forward.log_probs, backward.log_probs[::-1], atol=2e-4)
     (backward,) = together.log_probs([ContinuationQuery(prompts()[::-1], "Bern")])
     (forward,) = alone.log_probs([ContinuationQuery(prompts(), "Bern")])
     np.testing.assert_allclose(forward, backward[::-1], atol=2e-4)
 
 
 def test_nothing_asked(tokens: TransformersTokens) -> None:
-    assert tokens.next_tokens([]) == []
     assert tokens.log_probs([]) == []
-    (answer,) = tokens.next_tokens([NextTokenQuery(())])
-    assert answer.log_probs.shape == (0, 257)
     assert tokens.log_probs([ContinuationQuery((), "x")])[0].shape == (0, 1 + tokens_before(tokens))
 
 
@@ -208,17 +139,10 @@ def tokens_before(tokens: TransformersTokens) -> int:
 
 
 def test_the_model_is_the_generators(tokens: TransformersTokens) -> None:
-    tokens.next_tokens([NextTokenQuery(prompts()[:1])])
+    tokens.log_probs([ContinuationQuery(prompts()[:1], "Bern")])
     same = TransformersGenerator(tokens.generator.model_path, batch_size=3, device="cpu")
     assert same.loaded()[0] is tokens.generator.loaded()[0]
     assert tokens.model_id == same.model_id
-
-
-def test_stops_and_refusals(tokens: TransformersTokens) -> None:
-    model, tokenizer = tokens.generator.loaded()
-    assert stop_tokens(model, tokenizer) == {256}
-    refusing = refusing_tokens(plain_tokens(tokenizer), tokenizer.decode)
-    assert [tokenizer.decode([t]) for t in sorted(refusing)] == ["I", "\n"]
 
 
 @pytest.mark.parametrize("text", ["", " ", "\n"])
@@ -230,35 +154,9 @@ def test_an_empty_continuation_is_an_error(tokens: TransformersTokens, text: str
 def test_what_does_not_fit_the_model_is_an_error(tmp_path: Path) -> None:
     tokens = scorer(tiny_causal_lm.build(tmp_path, positions=64))
     with pytest.raises(ModelError, match="64 positions"):
-        tokens.next_tokens([NextTokenQuery(prompts())])
-    with pytest.raises(ModelError, match="64 positions"):
         tokens.log_probs([ContinuationQuery(prompts(), "Bern")])
     with pytest.raises(ModelError):
-        scorer(tmp_path / "none").next_tokens([NextTokenQuery(prompts())])
-
-
-class TestOngoing:
-    def test_a_full_store_keeps_what_it_has(self) -> None:
-        store = transformers_tokens._Ongoing()
-        reads = [transformers_tokens._Read(None, torch.ones(2, 5)) for _ in range(3)]
-        store.begin_call()
-        for key, read in zip("abc", reads, strict=True):
-            store.keep(key, read, 20)
-        assert [store.take(key) for key in "abc"] == [reads[0], reads[1], None]
-        assert store.take("a") is None
-
-    def test_what_nobody_goes_on_with_is_forgotten(self) -> None:
-        store = transformers_tokens._Ongoing()
-        store.begin_call()
-        store.keep("a", transformers_tokens._Read(None, torch.ones(1, 1)), 20)
-        for _ in range(transformers_tokens._STALE):
-            store.begin_call()
-        assert store.take("a") is None
-
-
-def test_rows_of_like_length_go_together() -> None:
-    assert list(by_length([3, 9, 1, 7], 2)) == [[1, 3], [0, 2]]
-    assert list(by_length([], 2)) == []
+        scorer(tmp_path / "none").log_probs([ContinuationQuery(prompts(), "Bern")])
 
 
 def test_a_tokenizer_that_adds_spaces_adds_no_second_one() -> None:

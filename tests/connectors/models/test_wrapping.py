@@ -19,14 +19,13 @@ from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 
 PROMPTS = [Prompt(Task.ATOMIC_ANSWER, "", (), "Who won?", (f"It was {w}.",), 9) for w in "AB"]
 MODELS: dict[Method, Any] = {
     Method.COMPLETE: ScriptedGenerator,
     Method.PROBABILITIES: ScriptedRelations,
     Method.EMBED: ScriptedEmbedder,
-    Method.NEXT_TOKENS: ScriptedTokens,
     Method.LOG_PROBS: ScriptedTokens,
     Method.PROBE: ScriptedGradients,
     Method.SALIENCES: ScriptedGradients,
@@ -37,7 +36,6 @@ REQUESTS: dict[Method, list[Any]] = {
     Method.COMPLETE: PROMPTS,
     Method.PROBABILITIES: [AnswerPair("q", "a", "a"), AnswerPair("q", "a", "b")],
     Method.EMBED: ["one", "two"],
-    Method.NEXT_TOKENS: [NextTokenQuery((prompt,)) for prompt in PROMPTS],
     Method.LOG_PROBS: [ContinuationQuery((prompt,), "A") for prompt in PROMPTS],
     Method.PROBE: [ProbeQuery("Who won?", passage, runs=3) for passage in ("A won.", "B won.")],
     Method.SALIENCES: [SalienceQuery("Who won?", passage) for passage in ("A won.", "B won.")],

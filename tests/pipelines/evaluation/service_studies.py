@@ -25,7 +25,7 @@ from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery, NextTokenRows
+from radarstream.schemas.tokens import ContinuationQuery
 from tests.pipelines.evaluation.attribution_studies import WordEmbedder, obedient, towns
 
 TEXT = "alpha bravo charlie dover echo foxtrot golf hotel india juliett kilo lima mike november"
@@ -56,22 +56,15 @@ def world(**more: Any) -> World:
 
 @dataclass
 class LengthProxy:
-    """A proxy of a thousand tokens to which longer words are harder: their rank is their length."""
+    """A proxy to which longer words are less probable."""
 
     model_id: str = "length"
     asked: list[str] = field(default_factory=list)
 
-    def next_tokens(self, queries: Sequence[NextTokenQuery]) -> list[NextTokenRows]:
-        """The same distribution every time: each token is less probable than the one before."""
-        self.asked += [prompt.passages[0] for query in queries for prompt in query.prompts]
-        row = -0.01 * np.arange(1_000.0)
-        row -= np.log(np.exp(row).sum())
-        return [NextTokenRows(row[None], "", frozenset(), frozenset()) for _ in queries]
-
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[np.ndarray]:
-        """That of the token whose place is the length of the word."""
-        (rows, *_) = self.next_tokens([NextTokenQuery(queries[0].prompts)])
-        return [rows.log_probs[:, [len(query.continuation) - 1]] for query in queries]
+        """Minus the length of the word."""
+        self.asked += [prompt.passages[0] for query in queries for prompt in query.prompts]
+        return [np.full((len(q.prompts), 1), -float(len(q.continuation))) for q in queries]
 
 
 def leaky(prompt: Prompt) -> str:

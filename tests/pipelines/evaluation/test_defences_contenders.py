@@ -6,7 +6,6 @@ from typing import get_args
 
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.evaluation.defences.contenders import (
@@ -142,33 +141,6 @@ def test_scorers_are_named() -> None:
     for name in ("cross_encoder", "nli", "scripted:x"):
         with pytest.raises(ConfigurationError, match="no relation scorer"):
             scorer_settings(name)
-
-
-def test_what_the_models_cannot_serve_is_left_out_unless_insisted_on() -> None:
-    models = scripted_models()
-    kept, notes = servable(parse_contenders("all"), models, insisted="all")
-    assert {c.name for c in kept} == set(DEFENSES) - {"robust_rag_decoding"}
-    assert "robust_rag_decoding is left out" in notes[0]
-    assert "token probabilities" in notes[0]
-    insisted = "vanilla,robust_rag_decoding"
-    with pytest.raises(ConfigurationError, match="token probabilities"):
-        servable(parse_contenders(insisted), models, insisted=insisted)
-
-
-def test_all_leaves_out_what_decodes_with_a_second_model() -> None:
-    """It would take hours in silence where the generator is a server; its name brings it back."""
-    own = replace(scripted_models(), tokens=ScriptedTokens())
-    assert own.tokens is not None
-    assert own.generator.model_id == own.tokens.model_id
-    assert len(servable(parse_contenders("all"), own, insisted="all")[0]) == len(DEFENSES)
-    proxy = replace(own, tokens=ScriptedTokens(model_id="another"))
-    kept, notes = servable(parse_contenders("all"), proxy, insisted="all")
-    assert {c.name for c in kept} == set(DEFENSES) - {"robust_rag_decoding"}
-    assert notes[0].startswith("robust_rag_decoding is left out: it is slow")
-    for named in ("all,robust_rag_decoding", "robust_rag_decoding:eta=0.5"):
-        kept, notes = servable(parse_contenders(named), proxy, insisted=named)
-        assert [c.defense for c in kept if c.defense == "robust_rag_decoding"]
-        assert notes == []
 
 
 def test_what_needs_a_ledger_is_refused_before_anything_runs():

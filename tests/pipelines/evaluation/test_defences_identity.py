@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.pipelines.evaluation import provenance
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences import contenders
@@ -84,18 +83,6 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
         patched.setattr(provenance, "prompt_digests", lambda: changed)
         with pytest.raises(ConfigurationError, match="wording of the prompts atomic_answer"):
             bench.experiment(static_dataset(2))
-
-
-def test_tasks_of_token_queries_count_too_and_their_cost_has_a_note(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "out")
-    bench.tokens = ScriptedTokens(bench.generator)
-    bench.run(static_dataset(1), "vanilla,robust_rag_decoding", ["benign"])
-    asked = {prompt.task for batch in bench.generator.log for prompt in batch}
-    record = stored_record(bench.out)
-    assert Task.ATOMIC_ANSWER in record.prompts
-    assert asked <= set(record.prompts)
-    (note,) = record.notes
-    assert note.startswith("robust_rag_decoding: tokens of prompts")
 
 
 def test_a_new_judge_takes_the_place_of_the_old(bench: Bench) -> None:

@@ -260,7 +260,7 @@ class TestStudy:
         class Failing:
             model_id = "length"
 
-            def next_tokens(self, _):
+            def log_probs(self, _):
                 raise ModelError("out of order")
 
         bench.proxy = Failing()

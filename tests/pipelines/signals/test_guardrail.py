@@ -19,7 +19,7 @@ from radarstream.pipelines.signals.saying_nothing import says_nothing
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.tasks import TASKS
 from radarstream.schemas.tasks.additions import ADDITIONS, DO_NOT_QUOTE, GUARDRAIL
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 from tests.scripted_models import scripted_models
 
 QUESTION = "Who won?"
@@ -112,10 +112,6 @@ def test_token_probabilities_are_those_of_the_guarded_prompt():
     seen: list[Prompt] = []
 
     class Tokens(ScriptedTokens):
-        def next_tokens(self, queries):
-            seen.extend(prompt for query in queries for prompt in query.prompts)
-            return super().next_tokens(queries)
-
         def log_probs(self, queries):
             seen.extend(prompt for query in queries for prompt in query.prompts)
             return [np.zeros((len(query.prompts), 1)) for query in queries]
@@ -123,9 +119,8 @@ def test_token_probabilities_are_those_of_the_guarded_prompt():
     models = guarded(replace(scripted_models(), tokens=Tokens()))
     prompt = prompt_of(Task.ANSWER_FROM_DOCUMENTS)
     assert models.tokens is not None
-    models.tokens.next_tokens([NextTokenQuery((prompt,))])
     models.tokens.log_probs([ContinuationQuery((prompt, prompt), "Rome")])
-    assert [one.instruction.endswith(GUARDRAIL) for one in seen] == [True] * 3
+    assert [one.instruction.endswith(GUARDRAIL) for one in seen] == [True] * 2
 
 
 def test_a_relation_judge_is_told_nothing():

@@ -7,7 +7,6 @@ import pytest
 
 from radarstream.pipelines.signals.responses import checked
 from radarstream.schemas.arrays import (
-    distribution_rows,
     embedding_rows,
     log_prob_rows,
     norm_values,
@@ -22,7 +21,6 @@ GOOD: dict[Check, FloatArray] = {
     embedding_rows: np.array([[0.6, 0.8], [1.0, 0.0]]),
     norm_values: np.array([1.0, 12.5]),
     log_prob_rows: np.array([[-1.0, -np.inf], [0.0, -2.0]]),
-    distribution_rows: np.log(np.array([[0.5, 0.5], [0.25, 0.75]])),
 }
 BAD: list[tuple[Check, object]] = [
     *((check, None) for check in GOOD),
@@ -36,7 +34,6 @@ BAD: list[tuple[Check, object]] = [
     (norm_values, np.array([[1.0], [2.0]])),
     (log_prob_rows, np.array([[0.1], [0.0]])),
     (log_prob_rows, np.empty((2, 0))),
-    (distribution_rows, np.log(np.array([[0.5, 0.4], [0.5, 0.5]]))),
 ]
 
 

@@ -1,8 +1,9 @@
 """Which words of a document MBA hides: those that a proxy model finds hardest to guess.
 
-The rank of a word is the rank of its first token under the proxy, given the text before it. So the
-attacker hides what hardly anyone can fill in who does not have the document (METHODS of the attack:
-one word per section, at least 20 characters apart).
+The hardest word is the one whose first token is the least probable to the proxy, given the text
+before it; the paper takes the token's rank. So the attacker hides what hardly anyone can fill in
+who does not have the document (METHODS of the attack: one word per section, at least 20 characters
+apart).
 """
 
 import re
@@ -10,19 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-import numpy as np
-
 from radarstream.pipelines.signals.ports import TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.tokens import ContinuationQuery, NextTokenQuery
+from radarstream.schemas.tokens import ContinuationQuery
 
 MASKS: Final = 5  # hidden words, M in the paper
 MOST_WORDS: Final = 500  # of a document that are probed
 MOST_CHARACTERS: Final = 400  # with the request, what a model is shown of a question
 LEAST_APART: Final = 20  # characters between the beginnings of two hidden words
 _WORD: Final = re.compile(r"(?<!\S)[^\W\d_]{3,}(?![\w'\u2019-])")
-_TIE: Final = 1e-3  # of log-probabilities that are told twice
 _COMMON_WORDS: Final = (
     "about above after again against all also and any are because been before being below between"
     " both but can could did does doing down during each few for from further had has have having"
@@ -37,11 +35,11 @@ _COMMON: Final = frozenset(_COMMON_WORDS.split())
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A word that may be hidden: (start, end) characters and its rank; higher is harder."""
+    """A word that may be hidden: (start, end) characters and its surprise in nats."""
 
     start: int
     end: int
-    rank: float
+    surprise: float
 
 
 def cut(text: str) -> str:
@@ -66,40 +64,23 @@ def candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def ranked(text: str, proxy: TokenScorer) -> list[Hidden]:
-    """The candidates of a text with their ranks, from 1, under the proxy. Raises ModelError.
-
-    The proxy tells its most probable tokens one by one. Where it does not tell all, words beyond
-    them are ordered by their probability.
-    """
+    """The candidates of a text with their surprise under the proxy. Raises ModelError."""
     found = []
     for start, end in candidates(text):
         prompt = build_prompt(Task.CONTINUE_TEXT, "", (text[:start].rstrip(),))
-        (rows,) = proxy.next_tokens([NextTokenQuery((prompt,))])
         (logs,) = proxy.log_probs([ContinuationQuery((prompt,), text[start:end])])
-        found.append(Hidden(start, end, rank_of(rows.log_probs[0], float(logs[0, 0]))))
+        found.append(Hidden(start, end, -float(logs[0, 0])))
     return found
-
-
-def rank_of(next_tokens: np.ndarray, log_prob: float) -> float:
-    """The rank of a token of this log-probability among all, plus less than 1 by which it is
-    improbable: so ranks order words also where they tie.
-
-    >>> int(rank_of(np.log([0.5, 0.25, 0.2, 0.05]), float(np.log(0.2))))
-    3
-    """
-    before = int((next_tokens > log_prob + _TIE).sum())
-    return 1.0 + before + log_prob / (log_prob - 1.0)
 
 
 def chosen(text: str, words: Sequence[Hidden], masks: int = MASKS) -> tuple[tuple[int, int], ...]:
     """The (start, end) of the words that are hidden, in the order of the text.
 
     The text is divided into as many sections of equal length as there are masks. Each gives its
-    word of the highest rank that is far enough from those chosen before; what is missing then is
-    filled up with the highest ranks left. Of equal ranks the first word counts. A text with few
-    words has fewer masks.
+    hardest word that is far enough from those chosen before; what is missing then is filled up with
+    the hardest words left. Of equal words the first counts. A text with few words has fewer masks.
     """
-    hardest = sorted(words, key=lambda word: (-word.rank, word.start))
+    hardest = sorted(words, key=lambda word: (-word.surprise, word.start))
     found: list[Hidden] = []
 
     def take(allowed: Sequence[Hidden]) -> bool:
