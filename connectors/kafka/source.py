@@ -218,12 +218,8 @@ class KafkaLog(Reader):
     def _take_over(self, consumer: KafkaConsumer) -> None:
         before = self._partitions
         self._partitions = frozenset(place.partition for place in consumer.assignment())
-        committed = {}
-        for partition in self._partitions - before:
-            place = TopicPartition(self._topic, partition)
-            offset = consumer.committed(place, timeout_ms=self._timeout_ms)
-            committed[self._epoch, partition] = offset or 0
-        self._insist(committed)
+        taken = self._partitions - before
+        self._insist({(self._epoch, p): self._committed(consumer, p) for p in taken})
 
     def _joining(self) -> bool:
         return self._in_group and self._membership.joining()
@@ -235,13 +231,22 @@ class KafkaLog(Reader):
         cut = [p for p in self._partitions if self._end(consumer, p) < self._next.get(p, 0)]
         for partition in cut:
             logger.warning("partition %d of %s was cut back", partition, self._topic)
-            self._next[partition] = 0
-            consumer.seek_to_beginning(TopicPartition(self._topic, partition))
+            self._go_back(consumer, partition)
         existing = frozenset(consumer.partitions_for_topic(self._topic))
         grown = not self._in_group and not self._wanted and existing != self._partitions
         recreated = bool(cut) and not self._in_group  # a new connection tells the log's new name
         if grown or recreated or log_epoch(consumer, self._topic) != self._epoch:
             raise BrokerError(f"{self._topic} has changed: reading on in a moment")
+
+    def _go_back(self, consumer: KafkaConsumer, partition: int) -> None:
+        """Read on at the last commit, or from the start where the partition ends before it."""
+        committed = self._committed(consumer, partition)
+        self._next[partition] = committed if committed <= self._end(consumer, partition) else 0
+        consumer.seek(TopicPartition(self._topic, partition), self._next[partition])
+
+    def _committed(self, consumer: KafkaConsumer, partition: int) -> int:
+        place = TopicPartition(self._topic, partition)
+        return int(consumer.committed(place, timeout_ms=self._timeout_ms) or 0)
 
     def _end(self, consumer: KafkaConsumer, partition: int) -> float:
         """Where the partition ends as the last answer told; end_offsets is not right everywhere."""

@@ -10,7 +10,7 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.connectors.state_table.database.engine import Durability, open_engine
+from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
     commit_fold,
@@ -91,12 +91,9 @@ def test_bytes_per_query(
     assert on_disk < TARGET_BYTES
 
 
-@pytest.mark.parametrize("durability", ["normal", "full"])
-def test_fold_commits(
-    benchmark: BenchmarkFixture, figures: Figures, tmp_path: Path, durability: Durability
-) -> None:
+def test_fold_commits(benchmark: BenchmarkFixture, figures: Figures, tmp_path: Path) -> None:
     """One fold with one answer of 4 kB."""
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}", durability=durability)
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
     steps = count(2)
     row = commit_fold(engine, None, make_row(0))
 
@@ -106,8 +103,7 @@ def test_fold_commits(
         row = commit_fold(engine, row, make_row(0, step), [make_event(0, step)])
 
     benchmark.pedantic(fold, rounds=1_000, warmup_rounds=20)
-    flushed = "synced" if durability == "full" else "not synced"
-    figures.add(f"commits, SQLite {flushed}", 1 / benchmark.stats["median"], "per second")
+    figures.add("commits, SQLite", 1 / benchmark.stats["median"], "per second")
     assert load(engine, [row.query_id]) == {row.query_id: row}
     assert len(pending(engine, 10_000)) == 1_020
     engine.dispose()

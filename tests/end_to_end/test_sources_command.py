@@ -78,10 +78,10 @@ def test_the_list_says_who_lied_since_when_and_about_what(engine: Engine):
     assert liar["first"] == "2024-10-04T12:00:00.000Z"
     assert liar["last"] == "2024-10-05T12:00:00.000Z"
     assert liar["claims"][1] == "Bob leads"
-    assert liar["low"] < liar["honesty"] < liar["high"]
-    assert liar["honesty"] == pytest.approx(4 / (5 + liar["dishonest"]), abs=1e-6)
+    assert liar["low"] < liar["reliability"] < liar["high"]
+    assert liar["reliability"] == pytest.approx(4 / (5 + liar["dishonest"]), abs=1e-6)
     assert liar["distrust"] == pytest.approx(1 - 1 / (1 + liar["dishonest"]), abs=1e-6)
-    assert good["honesty"] > 0.8
+    assert good["reliability"] > 0.8
     assert (good["distrust"], good["events"], good["first"], good["claims"]) == (0, 0, None, [])
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 from sqlite3 import SQLITE_BUSY
 from sqlite3 import Error as SqliteError
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import URL, Engine, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, InterfaceError, OperationalError
@@ -19,7 +19,6 @@ from radarstream.schemas.errors import (
     RadarstreamError,
 )
 
-Durability = Literal["normal", "full"]
 ResultT = TypeVar("ResultT")
 CONTENDED_SQLSTATES = {"40001", "40P01", "55P03"}  # serialisation, deadlock, lock not available
 MAY_NOT = "42501"
@@ -29,21 +28,14 @@ ATTEMPTS = 3
 DRIVERS = {"sqlite": "sqlite", "postgresql": "postgresql+psycopg"}
 
 
-def open_engine(
-    url: str,
-    *,
-    durability: Durability = "normal",
-    busy_timeout_s: float = 30.0,
-    migrate: bool = True,
-) -> Engine:
+def open_engine(url: str, *, busy_timeout_s: float = 30.0, migrate: bool = True) -> Engine:
     """Open the database at `url` and bring its tables to this release's schema.
 
-    SQLite runs in WAL mode. `durability` applies to SQLite alone: "normal" survives the death of
-    the process, "full" also a power cut, at one disk flush per transaction. `busy_timeout_s` is
-    how long a transaction waits for another writer's lock. Without `migrate` nothing is read or
-    written yet. Raises ConfigurationError when the URL is unknown, the database cannot be written
-    or a later release has migrated it, DatabaseUnavailableError when its server does not answer;
-    no message repeats a password.
+    SQLite runs in WAL mode: what is committed survives the death of the process, and the database
+    a power cut, which may lose the last transactions. `busy_timeout_s` is how long a transaction
+    waits for another writer's lock. Without `migrate` nothing is read or written yet. Raises
+    ConfigurationError when the URL is unknown, the database cannot be written or has another
+    schema, DatabaseUnavailableError when its server does not answer; no message repeats a password.
     """
     parsed = parsed_url(url)
     is_sqlite = parsed.drivername == "sqlite"
@@ -62,7 +54,7 @@ def open_engine(
                     0o600, exist_ok=False
                 )  # SQLite gives its other files the mode of this one
         insist_on_file(engine, file)
-    event.listen(engine, "connect", _setup(is_sqlite, durability, int(busy_timeout_s * 1000)))
+    event.listen(engine, "connect", _setup(is_sqlite, int(busy_timeout_s * 1000)))
     if migrate:
         try:
             bring_to_head(engine)
@@ -197,13 +189,13 @@ def parsed_url(url: str) -> URL:
     return parsed.set(drivername=DRIVERS[backend])
 
 
-def _setup(is_sqlite: bool, durability: Durability, wait_ms: int) -> Callable[[Any, object], None]:
+def _setup(is_sqlite: bool, wait_ms: int) -> Callable[[Any, object], None]:
     def on_sqlite(connection: Any, _record: object) -> None:
         # A damaged text must not fail the query that reads it beside sound ones.
         connection.text_factory = lambda data: data.decode("utf-8", "replace")
         connection.execute(f"PRAGMA busy_timeout = {wait_ms}")
         _into_wal(connection, wait_ms)
-        connection.execute(f"PRAGMA synchronous = {durability.upper()}")
+        connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("PRAGMA foreign_keys = ON")
 
     def on_postgresql(connection: Any, _record: object) -> None:

@@ -28,8 +28,8 @@ SHOWN_CHARACTERS: Final = 200
 def known_name(connection: Connection, domain: str, settings: SourceSettings) -> str:
     """The ledger's name for a domain or an address. Raises ConfigurationError.
 
-    Of a site's it is the host as typed where the ledger has that: other settings, or an earlier
-    release, may have made it the key.
+    Of a site's it is the host as typed where the ledger has that: other settings may have made it
+    the key.
     """
     typed = domain.strip()
     url = typed if "://" in typed else f"https://{_bracketed(typed)}"
@@ -101,7 +101,6 @@ def described(
         "verdict": standing.verdict,
         "note": standing.note,
         "reliability": round(counts.honesty, 6),
-        "honesty": round(counts.honesty, 6),  # its name before; `honest` and `dishonest` likewise
         "low": round(low, 6),
         "high": round(high, 6),
         "distrust": round(float(distrust(np.array(used), NEUTRAL)), 6),

@@ -56,12 +56,6 @@ def test_jsonl_reads_bare_and_enveloped_lines_and_passes_bad_ones_on(tmp_path) -
     assert records[1].payload == b'{"schema":'
 
 
-def test_jsonl_gz(tmp_path) -> None:
-    path = tmp_path / "snapshots.jsonl.gz"
-    path.write_bytes(gzip.compress(encode(SNAPSHOT) + b"\n"))
-    assert outcomes(path) == [SNAPSHOT]
-
-
 def test_damaged_gzip_ends_with_a_record_that_says_so(tmp_path) -> None:
     path = tmp_path / "snapshots.jsonl.gz"
     whole = gzip.compress(os.urandom(3 * EXCERPT_BYTES).hex().encode() + b"\n")
@@ -311,23 +305,6 @@ def test_items_before_the_damage_of_a_gzip_file_are_read(tmp_path) -> None:
     assert last is ReasonClass.INVALID_ENCODING
     assert len(read) >= 6
     assert [s.documents[0].text for s in read] == pages[: len(read)]
-
-
-def test_a_document_may_be_its_text_alone(tmp_path) -> None:
-    path = tmp_path / "history.json"
-    years = {"2015": {"docs": ["Ann leads X.", {"content": "Bob leads X."}], "answer": "Ann"}}
-    path.write_text(json.dumps({"question": "Who leads X?", "yearly_contexts": years}))
-    (snapshot,) = outcomes(path)
-    assert [document.text for document in snapshot.documents] == ["Ann leads X.", "Bob leads X."]
-
-
-def test_yearly_gz_and_bytes_that_are_not_utf8(tmp_path) -> None:
-    item = json.dumps({"question": "Who?", "yearly_contexts": {"2015": year("Cid")}})
-    path = tmp_path / "history.json.gz"
-    path.write_bytes(gzip.compress(item.encode().replace(b"short", b"sh\xffrt")))
-    assert len(outcomes(path)) == 1
-    path.write_bytes(path.read_bytes()[:-12])
-    assert outcomes(path)[-1] is ReasonClass.INVALID_ENCODING
 
 
 def test_json_items_across_chunk_borders(tmp_path, monkeypatch) -> None:

@@ -17,7 +17,6 @@ from radarstream.schemas.codec import decode_record
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
-from tests.builders import tiny_limits
 
 DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -137,29 +136,6 @@ def test_unusable_items_leave_the_others_alone(tmp_path) -> None:
     assert found[-1].documents == ()
 
 
-def test_refused_item_keeps_its_bytes(tmp_path) -> None:
-    path = tmp_path / "file.json"
-    path.write_text(json.dumps([item(), item(context=3)]))
-    _, record = read_records(path)
-    assert (record.source, record.position) == (path.as_posix(), 2)
-    assert json.loads(record.payload) == item(context=3)
-
-
-def test_more_results_than_the_limit_are_refused_when_decoded(tmp_path) -> None:
-    many = item(context=[{"title": "T"}] * 3)
-    assert outcomes(tmp_path, [many], tiny_limits(documents=2)) == [ReasonClass.TOO_MANY_DOCUMENTS]
-
-
-def test_page_text_is_cleaned_and_capped(tmp_path) -> None:
-    (snapshot,) = outcomes(
-        tmp_path,
-        [item(context=[{"title": "a\x1b[2J", "text": "é" * 30, "link": None}])],
-        tiny_limits(document_bytes=20),
-    )
-    document = snapshot.documents[0]
-    assert (document.title, document.text, document.url) == ("a[2J", "é" * 10, "")
-
-
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -226,12 +202,6 @@ def test_formats_may_share_a_file_and_gzip(tmp_path) -> None:
     path.write_bytes(gzip.compress(json.dumps([item(), history, target()]).encode()))
     found = [outcome(record, Limits()) for record in read_records(path)]
     assert [snapshot.observed_at.year for snapshot in found] == [2023, 2015, 1970]
-
-
-def test_broken_syntax_ends_the_file_with_a_record(tmp_path) -> None:
-    found = outcomes(tmp_path, "[" + json.dumps(item()) + ', {"question": ')
-    assert isinstance(found[0], SearchSnapshot)
-    assert found[1:] == [ReasonClass.MALFORMED_JSON]
 
 
 JSON_VALUES = st.recursive(

@@ -78,6 +78,23 @@ def test_reading_goes_on_after_the_commit(options: KafkaOptions) -> None:
     assert [record.position for record in again] == list(range(12, 30))
 
 
+@pytest.mark.parametrize(("told_end", "read_on_at"), [(3, 2), (1, 0)])
+def test_a_partition_that_was_cut_back_is_read_on_from_the_commit(
+    options: KafkaOptions, monkeypatch: pytest.MonkeyPatch, told_end: int, read_on_at: int
+) -> None:
+    with KafkaSink(options) as sink:
+        sink.publish([event("k", b"k:%d" % n) for n in range(5)])
+    with KafkaLog(options) as log:
+        partition = read(log, 5)[0].log.partition
+        log.commit({partition: 2})
+        with monkeypatch.context() as patched:
+            patched.setattr(KafkaLog, "_end", lambda *_: float(told_end))
+            with pytest.raises(BrokerError, match="has changed"):
+                log.poll(max_records=1, max_bytes=1, timeout_s=0.1)
+        again = read(log, 5 - read_on_at)
+    assert [record.position for record in again] == list(range(read_on_at, 5))
+
+
 def test_uncommitted_records_come_again_to_the_next_worker(options: KafkaOptions) -> None:
     with KafkaSink(options) as sink:
         sink.publish(NUMBERED[:50])

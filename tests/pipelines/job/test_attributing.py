@@ -1,6 +1,5 @@
 """From a complaint to its status: priority, budget, failures, idempotence, trust, quarantine."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -64,13 +63,6 @@ from tests.scripted_models import scripted_models
 LIED = ("Rome",) * 3 + ("Oslo",) * 4  # Rome is the lie
 MOSTLY_LIED = ("Rome",) * 4 + ("Oslo",) * 3
 NOW_MS = int(NOW.timestamp() * 1000)
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 def states(engine: Engine) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """The loop around attribution: intake, commits, publication, outages, metrics."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,6 @@ from structlog.testing import capture_logs
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.complaints import counts, find_complaints
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.connectors.state_table.incidents.quarantine import count_active
@@ -41,13 +39,6 @@ from tests.builders import make_snapshot
 from tests.pipelines.job.attributing_rig import NOW, claims, keep, worker_on
 
 LIED = ("Rome",) * 3 + ("Oslo",) * 4
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 @dataclass

@@ -2,7 +2,6 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
@@ -14,7 +13,6 @@ from radarstream.connectors.files.reader import read_records
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
 from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
 from radarstream.connectors.serpapi.search import SearchCounts
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.watchlist import claim, find, replace_all
 from radarstream.pipelines.job.collecting.backfilling import (
     opened_history,
@@ -81,13 +79,6 @@ class World:
 
     def names(self) -> list[str]:
         return [name for _, name in self.searched]
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 @pytest.fixture

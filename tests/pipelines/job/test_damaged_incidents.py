@@ -1,12 +1,8 @@
 """Damaged rows about wrong answers: the worker goes on, and attributes anew what it can."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents import complaints
 from radarstream.connectors.state_table.incidents.complaints import next_open
 from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_named
@@ -17,13 +13,6 @@ from tests.builders import QUESTION
 from tests.pipelines.job.attributing_rig import complaint, events_of, keep, run_out, worker_on
 
 LIED = ("Rome", "Rome", "Rome", "Oslo", "Oslo", "Oslo", "Oslo")
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 def damage(engine: Engine, statement: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import structlog
-from prometheus_client import CollectorRegistry, Counter
+from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 from radarstream.pipelines.job.telemetry import endpoint
@@ -265,13 +265,6 @@ def test_a_collector_that_fails_costs_one_scrape(port: int, metrics: JobMetrics)
         metrics.registry.unregister(faulty)
         assert ask(port, "/metrics")[0] == 200
     assert [entry["event"] for entry in logged] == ["telemetry request failed"]
-
-
-def test_registries_do_not_share_state() -> None:
-    first, second = JobMetrics(), JobMetrics()
-    first.commits.inc()
-    Counter("mine", "Mine", registry=first.registry)
-    assert second.registry.get_sample_value("radarstream_commits_total") == 0.0
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,14 @@
 """Names that complain about every answer, and names without end: what they gain, who waits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import product
-from pathlib import Path
 from random import Random
 
 import pytest
 from sqlalchemy import Engine, insert
 
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import COMPLAINTS
 from radarstream.connectors.state_table.incidents import complaints, senders
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
@@ -37,13 +35,6 @@ LIES = 3
 ANSWERS = 18
 SMALL = replace(DEFAULT, protection=DEFAULT.protection.model_copy(update={"open_complaints": 200}))
 HALF_AN_HOURS = 15  # attributions of the open half of the default budget, per hour
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 def keep_pages(engine: Engine, query_id: str, right: int, sites: int, *, lied: bool) -> None:
