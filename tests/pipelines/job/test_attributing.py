@@ -40,6 +40,7 @@ from radarstream.schemas.incidents import (
     ComplaintState,
     Decision,
     Status,
+    TaughtEvent,
     text_key,
 )
 from radarstream.schemas.memory import Belief
@@ -63,6 +64,25 @@ from tests.scripted_models import scripted_models
 LIED = ("Rome",) * 3 + ("Oslo",) * 4  # Rome is the lie
 MOSTLY_LIED = ("Rome",) * 4 + ("Oslo",) * 3
 NOW_MS = int(NOW.timestamp() * 1000)
+
+
+def record_of(engine: Engine, sender: str) -> senders.Record:
+    with engine.connect() as connection:
+        return senders.record_of(connection, sender)
+
+
+def dishonest(engine: Engine, domain: str = "example.org") -> float:
+    """What the ledger has against a source."""
+    with engine.connect() as connection:
+        known = standings(connection, [domain])
+    return known[domain].counts.dishonest if known else 0.0
+
+
+def decided(engine: Engine, stored, decision: Decision, *, now_ms: int) -> TaughtEvent:
+    """Decide about an answer that was attributed; the event of it."""
+    event = decide(engine, stored, decision, DEFAULT, now_ms=now_ms)
+    assert event is not None
+    return event
 
 
 def states(engine: Engine) -> dict[str, str]:
@@ -100,8 +120,7 @@ def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
     assert len(worker.models.generator.log) == asked, "no model is asked a second time"
     keys = {text_key(document) for document in snapshot.documents[:3]}
     assert withheld_keys(engine, ["cup", "other"]) == {"cup": frozenset(keys)}
-    with engine.connect() as connection:
-        assert standings(connection, ["example.org"])["example.org"].counts.dishonest > 0
+    assert dishonest(engine) > 0
 
 
 def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) -> None:
@@ -158,14 +177,11 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
     complaint(engine, "ada")
     complaint(engine, "bob")
     worker = worker_on(engine)
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "ada") == senders.Record(2, waiting=1)
+    assert record_of(engine, "ada") == senders.Record(2, waiting=1)
     assert [e.status for e in run_out(worker) if e.query_id == "cup"] == [Status.PROPOSED]
     confirmed(engine, "ada", "more", "Rome")
     confirmed(engine, "bob", "more", "Rome")
-    with engine.connect() as connection:
-        record = senders.Record(3, waiting=1)
-        assert senders.record_of(connection, "ada") == record
+    assert record_of(engine, "ada") == senders.Record(3, waiting=1)
     keep(engine, LIED, answer="Rome", step=1)
     complaint(engine, "ada", step=1)
     complaint(engine, "bob", step=1)
@@ -178,8 +194,7 @@ def test_one_lie_spelt_three_ways_is_one_lie(engine: Engine) -> None:
         stored = complaint(engine, "ada", answer)
         assert stored.answer == "Rome"
         decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "ada") == senders.Record(1, 0)
+    assert record_of(engine, "ada") == senders.Record(1, 0)
     assert complaint(engine, "ada", "Rome 2").answer == "Rome 2"
 
 
@@ -226,9 +241,7 @@ def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_
     assert {event.status for event in told} == {Status.PROPOSED}
     assert all("Oslo" in text.excerpt for event in told for text in event.flagged)
     assert withheld_keys(engine, ["cup"]) == {}
-    with engine.connect() as connection:
-        against = standings(connection, ["example.org"])["example.org"].counts.dishonest
-        assert against == pytest.approx(3 * LedgerRules().detected)
+    assert dishonest(engine) == pytest.approx(3 * LedgerRules().detected)
 
 
 def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
@@ -236,20 +249,16 @@ def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     stored = complaint(engine, "eve")
     worker = worker_on(engine)
     run_out(worker)
-    event = decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
-    assert event is not None
+    event = decided(engine, stored, Decision.APPROVED, now_ms=NOW_MS + 1)
     assert (event.status, event.revision) == (Status.APPROVED, 1)
     assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
     assert withheld_keys(engine, ["other"]) == {}
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == senders.Record(1, 0)
-    event = decide(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS + 2)
-    assert event is not None
+    assert record_of(engine, "eve") == senders.Record(1, 0)
+    event = decided(engine, stored, Decision.DISMISSED, now_ms=NOW_MS + 2)
     assert (event.status, event.revision) == (Status.DISMISSED, 2)
     assert withheld_keys(engine, ["cup"]) == {}
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == senders.Record(0, 1)
-        assert standings(connection, ["example.org"])["example.org"].counts.dishonest == 0
+    assert record_of(engine, "eve") == senders.Record(0, 1)
+    assert dishonest(engine) == 0
 
 
 def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
@@ -265,24 +274,18 @@ def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
     stored = complaint(engine, "ada", query_id="errs")
     complaint(engine, "bob", query_id="errs")
     assert run_out(worker)[-1].status is Status.QUARANTINED
-    with engine.connect() as connection:
-        before = standings(connection, ["example.org"])["example.org"].counts.dishonest
-    assert before == pytest.approx(LedgerRules().confirmed)
-    event = decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS + 1)
-    assert event is not None
+    assert dishonest(engine) == pytest.approx(LedgerRules().confirmed)
+    event = decided(engine, stored, Decision.MODEL_ERRED, now_ms=NOW_MS + 1)
     assert (event.status, event.model_erred) == (Status.NOTHING_FLAGGED, True)
     assert withheld_keys(engine, ["errs"]) == {}
     assert load(engine, ["errs"])["errs"].state == encode_state(None), "it would repeat the answer"
-    with engine.connect() as connection:
-        after = standings(connection, ["example.org"])["example.org"].counts.dishonest
-        assert after == pytest.approx(0.0)
-        assert senders.record_of(connection, "ada") == senders.Record(4)
+    assert dishonest(engine) == pytest.approx(0.0)
+    assert record_of(engine, "ada") == senders.Record(4)
     again = settle(engine, stored, DEFAULT, now_ms=NOW_MS + 2)
     assert again == event, "said once, published once"
     complaint(engine, "zoe", query_id="errs")
     assert run_out(worker)[-1].model_erred, "who complains later changes nothing"
-    event = decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS + 3)
-    assert event is not None
+    event = decided(engine, stored, Decision.APPROVED, now_ms=NOW_MS + 3)
     assert (event.status, event.model_erred) == (Status.APPROVED, False)
     assert len(withheld_keys(engine, ["errs"])["errs"]) == 3
 
@@ -297,14 +300,11 @@ def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) 
     stored = complaint(engine, "eve")
     (found,) = run_out(worker_on(engine))
     assert (found.status, found.model_erred) == (Status.NOTHING_FLAGGED, False)
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == senders.Record(unconfirmed=1)
-    event = decide(engine, stored, Decision.MODEL_ERRED, DEFAULT, now_ms=NOW_MS)
-    assert event is not None
+    assert record_of(engine, "eve") == senders.Record(unconfirmed=1)
+    event = decided(engine, stored, Decision.MODEL_ERRED, now_ms=NOW_MS)
     assert (event.revision, event.model_erred) == (1, True)
     assert len(pending(engine)) == 2
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == senders.Record(confirmed=1)
+    assert record_of(engine, "eve") == senders.Record(confirmed=1)
 
 
 def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
@@ -318,8 +318,7 @@ def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> N
     assert run_out(worker) == []
     assert worker.models.generator.log == []
     assert set(states(engine).values()) == {"judged"}
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == senders.Record(1)
+    assert record_of(engine, "eve") == senders.Record(1)
 
 
 def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:
@@ -337,8 +336,7 @@ def test_who_joins_after_the_decision_gains_nothing(engine: Engine) -> None:
     run_out(worker_on(engine))
     decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
     complaint(engine, "eve", now=NOW + timedelta(seconds=1))
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == senders.Record()
+    assert record_of(engine, "eve") == senders.Record()
 
 
 def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
@@ -933,7 +931,3 @@ def test_open_complaints_are_bounded_but_trusted_people_get_through(engine: Engi
     with pytest.raises(RefusedComplaintError, match="wait already"):
         complaint(engine, "sybil-10", policy=policy)
     assert complaint(engine, "ada", policy=policy).state is ComplaintState.OPEN
-
-
-def test_the_rig_reads_claims() -> None:
-    assert claims("Rome") == ["Page 1. The winner: Rome."]
