@@ -9,7 +9,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.defenses.kernels.copied_text import contained_share, copied_runs
 from radarstream.defenses.keywords import FUNCTION_WORDS
 from radarstream.defenses.orchestration.folding import Words
-from radarstream.defenses.orchestration.personal_data import PersonalData, personal_data
+from radarstream.defenses.orchestration.personal_data import personal_data
 from radarstream.schemas.orchestration import Audited, AuditFinding
 from radarstream.schemas.snapshot import STRICT
 
@@ -18,6 +18,8 @@ MASKS: Final = {"verbatim": "[quotation removed]", "personal_data": "[personal d
 MOST_CHARACTERS: Final = 100_000  # of an answer; a longer one is refused unread
 # Letters of a word: an answer of few words without blanks between them is no short answer.
 LONG_WORD: Final = 8
+MOST_CONTAINED: Final = 0.8  # of an answer's 4-grams in one document; above it is copied
+LEAST_GROUNDED: Final = 0.2  # of an answer's content words in documents; below it has no grounds
 _APART: Final = "\0"  # in place of what the user wrote; in no folded text
 
 
@@ -38,22 +40,13 @@ class OutputAudit:
     least_tokens
         Words of a document in a row that count as copied. Of scripts without blanks every character
         is a word. Shorter answers are not judged by their 4-grams.
-    most_contained
-        The share of the answer's character 4-grams above which it is copied.
-    least_grounded
-        The share of an answer's content words below which it has no grounds.
     on_verbatim
         Whether copied text is masked, or the caller asks for another answer with
         `schemas.tasks.additions.DO_NOT_QUOTE` and audits that one with "mask".
-    personal
-        The kinds of personal data that are masked.
     """
 
     least_tokens: Annotated[int, Field(ge=1)] = 12
-    most_contained: Annotated[float, Field(ge=0.0, le=1.0)] = 0.8
-    least_grounded: Annotated[float, Field(ge=0.0, le=1.0)] = 0.2
     on_verbatim: Literal["mask", "regenerate"] = "mask"
-    personal: tuple[PersonalData, ...] = tuple(PersonalData)
 
     def audit(
         self, answer: str, passages: Sequence[str], question: str = "", *, abstained: bool = False
@@ -99,13 +92,13 @@ class OutputAudit:
         enough_words = not own and not runs and len(answer.listed) >= self.least_tokens
         if enough_words or len(rest) >= LONG_WORD * self.least_tokens:
             share = max((contained_share(rest, one.letters) for one in shown), default=0.0)
-            if share > self.most_contained:
+            if share > MOST_CONTAINED:
                 yield AuditFinding("verbatim", 0, len(answer.text), f"{share:.2f} of 4-grams")
 
     def _personal(self, answer: str, asked: Words) -> Iterable[AuditFinding]:
         """Personal data that the user did not write."""
         for found in personal_data(answer):
-            if found.kind in self.personal and Words(found.value).letters not in asked.letters:
+            if Words(found.value).letters not in asked.letters:
                 yield AuditFinding("personal_data", found.start, found.end, found.kind.value)
 
     def _ungrounded(self, answer: Words, shown: Sequence[Words]) -> Iterable[AuditFinding]:
@@ -115,7 +108,7 @@ class OutputAudit:
             return
         known = set().union(*(one.listed for one in shown))
         share = sum(word in known for word in content) / len(content)
-        if share < self.least_grounded:
+        if share < LEAST_GROUNDED:
             detail = f"{share:.2f} of content words"
             yield AuditFinding("ungrounded", 0, len(answer.text), detail)
 

@@ -1,21 +1,18 @@
 """The Sentinel: how risky a question is, from numbers about it, by rules or by a model.
 
 ADO, section 4.3.2. The question is untrusted text: the rules do not read it, and a model is shown
-it as a JSON string. By default a model can raise what the rules say and lower none of it, so that
+it as a JSON string. A model can raise what the rules say and lower none of it, so that
 a question which talks to the model gains nothing.
 """
 
 import json
-from dataclasses import asdict, replace
-from typing import Any, Final, Literal
-
-from pydantic.dataclasses import dataclass as checked_dataclass
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
 from radarstream.defenses.orchestration.protocol import Seen, json_object
 from radarstream.defenses.protocol import Complete
 from radarstream.schemas.orchestration import MOST_DELTA, RiskLevel, RiskProfile
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.trust import START
 
 ELEVATED: Final = 0.4
@@ -30,7 +27,7 @@ FIRED_DELTA: Final = -0.05
 INTERVENED_DELTA: Final = -0.1
 
 
-@checked_dataclass(frozen=True, slots=True, config=STRICT)
+@dataclass(frozen=True, slots=True)
 class RuleSentinel:
     """Fixed formulas of the signals; the same signals give the same profile.
 
@@ -62,18 +59,13 @@ class RuleSentinel:
         )
 
 
-@checked_dataclass(frozen=True, slots=True, config=STRICT)
+@dataclass(frozen=True, slots=True)
 class ModelSentinel:
     """A language model that replies with strict JSON.
 
-    Parameters
-    ----------
-    floor
-        "rules": every probability, the level and the loss of trust are at least those of the
-        rules. "none": as the paper has it, a model alone decides.
+    Every probability, the level and the loss of trust are at least those of the rules; in the paper
+    a model alone decides.
     """
-
-    floor: Literal["rules", "none"] = "rules"
 
     def asks(self, seen: Seen, earlier: RiskProfile | None) -> Complete:
         """The numbers, and the question as a string of JSON."""
@@ -90,18 +82,12 @@ class ModelSentinel:
             level = RiskLevel.ELEVATED if seen.trust < START else RiskLevel.LOW
             unknown = RiskProfile(level, 0.3, 0.1, 0.1, rationale="no answer")
             told = replace(earlier or unknown, sentinel="fallback")
-        return self.floored(told, seen)
-
-    def floored(self, profile: RiskProfile, seen: Seen) -> RiskProfile:
-        """The profile, not below the rules."""
-        if self.floor == "none":
-            return profile
         rules = RuleSentinel().profile(seen)
         return replace(
-            profile,
-            level=max(profile.level, rules.level, key=_LEVELS.index),
-            delta=min(profile.delta, rules.delta),
-            **{name: max(getattr(profile, name), getattr(rules, name)) for name in ATTACKS},
+            told,
+            level=max(told.level, rules.level, key=_LEVELS.index),
+            delta=min(told.delta, rules.delta),
+            **{name: max(getattr(told, name), getattr(rules, name)) for name in ATTACKS},
         )
 
 

@@ -6,21 +6,23 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import JSONResponse
 from pydantic import Field
+from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
 from radarstream.connectors.state_table.queries.lookup import queries_named
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.serving.access import MayAsk, MayReport
 from radarstream.pipelines.serving.bodies import Body, Sources, body_of, described, question_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.people import User
 from radarstream.pipelines.serving.told import facts_of, text_of
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
 
+STORED = ("incident", "complaint_id", "query_id", "step", "answer", "sender")
 Limit = Annotated[int, Query(ge=1, le=200)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000)]
 Search = Annotated[str, Query(max_length=200)]
@@ -51,9 +53,6 @@ def router(context: Context) -> APIRouter:
     async def ask(request: Request, user: MayAsk) -> dict[str, Any]:
         """Answer a question from own documents, the corpus or a search."""
         asked = await body_of(request, AskedQuestion)
-        if asked.defense is not None and asked.defense not in DEFENSES:
-            names = ", ".join(DEFENSES)
-            raise ServiceError(400, "unknown_defense", f"defense: one of {names}", param="defense")
         question = question_of(context.settings, user, asked.question, asked, asked.defense)
         questions.admit(request, user)
         reply = await questions.reply(request, question)
@@ -70,14 +69,7 @@ def router(context: Context) -> APIRouter:
     @routes.get("/answers/{query:path}", response_class=JSONResponse)
     def history(query: str, _user: MayAsk, limit: Limit = 100) -> dict[str, Any]:
         """The kept answers of one query, named by its id or its question; the latest first."""
-        named = queries_named(engine, query, (KEPT_EVENTS,))
-        if not named:
-            raise ServiceError(404, "not_found", "no answer of such a query is kept")
-        if len(named) > 1:
-            told = f"{len(named)} queries ask this: name one by its id"
-            raise ServiceError(400, "ambiguous", told)
-        found = kept_events.history(engine, named[0], limit=limit)
-        return {"query_id": named[0], "answers": [as_json(kept.event) for kept in found]}
+        return history_of(engine, query, limit)
 
     @routes.post(
         "/reports",
@@ -88,20 +80,29 @@ def router(context: Context) -> APIRouter:
     async def wrong(request: Request, user: MayReport) -> dict[str, Any]:
         """Report a wrong answer of a watched query, as `radarstream complain` does."""
         told = await body_of(request, WrongAnswer)
-        stored = await run_in_threadpool(
-            report,
-            context.settings,
-            engine,
-            user.name,
-            told.query,
-            told.answer,
-            told.step,
-            told.comment,
-        )
-        names = ("incident", "complaint_id", "query_id", "step", "answer", "sender")
-        return {name: getattr(stored, name) for name in names}
+        said = (told.query, told.answer, told.step, told.comment)
+        return await run_in_threadpool(reported, context, user, *said)
 
     return routes
+
+
+def history_of(engine: Engine, query: str, limit: int) -> dict[str, Any]:
+    """The kept answers of the one query that an id or a question names. Raises ServiceError."""
+    named = queries_named(engine, query, (KEPT_EVENTS,))
+    if len(named) > 1:
+        raise ServiceError(400, "ambiguous", f"{len(named)} queries ask this: name one by its id")
+    found = kept_events.history(engine, named[0], limit=limit) if named else []
+    if not found:
+        raise ServiceError(404, "not_found", "no answer of such a query is kept")
+    return {"query_id": named[0], "answers": [as_json(kept.event) for kept in found]}
+
+
+def reported(
+    context: Context, user: User, query: str, answer: str | None, step: int | None, comment: str
+) -> dict[str, Any]:
+    """The complaint of a user, as it is stored."""
+    stored = report(context.settings, context.engine, user.name, query, answer, step, comment)
+    return {name: getattr(stored, name) for name in STORED}
 
 
 def latest(one: kept_events.Latest) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, TypeVar
 from fastapi import Request
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
 
+from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Origin, UserQuestion
 from radarstream.pipelines.serving.access import context_of
 from radarstream.pipelines.serving.errors import ServiceError, invalid
@@ -76,6 +77,9 @@ def question_of(
 ) -> UserQuestion:
     """What a user asks. Raises ServiceError 400 for what cannot be asked."""
     serving, stripped = settings.serving, text.strip()
+    if defense is not None and defense not in DEFENSES:
+        told = f"defense: one of {', '.join(DEFENSES)}"
+        raise ServiceError(400, "unknown_defense", told, param="defense")
     if not stripped:
         raise ServiceError(400, "empty_question", "the question is empty")
     if len(stripped) > serving.question_characters:

@@ -4,7 +4,6 @@ Each tool needs a role of the user whose token the request brings; over stdio, w
 process may use all. What documents say is untrusted, and every result with words of them says so.
 """
 
-import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import asdict
@@ -24,11 +23,7 @@ from starlette.requests import Request
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_named
-from radarstream.connectors.state_table.serving import kept_events
 from radarstream.connectors.state_table.sources import listing
-from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.job.operating.sources import described, known_name, time_of
 from radarstream.pipelines.job.telemetry.metrics import build
 from radarstream.pipelines.serving.access import (
@@ -38,13 +33,13 @@ from radarstream.pipelines.serving.access import (
     not_signed_in,
     refuse_foreign_origin,
 )
+from radarstream.pipelines.serving.answers_api import history_of, reported
 from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocuments, Sources, question_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, told_of
 from radarstream.pipelines.serving.limits import take_place
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.told import facts_of, text_of
-from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
 
 PATH: Final = "/mcp"
@@ -75,7 +70,6 @@ RECORD: Final = (
     "What is known of a website as a source: reliability with its 95 % interval, verdict of a"
     " person, the last events for and against it. " + UNTRUSTED
 )
-STORED: Final = ("incident", "complaint_id", "query_id", "step", "answer", "sender")
 Given = ParamSpec("Given")
 Text = Annotated[str, Field(min_length=1, max_length=2_000)]
 WhichQuery = Annotated[
@@ -108,8 +102,6 @@ class Tools:
     ) -> dict[str, Any]:
         """The reply with what is behind it."""
         user, request = self._user_with(Role.ASK, call)
-        if defense is not None and defense not in DEFENSES:
-            raise ServiceError(400, "unknown_defense", f"defense: one of {', '.join(DEFENSES)}")
         given = {"source": source, "documents": documents, "wanted": wanted}
         chosen = Sources.model_validate(given)
         asked = question_of(self._context.settings, user, question, chosen, defense)
@@ -125,7 +117,8 @@ class Tools:
     ) -> dict[str, Any]:
         """The kept answers of a query, the latest first."""
         self._user_with(Role.ASK, call)
-        return await run_in_threadpool(history_of, self._context, query, limit)
+        found = await run_in_threadpool(history_of, self._context.engine, query, limit)
+        return found | {"untrusted": UNTRUSTED}
 
     async def report_wrong_answer(
         self,
@@ -139,10 +132,8 @@ class Tools:
     ) -> dict[str, Any]:
         """The complaint as it is stored."""
         user, _ = self._user_with(Role.REPORT, call)
-        told = (user.name, query, answer, step, comment)
-        settings, engine = self._context.settings, self._context.engine
-        stored = await run_in_threadpool(report, settings, engine, *told)
-        return {name: getattr(stored, name) for name in STORED}
+        told = (query, answer, step, comment)
+        return await run_in_threadpool(reported, self._context, user, *told)
 
     async def source_record(
         self,
@@ -198,24 +189,6 @@ def explained(
             raise ToolError(f"{told.code}: {told.message}") from None
 
     return run
-
-
-def one_query(context: Context, text: str) -> str:
-    """The id of the query that an id or a question names. Raises ServiceError 400."""
-    found = queries_named(context.engine, text, ANYWHERE)
-    if len(found) > 1:
-        raise ServiceError(400, "ambiguous", f"{len(found)} queries ask this; name one by its id")
-    return found[0] if found else text
-
-
-def history_of(context: Context, query: str, limit: int) -> dict[str, Any]:
-    """The kept answers of a query. Raises ServiceError 400, NotFoundError."""
-    query_id = one_query(context, query)
-    found = kept_events.history(context.engine, query_id, limit=limit)
-    if not found:
-        raise NotFoundError("no answer of such a query is kept")
-    events = [json.loads(encode(kept.event)) for kept in found]
-    return {"query_id": query_id, "answers": events, "untrusted": UNTRUSTED}
 
 
 def record_of(context: Context, domain: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Dead letters, health and the action log."""
+"""Health and the action log."""
 
 from collections.abc import Callable
 from concurrent import futures
@@ -6,7 +6,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from threading import Lock, Thread
 from time import monotonic
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -21,17 +21,14 @@ from radarstream.connectors.state_table.incidents import complaints, quarantine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.serving.users import list_users
-from radarstream.pipelines.job.answering.dead_letters import is_unreadable
-from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.access import Operator
-from radarstream.pipelines.serving.console.letter_actions import Mailbox, impatient, mailbox
-from radarstream.pipelines.serving.console.showing import BELOW, Paging, page_number, show
+from radarstream.pipelines.serving.console.letters import UNREACHABLE, impatient
+from radarstream.pipelines.serving.console.showing import BELOW, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.operations import answers
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.incidents import ComplaintState
-from radarstream.schemas.times import milliseconds
 
 ValueT = TypeVar("ValueT")
 EVERY_S: Final = 10.0  # how long an answer of the broker is repeated
@@ -39,9 +36,6 @@ WAIT_S: Final = 0.5  # how long a page waits for it
 LAG: Final = "lag of the job"
 ASKING: Final = "is being asked for"
 ROWS: Final = 100
-UNREACHABLE: Final = (
-    "The message broker cannot be reached, so {what} not known. The service itself needs no broker."
-)
 
 
 class Asked(Generic[ValueT]):
@@ -163,43 +157,11 @@ def spenders(engine: Engine) -> list[Spender]:
     ]  # fmt: skip
 
 
-def letters_sentence(box: Mailbox) -> str:
-    """What the topic holds, in one sentence."""
-    count, left = len(box.letters), sum(x.id not in box.replayed for x in box.letters)
-    if not count:
-        return "The topic holds no dead letter."
-    return f"{count:,} dead {'letter' if count == 1 else 'letters'}, {left:,} not replayed yet."
-
-
 def router(context: Context) -> APIRouter:
     """Pages for whoever keeps the job running."""
     routes = APIRouter(include_in_schema=False)
     engine, settings = context.engine, context.settings
     lag = Asked(lambda: lag_of(settings.kafka))
-
-    @routes.get(f"{BELOW}dead-letters")
-    def letters(request: Request, user: Operator, page: str = "1") -> HTMLResponse:
-        sentence, box = UNREACHABLE.format(what="dead letters are"), Mailbox(())
-        try:
-            box = mailbox(settings.kafka)
-            sentence = letters_sentence(box)
-        except (BrokerError, ConfigurationError):
-            pass  # the sentence says so; the error may name hosts
-        paging = Paging(page_number(page), len(box.letters))
-        newest = box.letters[::-1][paging.offset : paging.last]
-        rows = [(x, x.plain(), written(x), is_unreadable(x)) for x in newest]
-        return show(
-            request,
-            "dead_letters.html.j2",
-            user,
-            title="Dead letters",
-            sentence=sentence,
-            words=("Dead letter", "Outage", "Replay"),
-            notes=box.problems[:5],
-            rows=rows,
-            paging=paging,
-            replayed=box.replayed,
-        )
 
     @routes.get(f"{BELOW}health")
     def health(request: Request, user: Operator) -> HTMLResponse:
@@ -234,8 +196,3 @@ def router(context: Context) -> APIRouter:
                     words=("Action log",), live=True, rows=rows[:ROWS], more=more)  # fmt: skip
 
     return routes
-
-
-def written(letter: Any) -> str:
-    """When a dead letter reached the topic, in words."""
-    return "" if letter.written_at is None else minute(milliseconds(letter.written_at))

@@ -12,6 +12,7 @@ from radarstream.pipelines.serving.console import (
     answers,
     asking,
     incidents,
+    letters,
     operations,
     reporting,
     session,
@@ -23,8 +24,8 @@ from radarstream.pipelines.serving.console.acting import (
     NothingToDoError,
     Target,
 )
-from radarstream.pipelines.serving.console.incident_actions import Decide, Release
-from radarstream.pipelines.serving.console.letter_actions import Replay
+from radarstream.pipelines.serving.console.incidents import Decide, Release
+from radarstream.pipelines.serving.console.letters import Replay
 from radarstream.pipelines.serving.console.showing import (
     BELOW,
     HOME,
@@ -34,7 +35,7 @@ from radarstream.pipelines.serving.console.showing import (
     message,
     show,
 )
-from radarstream.pipelines.serving.console.source_actions import Judge
+from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.schemas.errors import (
@@ -61,7 +62,7 @@ ACTIONS: Final[dict[str, Action]] = {
         Replay(),
     )
 }
-PARTS: Final = (session, answers, asking, reporting, incidents, sources, operations)
+PARTS: Final = (session, answers, asking, reporting, incidents, sources, letters, operations)
 AWAY: Final = "The message broker cannot be reached: nothing was published. Try again later."
 
 

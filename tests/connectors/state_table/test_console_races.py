@@ -9,8 +9,8 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.pipelines.serving.console.acting import Confirmed, NothingToDoError, Witness
-from radarstream.pipelines.serving.console.letter_actions import CLAIM_MS, claim
-from radarstream.pipelines.serving.console.source_actions import Judge
+from radarstream.pipelines.serving.console.letters import CLAIM_MS, claim
+from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError
 from radarstream.schemas.sources import SourceVerdict

@@ -27,8 +27,8 @@ def rules(seen: Seen) -> RiskProfile:
     return RuleSentinel().profile(seen)
 
 
-def by_model(reply: str | None, seen: Seen = CALM, floor: str = "none") -> RiskProfile:
-    return ModelSentinel(floor).profile(seen, None, reply)
+def by_model(reply: str | None, seen: Seen = CALM) -> RiskProfile:
+    return ModelSentinel().profile(seen, None, reply)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_stream_of_unrelated_questions_is_calm() -> None:
 def test_the_profile_of_a_model() -> None:
     reply = '{"level": "ELEVATED", "membership": 7, "leakage": -1, "delta": 3, "rationale": "why"}'
     assert by_model(reply) == RiskProfile(
-        RiskLevel.ELEVATED, membership=1.0, delta=0.1, rationale="why", sentinel="language_model"
+        RiskLevel.ELEVATED, membership=1.0, delta=0.02, rationale="why", sentinel="language_model"
     )
 
 
@@ -128,7 +128,7 @@ def test_a_reply_that_is_no_profile_falls_back(reply: str | None) -> None:
     assert told == expected
     assert by_model(reply, replace(CALM, trust=0.49)) == replace(expected, level=RiskLevel.ELEVATED)
     earlier = RiskProfile(RiskLevel.CRITICAL, 0.7, delta=-0.1)
-    kept = ModelSentinel("none").profile(CALM, earlier, reply)
+    kept = ModelSentinel().profile(CALM, earlier, reply)
     assert kept == replace(earlier, sentinel="fallback")
 
 
@@ -136,7 +136,7 @@ def test_a_reply_that_is_no_profile_falls_back(reply: str | None) -> None:
 def test_a_model_never_goes_below_the_rules(text: str, number: float, delta: float) -> None:
     reply = json.dumps({"level": "low", "membership": number, "delta": delta})
     for answer in (reply, text):
-        told, least = by_model(answer, PROBE, "rules"), rules(PROBE)
+        told, least = by_model(answer, PROBE), rules(PROBE)
         assert told.membership >= least.membership
         assert told.level == least.level
         assert told.delta <= least.delta

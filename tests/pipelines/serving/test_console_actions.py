@@ -12,8 +12,8 @@ from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import listing
 from radarstream.pipelines.job.answering.dead_letters import Letter
-from radarstream.pipelines.serving.console import letter_actions
-from radarstream.pipelines.serving.console.letter_actions import CLAIM_MS, Mailbox
+from radarstream.pipelines.serving.console import letters as letter_pages
+from radarstream.pipelines.serving.console.letters import CLAIM_MS, Mailbox
 from radarstream.schemas.errors import BrokerError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.incidents import Decision, Status
@@ -177,13 +177,12 @@ def topic(monkeypatch) -> list[str]:
     """A topic with one dead letter; what was published is in the list."""
     published: list[str] = []
     box = lambda _kafka: Mailbox((LETTER,), frozenset(published))  # noqa: E731
-    monkeypatch.setattr(letter_actions, "mailbox", box)
-    monkeypatch.setattr("radarstream.pipelines.serving.console.operations.mailbox", box)
+    monkeypatch.setattr(letter_pages, "mailbox", box)
 
     def publish(_kafka, letters):
         published.extend(letter.id for letter in letters)
 
-    monkeypatch.setattr(letter_actions.on_topic, "publish_again", publish)
+    monkeypatch.setattr(letter_pages.on_topic, "publish_again", publish)
     return published
 
 
@@ -196,8 +195,7 @@ def test_a_record_that_can_never_be_read_is_shown_and_not_replayed(client, topic
     content = replace(LETTER.content, reason=ReasonClass.MALFORMED_JSON, disposition="poison")
     poison = replace(LETTER, content=content, payload=b"{ torn \xff")
     box = lambda _kafka: Mailbox((poison,))  # noqa: E731
-    monkeypatch.setattr(letter_actions, "mailbox", box)
-    monkeypatch.setattr("radarstream.pipelines.serving.console.operations.mailbox", box)
+    monkeypatch.setattr(letter_pages, "mailbox", box)
     listed = text_of(client.get("/console/dead-letters"))
     assert "Look" in listed and "Replay the record" not in listed
     look = client.get(f"/console/act/replay?id={LETTER.id}")
@@ -220,7 +218,7 @@ def test_a_dead_letter_is_replayed_once(app, client, topic):
 
 def test_a_replay_under_way_is_not_begun_again(app, client, topic, monkeypatch):
     form = fields(client.get(f"/console/act/replay?id={LETTER.id}").text)
-    monkeypatch.setattr(letter_actions.on_topic, "publish_again", lambda _kafka, _letters: None)
+    monkeypatch.setattr(letter_pages.on_topic, "publish_again", lambda _kafka, _letters: None)
     codes = [client.post(f"/console/act/replay?id={LETTER.id}", data=form) for _ in "ab"]
     assert [code.status_code for code in codes] == [303, 200]
     assert "It is being replayed. The last action on it was replay by ada" in text_of(codes[1])
@@ -232,7 +230,7 @@ def test_a_broker_that_is_away_is_said_plainly(app, client, topic, monkeypatch):
     def away(_kafka, _letters):
         raise BrokerError("secret-host:9092 does not answer")
 
-    monkeypatch.setattr(letter_actions.on_topic, "publish_again", away)
+    monkeypatch.setattr(letter_pages.on_topic, "publish_again", away)
     told = confirm(client, "replay", {"id": LETTER.id})
     assert told.status_code == 503
     assert "cannot be reached: nothing was published" in text_of(told)

@@ -19,8 +19,13 @@ from radarstream.pipelines.pages.safe_text import HIDDEN
 from radarstream.pipelines.serving.console import answers as view
 from radarstream.pipelines.serving.console.acting import fingerprint
 from radarstream.pipelines.serving.console.asking import ORIGINS, facts_of, hook_in_words
-from radarstream.pipelines.serving.console.incident_actions import removal_in_words, state_of
-from radarstream.pipelines.serving.console.incidents import inbox_line, inbox_sentence, text_state
+from radarstream.pipelines.serving.console.incidents import (
+    inbox_line,
+    inbox_sentence,
+    removal_in_words,
+    state_of,
+    text_state,
+)
 from radarstream.pipelines.serving.console.operations import Asked, checks_of, lag_of, models_of
 from radarstream.pipelines.serving.console.showing import (
     MEANINGS,

@@ -5,8 +5,10 @@ is published, under a lock; for as long as a publication takes, a claim counts a
 """
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
+from fastapi import APIRouter, Request
+from fastapi.responses import HTMLResponse
 from sqlalchemy import Connection, Engine, text
 
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -15,6 +17,8 @@ from radarstream.connectors.state_table.serving.action_log import last_action_on
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Letter
 from radarstream.pipelines.job.operating import letters as on_topic
+from radarstream.pipelines.pages.times import minute
+from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console.acting import (
     Confirmed,
     NothingToDoError,
@@ -24,16 +28,21 @@ from radarstream.pipelines.serving.console.acting import (
     fingerprint,
     in_words,
 )
-from radarstream.pipelines.serving.console.showing import BELOW
+from radarstream.pipelines.serving.console.showing import BELOW, Paging, page_number, show
+from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import BrokerError
+from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.shown import one_line
+from radarstream.schemas.times import milliseconds
 
 REPLAY: Final = "replay"
 FAILED: Final = "replay failed"
 PATIENCE_S: Final = 2.0
 CLAIM_MS: Final = 120_000  # longer than a broker is waited for
 SHOWN: Final = 300
+UNREACHABLE: Final = (
+    "The message broker cannot be reached, so {what} not known. The service itself needs no broker."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,3 +151,47 @@ def _needless(letter: Letter, replayed: frozenset[str]) -> str:
     if plan.tried_too_often:
         return f"It was tried {letter.content.attempts} times: look at the record first."
     return ""
+
+
+def letters_sentence(box: Mailbox) -> str:
+    """What the topic holds, in one sentence."""
+    count, left = len(box.letters), sum(x.id not in box.replayed for x in box.letters)
+    if not count:
+        return "The topic holds no dead letter."
+    return f"{count:,} dead {'letter' if count == 1 else 'letters'}, {left:,} not replayed yet."
+
+
+def router(context: Context) -> APIRouter:
+    """The page of dead letters."""
+    routes, settings = APIRouter(include_in_schema=False), context.settings
+
+    @routes.get(f"{BELOW}dead-letters")
+    def letters(request: Request, user: Operator, page: str = "1") -> HTMLResponse:
+        sentence, box = UNREACHABLE.format(what="dead letters are"), Mailbox(())
+        try:
+            box = mailbox(settings.kafka)
+            sentence = letters_sentence(box)
+        except (BrokerError, ConfigurationError):
+            pass  # the sentence says so; the error may name hosts
+        paging = Paging(page_number(page), len(box.letters))
+        newest = box.letters[::-1][paging.offset : paging.last]
+        rows = [(x, x.plain(), written(x), dead_letters.is_unreadable(x)) for x in newest]
+        return show(
+            request,
+            "dead_letters.html.j2",
+            user,
+            title="Dead letters",
+            sentence=sentence,
+            words=("Dead letter", "Outage", "Replay"),
+            notes=box.problems[:5],
+            rows=rows,
+            paging=paging,
+            replayed=box.replayed,
+        )
+
+    return routes
+
+
+def written(letter: Any) -> str:
+    """When a dead letter reached the topic, in words."""
+    return "" if letter.written_at is None else minute(milliseconds(letter.written_at))
