@@ -201,8 +201,7 @@ def names_of(document: Document, granularity: Granularity = "site") -> tuple[str
     """Names under which a person may have judged a document's source, the nearest first.
 
     For sites every name from the host up to the one that a registry gave out, so that a word about
-    a platform holds for all its sites. The key that releases without the Public Suffix List gave to
-    the document is among them.
+    a platform holds for all its sites.
 
     >>> names_of(Document(1, "", url="https://blog.ann.github.io/"))
     ('blog.ann.github.io', 'ann.github.io', 'github.io')

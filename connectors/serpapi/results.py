@@ -6,6 +6,7 @@ seen before, however it is spelled, counts once.
 
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -19,9 +20,6 @@ TITLE_CHARACTERS: Final = 500
 URL_CHARACTERS: Final = 2_000
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 TRACKING: Final = re.compile(r"utm_\w+|gclid|fbclid|msclkid|dclid|srsltid", re.IGNORECASE)
-MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-ENGLISH_DATE: Final = re.compile(r"([A-Z][a-z]{2}) (\d{1,2}), (\d{4})")
-ISO_DATE: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)(?:T[\d:.]+(?:Z|[+-]\d\d:\d\d)?)?")
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
 Answer = Mapping[str, Any]  # a JSON object of the service
 
@@ -84,18 +82,15 @@ def published_at(text: str, seen_at: datetime) -> datetime | None:
     Midnight UTC of that day. Relative dates and other languages are not guessed at, and a day
     that had not begun anywhere when the result was seen is no date of publication.
     """
-    english, iso = ENGLISH_DATE.fullmatch(text.strip()), ISO_DATE.fullmatch(text.strip())
-    try:
-        if english and english[1].lower() in MONTHS:
-            month = MONTHS.index(english[1].lower()) + 1
-            day = datetime(int(english[3]), month, int(english[2]), tzinfo=UTC)
-        elif iso:
-            day = datetime(int(iso[1]), int(iso[2]), int(iso[3]), tzinfo=UTC)
-        else:
-            return None
-    except ValueError:
-        return None
-    return day if EARLIEST <= day <= seen_at + timedelta(hours=14) else None
+    for read in (
+        datetime.fromisoformat,
+        lambda said: datetime.strptime(said, "%b %d, %Y").replace(tzinfo=UTC),
+    ):
+        with suppress(ValueError):
+            told = read(text.strip())
+            day = datetime(told.year, told.month, told.day, tzinfo=UTC)
+            return day if EARLIEST <= day <= seen_at + timedelta(hours=14) else None
+    return None
 
 
 def _result(entry: Mapping[str, Any], place: int, seen_at: datetime) -> Document:

@@ -69,16 +69,12 @@ def count_open(connection: Connection, sender: str | None = None) -> int:
 
 
 def find_complaints(
-    engine: Engine, prefix: str = "", limit: int = 100, query_id: str | None = None
+    engine: Engine, limit: int = 100, query_id: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the newest complaints with status and decision of their incident.
-
-    Only those whose id begins with `prefix`, and, with `query_id`, those of this query.
-    """
+    """Return the newest complaints, of one query or all, with status and decision of each."""
     statement = (
         _ROWS.add_columns(_I.status, _I.finding, _I.decision)
         .outerjoin(INCIDENTS, _I.incident == _C.incident)
-        .where(_C.complaint_id.startswith(prefix, autoescape=True))
         .order_by(_C.received_ms.desc(), _C.complaint_id)
         .limit(limit)
     )

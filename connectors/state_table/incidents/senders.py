@@ -53,12 +53,6 @@ def waiting_senders(connection: Connection) -> dict[str, Record]:
     return _records(connection, and_(_C.sender.in_(waits), _C.sender.in_(confirmed)))
 
 
-def has_complained(connection: Connection, sender: str) -> bool:
-    """Whether a complaint under this name, spelt so, is kept."""
-    statement = select(_C.complaint_id).where(_C.sender == sender).limit(1)
-    return connection.execute(statement).first() is not None
-
-
 def _records(
     connection: Connection, whose: ColumnElement[bool], but: ColumnElement[bool] | None = None
 ) -> dict[str, Record]:

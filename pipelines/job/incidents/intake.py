@@ -1,6 +1,5 @@
 """Takes complaints in: which answer is meant, and may this sender send more?"""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Literal
 
@@ -46,7 +45,8 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
 
     Raises RefusedComplaintError when no kept answer is meant, or the sender has sent enough.
     """
-    if plain_name(complaint.sender) == PIPELINE:
+    sender = plain_name(complaint.sender)  # one name has one spelling
+    if sender == PIPELINE:
         raise RefusedComplaintError("own_name", f"the name {PIPELINE!r} is the pipeline's own")
     kept, answer = meant(engine, complaint)
     stored = StoredComplaint(
@@ -55,12 +55,11 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
         query_id=kept.query_id,
         step=kept.step,
         answer=answer,
-        sender=complaint.sender,
+        sender=sender,
         sent_ms=milliseconds(complaint.sent_at),
         received_ms=milliseconds(now),
         comment=complaint.comment,
     )
-
     since_ms = milliseconds(now - DAY)
     return in_transaction(engine, lambda one: taken_in(one, stored, rules, since_ms=since_ms))
 
@@ -72,9 +71,6 @@ def taken_in(
 
     Raises RefusedComplaintError.
     """
-    # A name that was stored before there was one spelling keeps its own, and its record with it.
-    if not senders.has_complained(connection, complaint.sender):
-        complaint = replace(complaint, sender=plain_name(complaint.sender))
     if earlier := complaints.repeated(connection, complaint):
         return earlier
     why = refusal(
