@@ -2,7 +2,6 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -101,28 +100,6 @@ def test_evidence_fades_with_event_time_not_with_the_clock(engine: Engine):
     assert read(engine).counts == Counts(0.0, pytest.approx(1.25), NOON + 20 * DAY_MS)
 
 
-EVENTS = [
-    replace(LIE, event=str(n), at_ms=NOON + day * DAY_MS + n, kind=kind)
-    for n, (day, kind) in enumerate(
-        [(0, "confirmed"), (0, "confirmed"), (0, "detected"), (7, "detected"), (30, "confirmed")]
-    )
-]
-
-
-def test_the_order_of_arrival_does_not_matter_even_under_the_caps(engine: Engine):
-    """The cap of the first day is met: 1 + 1 + 0.25 count as 2."""
-    expected = 2.0 * 2**-3.0 + 0.25 * 2**-2.3 + 1.0
-    for order, arrival in enumerate(permutations(EVENTS)):
-        if order % 12:  # a tenth of them
-            continue
-        domain = f"d{order}.example"
-        for event in arrival:
-            write(engine, replace(event, domain=domain))
-        found = read(engine, domain).counts
-        assert found.dishonest == pytest.approx(expected)
-        assert found.as_of_ms == NOON + 30 * DAY_MS + 4
-
-
 def test_no_day_adds_more_than_its_cap(engine: Engine):
     many = [replace(LIE, event=f"flood {n}") for n in range(50)]
     assert write(engine, *many) == 50
@@ -140,11 +117,6 @@ def test_a_confirmation_adds_what_a_detection_lacked(engine: Engine):
     assert write(engine, LIE, detected) == 0
     assert read(engine).counts.dishonest == 1.0
     assert weights(engine) == [("confirmed", 1.0)]
-
-
-def test_both_kinds_in_one_call_count_as_the_stronger(engine: Engine):
-    write(engine, LIE, replace(LIE, kind=EventKind.DETECTED))
-    assert read(engine).counts.dishonest == 1.0
 
 
 def test_a_retraction_takes_back_exactly_what_counted(engine: Engine):

@@ -36,12 +36,3 @@ def test_a_new_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
         engine.dispose()
     assert modes == dict.fromkeys(("state.db", "state.db-wal", "state.db-shm"), 0o600)
     assert tmp_path.stat().st_mode == before
-
-
-def test_a_file_that_stays_is_used(tmp_path: Path) -> None:
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    with engine.begin() as connection:
-        connection.execute(text("DELETE FROM memory"))
-    engine.dispose()
-    assert count(engine) == 0
-    engine.dispose()

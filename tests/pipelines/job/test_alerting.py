@@ -244,43 +244,12 @@ def test_what_cannot_be_read_stops_nothing() -> None:
     assert topic.committed == {0: 4}
 
 
-def test_repetitions_are_not_reported_again() -> None:
-    values = [encode(answer("a", step)) for step in (0, 1, 0, 1, 2)]
-    receiver = Receiver()
-    run(Topic(values, partitions=1), receiver)
-    assert receiver.ids == ["a/0", "a/1", "a/2"]
-
-
 def test_a_stop_ends_after_the_alert_in_hand() -> None:
     topic = Topic([encode(answer("a", step)) for step in range(3)], partitions=1)
     receiver = Receiver()
     run(topic, receiver, stopping=lambda: len(receiver.received) == 1)
     assert receiver.ids == ["a/0"]
     assert topic.committed == {0: 1}
-
-
-def test_what_is_committed_is_not_committed_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    commits = []
-    topic = Topic([encode(answer("a", 0, False)), encode(answer("a", 1))], partitions=1)
-    monkeypatch.setattr(Reader, "commit", lambda _, offsets: commits.append(dict(offsets)))
-    polls = iter([True, True, True])
-    alerting = Alerting(
-        topic.reader(5),
-        Receiver(),
-        AlertSettings(),
-        stopping=lambda: False,
-        clock=Clock(),
-    )
-    alerting.run(drained=lambda: not next(polls, False))
-    assert commits == [{0: 1}, {0: 2}]  # before waiting for the receiver, and after
-
-
-def test_an_outage_of_the_broker_is_sat_out() -> None:
-    topic, clock, receiver = Topic([encode(answer("a", 0))]), Clock(), Receiver()
-    topic.outages = 4
-    run(topic, receiver, clock=clock)
-    assert receiver.ids == ["a/0"]
-    assert clock.waited > 0.0
 
 
 def test_the_payload_is_as_documented() -> None:

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from radarstream.pipelines.job.alerting.following import ANSWERS, ATTRIBUTIONS, Following, Selection
 from radarstream.schemas.codec import encode
-from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent, RejectedEvent
-from tests.wire_samples import ANSWER, DEAD_LETTER, REJECTED
+from tests.wire_samples import ANSWER, REJECTED
 
 HOUR = timedelta(hours=1)
 ALL = Selection()
@@ -85,24 +85,6 @@ def test_what_is_not_selected_counts_as_seen() -> None:
     following = Following(Selection(changed_only=True))
     assert following.event(ANSWERS, encode(answer(step=1, changed=False))) is None
     assert following.event(ANSWERS, encode(answer(step=0, changed=True))) is None
-
-
-@pytest.mark.parametrize(
-    ("data", "reason"),
-    [
-        (b"\xff\xfe", ReasonClass.INVALID_ENCODING),
-        (b"{", ReasonClass.MALFORMED_JSON),
-        (encode(DEAD_LETTER), ReasonClass.UNKNOWN_SCHEMA),
-        (encode(ANSWER).replace(b"answer.defended/2", b"answer.defended/3"), "unknown_schema"),
-        (b"", ReasonClass.MALFORMED_JSON),
-    ],
-)
-def test_what_cannot_be_read_has_a_reason(data: bytes, reason: str) -> None:
-    following = Following(Selection())
-    with pytest.raises(InputError) as refused:
-        following.event(ANSWERS, data)
-    assert refused.value.reason == reason
-    assert following.event(ANSWERS, encode(ANSWER)) == ANSWER  # and the next is read
 
 
 @given(st.binary(max_size=200))

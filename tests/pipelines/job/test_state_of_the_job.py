@@ -123,15 +123,6 @@ def test_a_group_that_has_committed_dead_letters_only_starts_again(
     assert partition_offsets(options, group=GROUP)[0].committed == 1
 
 
-def test_a_new_group_may_begin_with_an_empty_database(own_broker: Broker, tmp_path: Path) -> None:
-    options = own_broker.options(partitions=1)
-    produce(options, snapshots(3))
-    other = options.model_copy(update={"group": "other"})
-    drained(settings_for(other, tmp_path / "other.db"))
-    drained(settings_for(options, tmp_path / "state.db"))
-    assert partition_offsets(options, group=GROUP)[0].committed == 3
-
-
 @pytest.mark.parametrize("damage", ["deleted", "cut off", "replaced", "emptied"])
 def test_a_running_job_ends_when_its_database_goes(
     damage: str, own_broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
