@@ -38,7 +38,6 @@ from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.guard import Guard
 from radarstream.pipelines.retrieval_models import with_retrieval_models
-from radarstream.pipelines.signals.first_look import FirstLook
 from radarstream.pipelines.signals.ports import (
     Generator,
     MeasuringEmbedder,
@@ -72,15 +71,7 @@ def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
         reading=settings.reading,
         reranker=build_reranker_of(settings),
         keep=settings.retrieval.keep,
-        first_look=build_first_look(settings.defense),
     )
-
-
-def build_first_look(settings: s.DefenseSettings) -> FirstLook | None:
-    """Create the rule of what is read first; None where everything always is."""
-    if not settings.adaptive:
-        return None
-    return FirstLook(settings.first_look, full_share=settings.full_share, seed=settings.draw_seed)
 
 
 def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | None]:

@@ -4,40 +4,27 @@ A guard binds a defence to its models; the work is done by `radarstream.pipeline
 object serves a notebook, a replay, the Beam job and a study.
 """
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from radarstream.defenses.options import as_asked, options_of
-from radarstream.defenses.protocol import EVIDENCE, Defense, Signal, needs_at
+from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import stages
 from radarstream.pipelines.settings import ReadingSettings
-from radarstream.pipelines.signals.first_look import (
-    GROWTH,
-    SETTLED,
-    FirstLook,
-    confirming,
-    is_settled,
-    only,
-    unread,
-)
-from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models, SourceLedger
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.pipelines.stages import Decided, Failure, Gathered, Reranked
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, StateT
 from radarstream.schemas.snapshot import Query, SearchSnapshot
-from radarstream.schemas.support import Support
-from radarstream.schemas.verdict import Reason, Verdict
 
 Concluded = tuple[AnswerEvent, Memory[StateT]]
 Item = tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]
-ANSWERS_ALONE = frozenset({Signal.ATOMIC_ANSWERS})
 
 
 @dataclass(frozen=True)
@@ -51,8 +38,6 @@ class Guard(Generic[StateT]):
     the defence, as published methods do. A query may say otherwise for itself.
     `reading` says which parts of long documents all of them read. `reranker` chooses at most
     `keep` documents of a snapshot, which defence and baseline then see; without it they see all.
-    With `first_look` only some of those are read of a calm snapshot, which the defence does not
-    judge (`signals.first_look`).
     """
 
     name: str
@@ -65,15 +50,10 @@ class Guard(Generic[StateT]):
     reading: ReadingSettings = ReadingSettings()
     reranker: RetrievalDefense | None = None
     keep: int = 10
-    first_look: FirstLook | None = None
 
     def __post_init__(self) -> None:
         if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
             raise ConfigurationError(f"{self.name} with a source prior needs a ledger of sources")
-        if self.first_look is not None and not EVIDENCE & self.defense.needs:
-            raise ConfigurationError(
-                f"{self.name} reads no document by itself and cannot be adaptive"
-            )
         for method in (self.defense, self.baseline, self.reranker):
             if method is not None:
                 check_needs(method, self.models)
@@ -113,29 +93,14 @@ class Guard(Generic[StateT]):
         return self.relate(self.atomic_answers(snapshots))
 
     def atomic_answers(self, snapshots: Sequence[SearchSnapshot]) -> list[Gathered]:
-        """The first half of `gather`: what is read, and one answer per document where needed.
-
-        With a first look, only what it looks at.
-        """
-        parts = [self.part_of(snapshot, looks=1) for snapshot in snapshots]
-        items = [
-            replace(item, partial=part is not snapshot)
-            for item, part, snapshot in zip(
-                stages.read(parts, self.reading, self.models, self.meter),
-                parts,
-                snapshots,
-                strict=True,
-            )
-        ]
+        """The first half of `gather`: what is read, and one answer per document where needed."""
+        items = stages.read(snapshots, self.reading, self.models, self.meter)
         return stages.atomic_answers(items, self.needs, self.models, self.meter)
 
     def relate(self, items: Sequence[Gathered]) -> list[Evidence | ModelError]:
         """The second half of `gather`: relations between the answers, and both as evidence."""
         gathered = stages.relate(items, self.needs, self.models, self.meter)
-        return [
-            item.evidence(ANSWERS_ALONE if item.partial else self.needs(item.snapshot))
-            for item in gathered
-        ]
+        return [item.evidence(self.needs(item.snapshot)) for item in gathered]
 
     def decide(
         self,
@@ -148,112 +113,6 @@ class Guard(Generic[StateT]):
         what is asked, in place of the guard's own meter.
         """
         costs = costs or self.meter
-        if self.first_look is None:
-            return self.decide_in_full(items, costs)
-        calm: dict[int, Concluded[StateT]] = {}
-        for looks in range(1, len(GROWTH) + 1):
-            items = self.answered(items, calm.keys(), looks, costs)
-            calm |= self.look(items, calm.keys(), looks, costs)
-        in_full = self.decide_in_full(self.completed(items, calm.keys(), costs), costs)
-        return [calm.get(place, outcome) for place, outcome in enumerate(in_full)]
-
-    def part_of(self, snapshot: SearchSnapshot, looks: int) -> SearchSnapshot:
-        """The snapshot with what is read at so many looks; itself, if that is everything."""
-        if self.first_look is None or not EVIDENCE & self.needs(snapshot):
-            return snapshot
-        return self.first_look.part_of(snapshot, looks)
-
-    def answered(
-        self, items: Sequence[Item[StateT]], calm: Set[int], looks: int, costs: Costs
-    ) -> list[Item[StateT]]:
-        """The items with what has to be read for so many looks, where a look can still help."""
-        wanted = {
-            place: (self.part_of(snapshot, looks), evidence)
-            for place, (snapshot, evidence, memory) in enumerate(items)
-            if place not in calm and isinstance(evidence, Evidence) and is_settled(memory)
-        }
-        missing = {
-            place: (part, evidence)
-            for place, (part, evidence) in wanted.items()
-            if part is not items[place][0] and unread(part, evidence)
-        }
-        found = stages.answered_further(
-            list(missing.values()), self.needs, self.reading, self.models, costs
-        )
-        more = {
-            place: item.evidence(ANSWERS_ALONE) for place, item in zip(missing, found, strict=True)
-        }
-        return [(s, more.get(place, e), memory) for place, (s, e, memory) in enumerate(items)]
-
-    def look(
-        self, items: Sequence[Item[StateT]], calm: Set[int], looks: int, costs: Costs
-    ) -> dict[int, Concluded[StateT]]:
-        """The events and memories of the snapshots that prove calm now, by their place."""
-        if self.first_look is None:
-            return {}
-        parts = {
-            place: (part, only(evidence, part))
-            for place, (snapshot, evidence, memory) in enumerate(items)
-            if place not in calm and isinstance(evidence, Evidence) and is_settled(memory)
-            if (part := self.part_of(snapshot, looks)) is not snapshot
-        }
-        honest: Sequence[FloatArray | None] = [None] * len(parts)
-        if self.sources is not None:
-            honest = self.sources.honesty([part for part, _ in parts.values()])
-        asking = []
-        for (place, (_, seen)), honesty in zip(parts.items(), honest, strict=True):
-            snapshot, _, memory = items[place]
-            left, least = unread(snapshot, seen), self.min_support_of(snapshot.query)
-            lead = self.first_look.lead
-            confirmation = confirming(seen, left, memory, lead, least, honesty)
-            asking.append(costs.charged(place, confirmation))
-        with costs.stage("first look", self.models.relations, records=len(asking)):
-            found = drive(asking, costs.around(self.models))
-        return {
-            place: self.confirmed(items[place][0], items[place][2], *outcome)
-            for place, outcome in zip(parts, found, strict=True)
-            if isinstance(outcome, tuple)
-        }
-
-    def confirmed(
-        self, snapshot: SearchSnapshot, memory: Memory[StateT], verdict: Verdict, support: Support
-    ) -> Concluded[StateT]:
-        """The event of a calm snapshot; only step and time of the standing answer move."""
-        decision = Decided(verdict, memory.state, False, support)
-        event, after = self.told(snapshot, memory, decision, None)
-        read = [judged for judged in verdict.documents if judged.reason is not Reason.NOT_READ]
-        return replace(event, documents_read=len(read)), after
-
-    def completed(
-        self, items: Sequence[Item[StateT]], calm: Set[int], costs: Costs
-    ) -> list[Item[StateT]]:
-        """The items with all their evidence: what no look saw is read, nothing twice.
-
-        In place of the evidence of a calm one stands an error, so that it is left alone.
-        """
-        known = {
-            place: (snapshot, evidence)
-            for place, (snapshot, evidence, _) in enumerate(items)
-            if place not in calm
-            and isinstance(evidence, Evidence)
-            and len(evidence.documents) < len(snapshot.documents)
-        }
-        whole = stages.completed(list(known.values()), self.needs, self.reading, self.models, costs)
-        found = {
-            place: item.evidence(self.needs(item.snapshot))
-            for place, item in zip(known, whole, strict=True)
-        }
-        return [
-            (snapshot, SETTLED if place in calm else found.get(place, evidence), memory)
-            for place, (snapshot, evidence, memory) in enumerate(items)
-        ]
-
-    def decide_in_full(
-        self,
-        items: Sequence[Item[StateT]],
-        costs: Costs,
-    ) -> list[Concluded[StateT] | Failure]:
-        """Let the defence judge every document of each snapshot."""
         evidences = [evidence for _, evidence, _ in items]
         undefended = stages.undefended_answers(self.baseline, evidences, self.models, costs)
         known = self.knowing_sources([snapshot for snapshot, _, _ in items], evidences)
@@ -262,23 +121,11 @@ class Guard(Generic[StateT]):
         return [
             decision
             if isinstance(decision, Failure)
-            else self.conclude(snapshot, memory, decision, bare)
+            else self.told(snapshot, memory, decision, bare)
             for (snapshot, _, memory), decision, bare in zip(
                 items, decisions, undefended, strict=True
             )
         ]
-
-    def conclude(
-        self,
-        snapshot: SearchSnapshot,
-        memory: Memory[StateT],
-        decision: Decided[StateT],
-        undefended: str | None,
-    ) -> Concluded[StateT]:
-        """The event and the memory after a decision; an answer that lacks support is not given."""
-        least = self.min_support_of(snapshot.query)
-        decision = stages.insisting(decision, least, memory.state)
-        return self.told(snapshot, memory, decision, undefended)
 
     def told(
         self,
@@ -287,12 +134,16 @@ class Guard(Generic[StateT]):
         decision: Decided[StateT],
         undefended: str | None,
     ) -> Concluded[StateT]:
-        """The event, with the rules that its answer was given by, and the memory."""
+        """The event, with the rules that its answer was given by, and the memory.
+
+        An answer that lacks support is not given.
+        """
+        least = self.min_support_of(snapshot.query)
+        decision = stages.insisting(decision, least, memory.state)
         event, after = stages.conclude(
             self.name, self.models, snapshot, memory, decision, undefended
         )
         rules = options_of(as_asked(self.defense, snapshot.query))
-        least = self.min_support_of(snapshot.query)
         return replace(event, options=rules, min_support=least), after
 
     def min_support_of(self, query: Query) -> int:

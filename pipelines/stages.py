@@ -10,7 +10,7 @@ whether a query is answered in a few words or at length. `Costs` hears what the 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -20,7 +20,6 @@ from radarstream.defenses.protocol import EVIDENCE, Defense, Relate, Signal
 from radarstream.defenses.temporal import without_new_answer
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
-from radarstream.pipelines.signals.first_look import unread
 from radarstream.pipelines.signals.fulfilment import Failure as Failure
 from radarstream.pipelines.signals.fulfilment import drive, fulfil, refusable
 from radarstream.pipelines.signals.long_form import in_its_form
@@ -59,15 +58,13 @@ Changed = bool | None  # None where there is nothing to compare with
 class Gathered:
     """One snapshot with its signals: None if nobody needs it, a ModelError if it failed.
 
-    The snapshot has the texts that models read; `unread` says why it does not. A `partial` one has
-    some documents of its snapshot with their answers, for a first look.
+    The snapshot has the texts that models read; `unread` says why it does not.
     """
 
     snapshot: SearchSnapshot
     answers: Answers | ModelError | None = None
     relations: Relations | ModelError | None = None
     unread: ModelError | None = None
-    partial: bool = field(default=False, kw_only=True)
 
     @property
     def failure(self) -> ModelError | None:
@@ -141,10 +138,7 @@ def atomic_answers(
         with costs.stage("atomic answers", models.generator, records=len(wanted)):
             return in_its_form(wanted, lambda s: s.query.long_form, in_one_form, models)
 
-    wanted = [
-        item.unread is None and (item.partial or bool(needs(item.snapshot) & EVIDENCE))
-        for item in items
-    ]
+    wanted = [item.unread is None and bool(needs(item.snapshot) & EVIDENCE) for item in items]
     found = where(wanted, [item.snapshot for item in items], work)
     return [
         replace(item, answers=item.unread or answers)
@@ -162,57 +156,11 @@ def relate(items: Sequence[Gathered], needs: Needs, models: Models, costs: Costs
             return isolating(partial(relate_answers, costs.around(models).relations), batches)
 
     wanted = [
-        not item.partial
-        and Signal.RELATIONS in needs(item.snapshot)
-        and isinstance(item.answers, tuple)
+        Signal.RELATIONS in needs(item.snapshot) and isinstance(item.answers, tuple)
         for item in items
     ]
     related = where(wanted, [(item.snapshot, item.answers) for item in items], work)
     return [replace(item, relations=found) for item, found in zip(items, related, strict=True)]
-
-
-def completed(
-    items: Sequence[tuple[SearchSnapshot, Evidence]],
-    needs: Needs,
-    reading: ReadingSettings,
-    models: Models,
-    costs: Costs,
-) -> list[Gathered]:
-    """Each snapshot with all its signals; the documents that the evidence has are not read again.
-
-    Every document is read and answered by itself, so that the signals are those of `gather`.
-    """
-    return relate(answered_further(items, needs, reading, models, costs), needs, models, costs)
-
-
-def answered_further(
-    items: Sequence[tuple[SearchSnapshot, Evidence]],
-    needs: Needs,
-    reading: ReadingSettings,
-    models: Models,
-    costs: Costs,
-) -> list[Gathered]:
-    """Each snapshot with an answer from every document, of which the evidence has some."""
-    rest = [replace(s, documents=unread(s, evidence)) for s, evidence in items]
-    others = [replace(item, partial=True) for item in read(rest, reading, models, costs)]
-    return [
-        joined(snapshot, evidence, other)
-        for (snapshot, evidence), other in zip(
-            items, atomic_answers(others, needs, models, costs), strict=True
-        )
-    ]
-
-
-def joined(snapshot: SearchSnapshot, evidence: Evidence, other: Gathered) -> Gathered:
-    """A snapshot with what was read of some documents before, and of the others now."""
-    if not isinstance(other.answers, tuple):
-        return replace(other, partial=False)
-    pairs = [
-        *zip(evidence.documents, evidence.answers or (), strict=True),
-        *zip(other.snapshot.documents, other.answers, strict=True),
-    ]
-    documents, answers = zip(*sorted(pairs, key=lambda pair: pair[0].rank), strict=True)
-    return Gathered(replace(snapshot, documents=documents), answers)
 
 
 def undefended_answers(

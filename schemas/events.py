@@ -47,8 +47,6 @@ class AnswerEvent(Strict):
     Events of version 1 have neither, and no `status`. `options` are those of the defence, as JSON;
     `min_support` is how many independent sites had to say the answer. `reranking` says how a
     reranker chose the documents, None without one; ranks everywhere else are those of its order.
-    `documents_read` is how many documents of a calm snapshot were read, None where the defence
-    judged them all.
     """
 
     query_id: str
@@ -73,12 +71,6 @@ class AnswerEvent(Strict):
     options: str = "{}"
     min_support: Annotated[int, Field(ge=0, le=MOST_SUPPORT)] = 0
     reranking: Annotated[Reranking | None, ABSENT_UNSET] = None
-    documents_read: Annotated[Annotated[int, Field(ge=0)] | None, ABSENT_UNSET] = None
-
-    @property
-    def calm(self) -> bool:
-        """Whether some documents confirmed the standing answer and the others were not read."""
-        return self.documents_read is not None
 
     @property
     def seen(self) -> tuple[DocumentVerdict, ...]:

@@ -33,19 +33,11 @@ class Reason(StrEnum):
     OUTRANKED = "outranked"  # a reranker put enough others before it: no defence saw it
     SUSPECT = "suspect"  # a filter of candidates took it for planted: no defence saw it
     NOT_DRAWN = "not_drawn"  # below a threshold with noise: no defence saw it
-    NOT_READ = "not_read"  # of a calm snapshot: others confirmed the standing answer first
 
 
 # A document with one of these was left out before any defence saw it.
 UNSEEN = frozenset(
-    {
-        Reason.BLOCKED,
-        Reason.QUARANTINED,
-        Reason.OUTRANKED,
-        Reason.SUSPECT,
-        Reason.NOT_DRAWN,
-        Reason.NOT_READ,
-    }
+    {Reason.BLOCKED, Reason.QUARANTINED, Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN}
 )
 # A document with one of these was on the keep side of the cut itself.
 SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED, Reason.DISTRUSTED})

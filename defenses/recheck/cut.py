@@ -52,7 +52,7 @@ def cut_checks(event: AnswerEvent, defense: Any) -> tuple[Check, ...]:
     """Whether the energy follows from the recorded sides and capacities, and the verdict from
     capacities, ranks and options.
     """
-    if isinstance(defense, Radar) and not event.calm:
+    if isinstance(defense, Radar):
         kept = f"{sum(document.kept for document in event.seen)} of {len(event.seen)} kept"
         return (
             check_of("energy", energy_flaws(event.verdict), f"{event.verdict.energy}"),

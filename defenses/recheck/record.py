@@ -34,7 +34,6 @@ def flaws(event: AnswerEvent) -> Iterator[str]:
         if document.reason in UNSEEN and document.atomic_answer is not None:
             yield f"document {document.rank} is {document.reason} and answers"
     yield from changed(event)
-    yield from calm(event)
     yield from reranked(event)
 
 
@@ -48,16 +47,6 @@ def changed(event: AnswerEvent) -> Iterator[str]:
             yield "there are no two answers to compare"
     elif event.changed is None or (event.changed and memory.previous_answer == event.answer):
         yield f"the previous answer is {memory.previous_answer!r}, changed is {event.changed}"
-
-
-def calm(event: AnswerEvent) -> Iterator[str]:
-    """What cannot be of the documents that were read first."""
-    left = any(document.reason is Reason.NOT_READ for document in event.verdict.documents)
-    if event.documents_read != (len(event.seen) if left else None):
-        yield f"{event.documents_read} documents read is not what their verdicts say"
-    retained = event.verdict.memory.decision is MemoryDecision.RETAINED
-    if left and (event.changed is not False or not retained):
-        yield "a calm snapshot does not repeat its answer"
 
 
 def reranked(event: AnswerEvent) -> Iterator[str]:

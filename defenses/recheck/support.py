@@ -178,7 +178,7 @@ def knows_rival(event: AnswerEvent, defense: Any) -> bool:
     if event.support is None or not event.support.stances_against:
         return True
     asked = Signal.RELATIONS in needs_at(defense, len(event.seen))
-    return event.calm or not asked or bool(relations_of(event, defense)[0])
+    return not asked or bool(relations_of(event, defense)[0])
 
 
 def rival_flaws(event: AnswerEvent, support: Support, defense: Any) -> Iterator[str]:

@@ -36,7 +36,6 @@ from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.shown import only_shown
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import stored_time, wire_time
-from radarstream.schemas.verdict import Reason
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
@@ -216,10 +215,7 @@ def row_after(
 
 
 def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
-    """Collect the answer and one attribution event per document it did not trust.
-
-    Of what was not read nobody says that it is not to be trusted.
-    """
+    """Collect the answer and one attribution event per document it did not trust."""
     cited = {source.rank: source for source in event.sources}
     attributions = [
         RejectedEvent(
@@ -239,7 +235,7 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
             tags=event.tags,
         )
         for judged in event.verdict.documents
-        if not judged.kept and judged.reason is not Reason.NOT_READ
+        if not judged.kept
     ]
     events: list[AnswerEvent | RejectedEvent] = [event, *attributions]
     return [outbox_record(value, lane=lane) for value in events]

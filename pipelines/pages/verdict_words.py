@@ -162,7 +162,6 @@ REASONS: Final = {
     Reason.OUTRANKED: "outranked: the reranker put enough others before it",
     Reason.SUSPECT: "suspect: the reranker took it for planted",
     Reason.NOT_DRAWN: "not drawn: it was below a threshold with noise",
-    Reason.NOT_READ: "not read: the documents read first confirmed the standing answer",
 }
 
 

@@ -58,25 +58,6 @@ class DefenseSettings(Section):
         description="what RADAR does with a selected answer whose embedding is unlike those of the"
         " others; to keep it takes no embedder, for a service without weights on this machine",
     )
-    adaptive: bool = Field(
-        default=False,
-        description="whether a few documents of a snapshot are read first, and the others only if"
-        " those leave any doubt that the standing answer holds",
-    )
-    first_look: int = Field(
-        default=2, ge=2, le=100, description="documents that are read first, if adaptive"
-    )
-    full_share: float = Field(
-        default=0.05,
-        ge=0.0,
-        le=1.0,
-        description="share of snapshots that are read as a whole whatever they say, if adaptive",
-    )
-    draw_seed: str = Field(
-        default="",
-        description="text that decides which documents are read first; keep your own a secret, so"
-        " that nobody can tell which ranks are drawn",
-    )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"
     )

@@ -372,5 +372,4 @@ def test_reasons_of_documents_that_no_defence_saw() -> None:
         Reason.OUTRANKED,
         Reason.SUSPECT,
         Reason.NOT_DRAWN,
-        Reason.NOT_READ,
     } == UNSEEN

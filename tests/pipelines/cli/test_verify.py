@@ -24,7 +24,6 @@ from radarstream.defenses.recheck.given import ALWAYS
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.cli.verify import verified
 from radarstream.pipelines.guard import Guard
-from radarstream.pipelines.signals.first_look import FirstLook
 from radarstream.pipelines.signals.reranking import with_left_out
 from radarstream.schemas.codec import decode_answer, encode, envelope, structured
 from radarstream.schemas.errors import InputError
@@ -48,7 +47,6 @@ FOLLOWS = frozenset(
         "snapshot_id",
         "abstention",
         "status",
-        "documents_read",
         "sources.rank",
         "verdict.abstention",
         "verdict.energy",
@@ -153,16 +151,6 @@ def reranked() -> AnswerEvent:
     return with_left_out(event, [(blocked, Reason.BLOCKED)])
 
 
-def calm() -> AnswerEvent:
-    """The second of two snapshots that say the same."""
-    look = FirstLook(full_share=0.0)
-    guard: Guard[Any] = Guard("radar", build_defense("radar"), scripted_models(), first_look=look)
-    _, memory = guard.answer(snapshot_of(["Rome"] * 8, sites=8), guard.initial_memory())
-    event, _ = guard.answer(snapshot_of(["Rome"] * 8, 1, sites=8), memory)
-    assert event.calm
-    return event
-
-
 def line_of(event: AnswerEvent) -> bytes:
     return structured(envelope(event), encode(event))
 
@@ -170,7 +158,7 @@ def line_of(event: AnswerEvent) -> bytes:
 @cache
 def events() -> tuple[AnswerEvent, ...]:
     """One event of each kind: by defence, status, why there is no answer, and what is recalled."""
-    kinds = {"reranked": replace(reranked(), provenance=Provenance.LIVE), "calm": calm()}
+    kinds = {"reranked": replace(reranked(), provenance=Provenance.LIVE)}
     kinds["no evidence"] = answered(["I don't know"] * 2)
     for seed in range(24):
         on_empty = ("abstain", "best_document", "all_informative")[seed % 3]
