@@ -14,16 +14,12 @@ from radarstream.connectors.state_table.serving import kept_events
 from radarstream.connectors.state_table.serving.kept_events import KeptEvent, Latest
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.job.operating.incidents import Removal
-from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.safe_text import HIDDEN
 from radarstream.pipelines.serving.console import answers as view
-from radarstream.pipelines.serving.console.acting import fingerprint
 from radarstream.pipelines.serving.console.asking import ORIGINS, facts_of, hook_in_words
 from radarstream.pipelines.serving.console.incidents import (
     inbox_line,
     inbox_sentence,
     removal_in_words,
-    state_of,
     text_state,
 )
 from radarstream.pipelines.serving.console.operations import Asked, checks_of, lag_of, models_of
@@ -32,7 +28,6 @@ from radarstream.pipelines.serving.console.showing import (
     Paging,
     link,
     own_path,
-    page_number,
 )
 from radarstream.pipelines.serving.console.sources import sources_sentence
 from radarstream.schemas.memory import StandingAnswer
@@ -77,11 +72,6 @@ def test_an_abstention_says_why_and_what_stands():
 def test_paging(number, total, pages, first, last):
     paging = Paging(number, total)
     assert (paging.pages, paging.first, paging.last) == (pages, first, last)
-
-
-@given(st.text(max_size=12))
-def test_any_page_number_is_one(text):
-    assert 1 <= page_number(text) < 1_000_000
 
 
 def test_sentences_of_the_watchlist():
@@ -140,11 +130,6 @@ def test_what_an_approval_removes_is_named():
     assert removal_in_words(Removal(why_none="no text")) == ["No text."]
 
 
-def test_how_things_stand_differs_when_they_do():
-    assert state_of(None) == fingerprint("new")
-    assert fingerprint("a", 1) != fingerprint("a", 2) != fingerprint("a1")
-
-
 def test_what_the_defence_did_is_told():
     plain = Orchestration(Plan())
     assert facts_of(plain) == [("trust", "0.50, then 0.50")]
@@ -197,18 +182,6 @@ def test_addresses_of_ours_are_plain(text):
     assert address.isascii()
     assert not set(address) & set("\"'<> \n\\")
     assert own_path(text) == "/" or own_path(text) == text.strip()
-
-
-@given(st.text(max_size=60))
-def test_any_text_is_inert_on_a_page(text):
-    page = frame.Page(title=text, sentence=text, links=(), words={}, heads=[("query", text)])
-    told = frame.render_served(
-        "console/message.html.j2", page, user=None, menu=[], here="/", live=False, link=link,
-        asset=str, roles=(), lines=(text,), back="/", signed_in=False,
-    )  # fmt: skip
-    assert not HIDDEN.search(told.replace("\n", "").replace("\t", ""))
-    assert told.count("<script") == 2
-    assert told.count("<bdi") == 4
 
 
 def test_the_words_of_pages_are_explained():

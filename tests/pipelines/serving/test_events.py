@@ -16,7 +16,6 @@ from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.serving.kept_events import keep_event, last_number
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.serving import events
-from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Query, SearchSnapshot
 from tests.serving import a_question, bearer, fake_service, reply_to, running
@@ -144,17 +143,6 @@ def test_who_may_only_ask_is_told_no_complaints(app: FastAPI) -> None:
         assert next(sent_events(all_roles))[1] == "incidents"
         answered(engine_of(app), "After?", "New")
         assert next(told)[1] == "answer"
-
-
-def test_a_stream_ends_where_roles_change(app: FastAPI, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(events, "CHECKED_S", 0.0)
-    context = app.state.context
-    with running(app) as port, stream(port) as heard:
-        told = sent_events(heard)
-        assert next(told)[1] == "incidents"
-        context.people.tokens["all"] = User("all", frozenset({Role.ASK}))
-        context.by_token.forget("all")
-        assert [kind for _, kind, _ in told] == []
 
 
 def test_a_quiet_stream_has_heartbeats_and_too_many_are_refused(tmp_path: Path) -> None:
