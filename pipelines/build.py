@@ -36,7 +36,7 @@ from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import settings as s
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.retrieval_models import with_retrieval_models
 from radarstream.pipelines.signals.ports import (
     Generator,
@@ -58,10 +58,10 @@ SQLITE = "sqlite:///"
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 
 
-def build_guard(settings: s.Settings, engine: Engine) -> Guard[Any]:
+def build_defense_pipeline(settings: s.Settings, engine: Engine) -> DefensePipeline[Any]:
     """Wire the defence and its models, every model behind the response cache."""
     defense, baseline = build_methods(settings)
-    return Guard(
+    return DefensePipeline(
         name=settings.defense.name,
         defense=defense,
         models=build_models(settings, engine),
@@ -107,7 +107,7 @@ def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
 
     Loads no model and connects to nothing, so that a command can tell at once.
     """
-    guard = build_guard(settings, create_engine("sqlite://"))
+    guard = build_defense_pipeline(settings, create_engine("sqlite://"))
     if attributing:
         check_needs(configured_attributor(settings), guard.models)
 
@@ -284,9 +284,9 @@ def naming_extra(extra: str) -> Iterator[None]:
         ) from error
 
 
-def shared_guard(settings: s.Settings) -> Guard[Any]:
+def shared_pipeline(settings: s.Settings) -> DefensePipeline[Any]:
     """Return this process's guard for these settings; repeated calls return the same one."""
-    return _guard(settings.model_dump_json())
+    return _pipeline(settings.model_dump_json())
 
 
 def shared_engine(settings: s.Settings) -> Engine:
@@ -333,9 +333,9 @@ def _corpus(engine: Engine, options_json: str) -> Corpus:
 
 
 @cache
-def _guard(settings_json: str) -> Guard[Any]:
+def _pipeline(settings_json: str) -> DefensePipeline[Any]:
     settings = s.Settings.model_validate_json(settings_json)
-    return build_guard(settings, shared_engine(settings))
+    return build_defense_pipeline(settings, shared_engine(settings))
 
 
 @cache

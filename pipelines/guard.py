@@ -1,4 +1,4 @@
-"""Guard: snapshot + memory -> defended answer + memory.
+"""DefensePipeline: snapshot + memory -> defended answer + memory.
 
 A guard binds a defence to its models; the work is done by `radarstream.pipelines.stages`. The same
 object serves a notebook, a replay, the Beam job and a study.
@@ -28,7 +28,7 @@ Item = tuple[SearchSnapshot, Evidence | ModelError, Memory[StateT]]
 
 
 @dataclass(frozen=True)
-class Guard(Generic[StateT]):
+class DefensePipeline(Generic[StateT]):
     """Defends one query's snapshots, one after another; holds no state of its own.
 
     `baseline` answers the same snapshot without a defence, for comparison; it sees the same

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.pipelines.build import build_source_reader
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.reranking import with_left_out
 from radarstream.pipelines.stages import Failure, Reranked
@@ -48,7 +48,7 @@ class Observed:
 
 
 def choose(
-    settings: Settings, engine: Engine, guard: Guard[Any], items: Sequence[Observed]
+    settings: Settings, engine: Engine, guard: DefensePipeline[Any], items: Sequence[Observed]
 ) -> list[Observed | Failure]:
     """Return the snapshots with the documents that the defence is to see.
 

@@ -11,7 +11,7 @@ from radarstream.pipelines.cli.app import app, main
 
 def forget_shared() -> None:
     """Open database and models anew, as another process would."""
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     build._engine.cache_clear()
 
 

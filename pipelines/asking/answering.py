@@ -9,7 +9,7 @@ from radarstream.defenses.orchestration.audit import OutputAudit
 from radarstream.pipelines.asking.parts import Parts, Prompting, Variant
 from radarstream.pipelines.asking.steps import each, in_groups, together
 from radarstream.pipelines.asking.values import NOT_ASKED, Answered, Drafted, Found
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.signals.reranking import with_left_out
 from radarstream.pipelines.stages import Failure, Reranked
 from radarstream.schemas.errors import RadarstreamError
@@ -70,7 +70,7 @@ def drafted(
 
 
 def decided(
-    guard: Guard[Any], known: Sequence[tuple[Found, Memory[Any]]]
+    guard: DefensePipeline[Any], known: Sequence[tuple[Found, Memory[Any]]]
 ) -> list[Drafted | RadarstreamError]:
     """Choose, read, gather and decide, as the job does."""
     # A reranker chooses among all that are left.
@@ -83,7 +83,7 @@ def decided(
 
 
 def concluded(
-    guard: Guard[Any], ready: Sequence[tuple[Found, Memory[Any], Reranked]]
+    guard: DefensePipeline[Any], ready: Sequence[tuple[Found, Memory[Any], Reranked]]
 ) -> list[Drafted | RadarstreamError]:
     """Gather and decide."""
     snapshots = [reranked.snapshot for _, _, reranked in ready]

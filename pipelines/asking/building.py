@@ -21,7 +21,7 @@ from radarstream.pipelines.asking.planning import plain
 from radarstream.pipelines.asking.retrievers import WebSearch, given_documents, nearest
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.build import (
-    build_guard,
+    build_defense_pipeline,
     build_models,
     build_reranker_of,
     shared_corpus,
@@ -53,7 +53,7 @@ def build_answerer(
     # Nobody is told an undefended answer, and it would cost a long prompt.
     defense = settings.defense.model_copy(update={"compare_with": ""})
     settings = settings.model_copy(update={"defense": defense})
-    guard = build_guard(settings, engine)
+    guard = build_defense_pipeline(settings, engine)
     usable, models = usable_modules(settings, engine, guard.models)
     queries = KnownQueries(engine)
     gain_per_hour = settings.orchestration.trust_gain_per_hour

@@ -21,7 +21,7 @@ from radarstream.connectors.state_table.queries.lookup import (
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load, remembered
 from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.connectors.state_table.queries.watchlist import load_active, version
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings.watched import Watched, entry_of
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
@@ -45,7 +45,7 @@ class KnownQuery:
         """How it is searched for."""
         return SearchRequest(self.query) if self.watched is None else self.watched.request
 
-    def memory(self, guard: Guard[Any]) -> Memory[Any]:
+    def memory(self, guard: DefensePipeline[Any]) -> Memory[Any]:
         """What the guard remembers of the query. Nothing, where another defence wrote it.
 
         Raises InputError where the row is damaged.

@@ -17,7 +17,7 @@ from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.values import Origin, UserQuestion
 from radarstream.pipelines.build import build_methods
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.guardrail import guarded
 from radarstream.pipelines.signals.ports import Models
@@ -77,7 +77,7 @@ class Parts:
 
     settings: Settings
     engine: Engine
-    guard: Guard[Any]
+    guard: DefensePipeline[Any]
     queries: KnownQueries
     accounts: StoredAccounts
     retrievers: Mapping[Origin, Retriever]
@@ -110,7 +110,7 @@ class Parts:
         return self.may_act if self.settings.orchestration.policy == "static" else self.always
 
     @cached_property
-    def variant(self) -> Callable[[str | None, int, Prompting], Guard[Any]]:
+    def variant(self) -> Callable[[str | None, int, Prompting], DefensePipeline[Any]]:
         """The guard with the defence of a name, None for that of the settings, whose reranker keeps
         at most the wanted documents, and with other prompts.
 
@@ -118,7 +118,7 @@ class Parts:
         """
 
         @lru_cache(maxsize=256)
-        def variant(defense: str | None, wanted: int, prompting: Prompting) -> Guard[Any]:
+        def variant(defense: str | None, wanted: int, prompting: Prompting) -> DefensePipeline[Any]:
             guard, chosen = self.guard, self.settings.defense
             if prompting != "plain":
                 guard = replace(guard, models=self.prompted(guard.models, prompting))

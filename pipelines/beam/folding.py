@@ -25,7 +25,7 @@ from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.beam.elements import Ready, failed
 from radarstream.pipelines.beam.witnesses import Witness, Write
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.stages import Failure
 from radarstream.pipelines.withholding import with_withheld
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
@@ -57,7 +57,7 @@ class Progress:
 
 
 def fold_queries(
-    guard: Guard[Any],
+    guard: DefensePipeline[Any],
     engine: Engine,
     snapshots: Mapping[str, Sequence[Ready]],
     log_epoch: str,
@@ -109,7 +109,7 @@ def fold_queries(
 
 
 def start(
-    guard: Guard[Any], engine: Engine, row: MemoryRow | None, readies: Sequence[Ready]
+    guard: DefensePipeline[Any], engine: Engine, row: MemoryRow | None, readies: Sequence[Ready]
 ) -> Progress:
     """Begin where the query's row left off."""
     ordered = deque(sorted(readies, key=lambda ready: ready.order))
@@ -199,7 +199,10 @@ def lane_of(record: RawRecord) -> int:
 
 
 def row_after(
-    guard: Guard[Any], memory: Memory[Any], snapshot: SearchSnapshot, position: LogPosition
+    guard: DefensePipeline[Any],
+    memory: Memory[Any],
+    snapshot: SearchSnapshot,
+    position: LogPosition,
 ) -> MemoryRow:
     """Build the state row once this snapshot is folded."""
     return MemoryRow(

@@ -24,7 +24,7 @@ from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
 from radarstream.pipelines.beam.model_stages import InBatches, answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
@@ -170,7 +170,7 @@ class FoldQueries(beam.DoFn):
     def fold(self) -> Iterator[Outcome]:
         """Fold what has been collected, so many queries at a time as the settings say."""
         collected, self.queries = list(self.queries.items()), {}
-        guard, engine = shared_guard(self.settings), shared_engine(self.settings)
+        guard, engine = shared_pipeline(self.settings), shared_engine(self.settings)
         witnesses = witnesses_of(self.settings)
         size = self.settings.batch.queries
         for start in range(0, len(collected), size):

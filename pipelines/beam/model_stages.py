@@ -12,8 +12,8 @@ import apache_beam as beam
 
 from radarstream.pipelines.beam.coding import Element
 from radarstream.pipelines.beam.elements import Answered, Parked, Ready, failed
-from radarstream.pipelines.build import shared_engine, shared_guard
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.build import shared_engine, shared_pipeline
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.stages import Failure
 from radarstream.pipelines.withholding import Observed, choose
@@ -22,7 +22,7 @@ from radarstream.schemas.errors import ModelError
 ItemT = TypeVar("ItemT", Observed, Answered)
 OutT = TypeVar("OutT", Answered, Ready)
 # Returns one element for each of the batch, in order.
-Stage = Callable[[Settings, Guard[Any], Sequence[Any]], Sequence[Any]]
+Stage = Callable[[Settings, DefensePipeline[Any], Sequence[Any]], Sequence[Any]]
 
 
 class InBatches(beam.PTransform[Any, Any]):
@@ -53,7 +53,7 @@ class Ask(beam.DoFn):
 
     def start_bundle(self) -> None:
         """Look the guard up: once a bundle, since settings are compared by all they say."""
-        self.guard = shared_guard(self.settings)
+        self.guard = shared_pipeline(self.settings)
 
     def process(self, batch: Sequence[Any]) -> Sequence[Any]:
         """Run the stage on one batch."""
@@ -61,7 +61,7 @@ class Ask(beam.DoFn):
 
 
 def answer_each(
-    settings: Settings, guard: Guard[Any], batch: Sequence[Observed | Parked]
+    settings: Settings, guard: DefensePipeline[Any], batch: Sequence[Observed | Parked]
 ) -> list[Answered | Parked]:
     """Choose the documents that the defence sees; read and answer every one of them."""
 
@@ -76,7 +76,7 @@ def answer_each(
 
 
 def relate_each(
-    _: Settings, guard: Guard[Any], batch: Sequence[Answered | Parked]
+    _: Settings, guard: DefensePipeline[Any], batch: Sequence[Answered | Parked]
 ) -> list[Ready | Parked]:
     """Relate the atomic answers within every snapshot of the batch."""
 

@@ -8,7 +8,7 @@ from typer import Option
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
-from radarstream.pipelines.build import shared_guard
+from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.cli.answers_table import print_results
 from radarstream.pipelines.cli.options import (
     AsJson,
@@ -70,7 +70,7 @@ def replay(
     contenders = parse_contenders(baselines, settings.defense)
     with hold_directory(out):  # before the first change: another replay may be writing there
         if contenders:  # those that cannot take part are refused before the first answer
-            models = shared_guard(settings).models
+            models = shared_pipeline(settings).models
             contenders, left_out = servable(contenders, models, insisted=baselines)
             for reason in left_out:
                 note(f"note: {reason}")

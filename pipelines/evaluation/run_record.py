@@ -9,7 +9,7 @@ from radarstream.pipelines.evaluation.provenance import code_revision, reworded
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.study.record import differing
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError
@@ -53,7 +53,7 @@ class RunRecord:
     finished: bool = True
 
 
-def begun(settings: Settings, guard: Guard[Any]) -> RunRecord:
+def begun(settings: Settings, guard: DefensePipeline[Any]) -> RunRecord:
     """The record of a replay that starts now."""
     models = guard.models.ids
     methods = [guard.defense, *([] if guard.reranker is None else [guard.reranker])]

@@ -17,7 +17,7 @@ from radarstream.library.answers import Answer, answer_of
 from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.beam.folding import row_after
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.build import build_guard
+from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.stages import Failure
 from radarstream.pipelines.withholding import Observed, choose, with_withheld
@@ -37,7 +37,7 @@ class Answering(Closing):
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._engine = open_engine(settings.database)
-        self.guard = build_guard(settings, self._engine)
+        self.guard = build_defense_pipeline(settings, self._engine)
         self._witnesses = witnesses_of(settings)
         self._lock = RLock()
         self._closed = False

@@ -27,8 +27,8 @@ from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam.elements import Ready
 from radarstream.pipelines.beam.folding import fold_queries, outgoing
-from radarstream.pipelines.build import build_guard
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.build import build_defense_pipeline
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.withholding import Observed
@@ -85,12 +85,14 @@ def snapshot(k: int, step: int, query: Query = QUERY) -> SearchSnapshot:
     return SearchSnapshot(query, START + timedelta(days=step), documents, Provenance.SIMULATED)
 
 
-def scripted_guard() -> Guard[Belief | None]:
+def scripted_guard() -> DefensePipeline[Belief | None]:
     models = Models(ScriptedGenerator(), ScriptedRelations(), ScriptedEmbedder())
-    return Guard("radar", Radar(), models)
+    return DefensePipeline("radar", Radar(), models)
 
 
-def readies(guard: Guard[Belief | None], snapshots: Sequence[SearchSnapshot]) -> list[Ready]:
+def readies(
+    guard: DefensePipeline[Belief | None], snapshots: Sequence[SearchSnapshot]
+) -> list[Ready]:
     return [
         Ready(Observed(RawRecord("history", position, b""), seen), evidence)
         for position, (seen, evidence) in enumerate(
@@ -102,7 +104,7 @@ def readies(guard: Guard[Belief | None], snapshots: Sequence[SearchSnapshot]) ->
 class InMemory:
     """Folds one query's snapshots and keeps what a state table would."""
 
-    def __init__(self, guard: Guard[Belief | None]) -> None:
+    def __init__(self, guard: DefensePipeline[Belief | None]) -> None:
         self.guard = guard
         self.memory: Memory[Belief | None] = guard.initial_memory()
         self.state = b""
@@ -171,7 +173,7 @@ def check_steps(folded: InMemory, k: int) -> None:
     assert len(folded.records) == len(folded.events) * (1 + k // 2)
 
 
-def requests_to_models(guard: Guard[Any]) -> int:
+def requests_to_models(guard: DefensePipeline[Any]) -> int:
     models: tuple[Any, ...] = (
         guard.models.generator,
         guard.models.relations,
@@ -186,7 +188,7 @@ def test_a_second_pass_asks_no_model(figures: Figures, engine: Engine) -> None:
     snapshots = [snapshot(10, step) for step in range(20)]
     passes = []
     for _ in range(2):
-        guard = build_guard(settings, engine)
+        guard = build_defense_pipeline(settings, engine)
         folded = InMemory(guard)
         for ready in readies(guard, snapshots):
             folded.fold(ready)

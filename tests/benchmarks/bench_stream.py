@@ -24,7 +24,7 @@ from radarstream.pipelines.beam.graph import NO_LOG
 from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.withholding import Observed
@@ -106,7 +106,7 @@ def test_throughput(options: KafkaOptions, tmp_path: Path, figures: Figures) -> 
 
 def by_hand(settings: Settings, records: Sequence[RawRecord]) -> int:
     """What the graph does with a batch, without Beam; how many answers there are."""
-    guard, engine, size = shared_guard(settings), shared_engine(settings), settings.batch
+    guard, engine, size = shared_pipeline(settings), shared_engine(settings), settings.batch
     now = datetime.now(UTC)
     seen = [Observed(r, decode_record(r, limits=settings.limits, now=now)) for r in records]
     queries: dict[str, list[Ready]] = {}

@@ -10,7 +10,7 @@ import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.pages.verdict_words import side_in_words
 from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.errors import InputError
@@ -37,10 +37,10 @@ def name(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-def guard_of(name: str, *, min_support: int = 0, **options: Any) -> Guard[Any]:
+def guard_of(name: str, *, min_support: int = 0, **options: Any) -> DefensePipeline[Any]:
     models = scripted_models()
     models = replace(models, tokens=ScriptedTokens(models.generator), norms=models.embedder)
-    return Guard(name, build_defense(name, options), models, min_support=min_support)
+    return DefensePipeline(name, build_defense(name, options), models, min_support=min_support)
 
 
 def claims(winners: Sequence[str | None], step: int = 0, *, sites: int = 9) -> SearchSnapshot:
@@ -58,7 +58,7 @@ def claims(winners: Sequence[str | None], step: int = 0, *, sites: int = 9) -> S
 
 
 def told(
-    guard: Guard[Any], snapshots: Sequence[SearchSnapshot]
+    guard: DefensePipeline[Any], snapshots: Sequence[SearchSnapshot]
 ) -> list[tuple[AnswerEvent, Memory[Any]]]:
     memory, found = guard.initial_memory(), []
     for snapshot in snapshots:

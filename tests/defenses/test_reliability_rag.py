@@ -14,7 +14,7 @@ from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGen
 from radarstream.defenses.kernels.reliability import independent_set
 from radarstream.defenses.protocol import Complete, Signal
 from radarstream.defenses.reliability_rag import ReliabilityRag
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
@@ -83,7 +83,7 @@ class TestGolden:
         for of_abstentions in (0.0, 1.0):
             scorer = Scorer(of_abstentions)
             models = Models(ScriptedGenerator(script), scorer, ScriptedEmbedder())
-            guard = Guard("reliability_rag", ReliabilityRag(), models)
+            guard = DefensePipeline("reliability_rag", ReliabilityRag(), models)
             answers.append(guard.answer(snapshot, guard.initial_memory())[0])
         assert answers[0] == answers[1]
         assert answers[0].verdict.kept_ranks == (1, 3)

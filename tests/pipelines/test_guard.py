@@ -12,7 +12,7 @@ from radarstream.defenses.protocol import Complete, Defending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.build import build_methods
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.codec import encode
@@ -26,9 +26,13 @@ from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import scripted_models
 
 
-def radar_guard(models: Models | None = None, *, baseline: str | None = "vanilla") -> Guard[Any]:
+def radar_guard(
+    models: Models | None = None, *, baseline: str | None = "vanilla"
+) -> DefensePipeline[Any]:
     models = models or scripted_models()
-    return Guard("radar", Radar(), models, baseline=build_defense(baseline) if baseline else None)
+    return DefensePipeline(
+        "radar", Radar(), models, baseline=build_defense(baseline) if baseline else None
+    )
 
 
 def claims(*winners: str | None, step: int = 0, query_id: str = "cup") -> SearchSnapshot:
@@ -52,7 +56,9 @@ def story(query_id: str, turn: int = 0) -> list[SearchSnapshot]:
     return [claims(*w, step=i, query_id=query_id) for i, w in enumerate(turned)]
 
 
-def answered(guard: Guard[Any], snapshots: Sequence[SearchSnapshot]) -> tuple[list[Any], Any]:
+def answered(
+    guard: DefensePipeline[Any], snapshots: Sequence[SearchSnapshot]
+) -> tuple[list[Any], Any]:
     memory, events = guard.initial_memory(), []
     for snapshot in snapshots:
         event, memory = guard.answer(snapshot, memory)
@@ -195,7 +201,7 @@ class FailingOn(ScriptedRelations):
 
 def test_a_failed_comparison_with_the_previous_answer_is_that_query_s_own() -> None:
     models = replace(scripted_models(), relations=FailingOn())
-    guard = Guard("majority", build_defense("majority", {"memory": True}), models)
+    guard = DefensePipeline("majority", build_defense("majority", {"memory": True}), models)
     before = {}
     for query_id in ("a", "b"):
         first = claims("Rome", "Rome", "Rome", query_id=query_id)
@@ -225,7 +231,7 @@ def test_labels_never_reach_the_evidence() -> None:
 
 def test_a_defence_without_needs_costs_one_call() -> None:
     models = scripted_models()
-    guard = Guard("vanilla", build_defense("vanilla"), models)
+    guard = DefensePipeline("vanilla", build_defense("vanilla"), models)
     event, memory = guard.answer(claims("Rome", "Oslo", "Rome"), guard.initial_memory())
     assert event.answer == "Rome"
     assert memory == Memory(1, None, StandingAnswer("Rome", OBSERVED_AT))

@@ -24,7 +24,7 @@ from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines import build
 from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
-from radarstream.pipelines.build import build_guard, shared_engine
+from radarstream.pipelines.build import build_defense_pipeline, shared_engine
 from radarstream.pipelines.evaluation.attribution.events import answered
 from radarstream.pipelines.evaluation.defences.contenders import PRODUCTION, parse_contenders
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
@@ -136,7 +136,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(build, "build_generator", lambda _: Generator(script=written))
     monkeypatch.setattr(build, "build_relations", lambda *_: Relations())
     yield
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     build._engine.cache_clear()
 
 
@@ -161,7 +161,7 @@ def by_hand(
     histories: Sequence[Sequence[SearchSnapshot]], settings: Settings
 ) -> dict[Key, AnswerEvent | ModelError | EvidenceError]:
     """What a notebook gets: one snapshot after the other, an error leaving the memory alone."""
-    guard, found = build_guard(settings, shared_engine(settings)), {}
+    guard, found = build_defense_pipeline(settings, shared_engine(settings)), {}
     for history in histories:
         memory = guard.initial_memory()
         for place, snapshot in enumerate(history):

@@ -12,7 +12,7 @@ from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.pipelines import stages
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
@@ -58,7 +58,7 @@ def test_any_defence_judges_what_it_keeps(name: str, defense: str):
     assert isinstance(found, stages.Reranked)
     texts = {document.text for document in (*found.snapshot.documents, *found.dropped)}
     assert texts == {document.text for document in snapshot.documents}
-    guard = Guard(defense, build_defense(defense), asked)
+    guard = DefensePipeline(defense, build_defense(defense), asked)
     event, _ = guard.answer(found.snapshot, guard.initial_memory())
     judged = {document.rank for document in event.verdict.documents}
     assert judged == {document.rank for document in found.snapshot.documents}
@@ -114,7 +114,7 @@ def test_where_trust_rag_leaves_nothing_the_guard_abstains(defense: str):
     (found,) = stages.rerank(reranker, 4, [snapshot], asked, Costs())
     assert found.snapshot.documents == ()
     assert {c.reason for c in found.reranking.candidates} == {Reason.SUSPECT}
-    guard = Guard(defense, build_defense(defense), asked)
+    guard = DefensePipeline(defense, build_defense(defense), asked)
     event, _ = guard.answer(found.snapshot, guard.initial_memory())
     told = found.told(event)
     assert told.abstention is Abstention.NO_DOCUMENTS

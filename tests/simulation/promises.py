@@ -11,7 +11,7 @@ from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam.folding import outgoing
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.schemas.codec import (
     decode_answer,
     decode_dead_letter,
@@ -173,7 +173,7 @@ def named(identity: str) -> SearchSnapshot:
 @cache
 def undisturbed(snapshot_ids: tuple[str, ...]) -> tuple[dict[tuple[str, str], bytes], bytes]:
     """Events by topic and id, and the final state, of answering these snapshots one by one."""
-    guard: Guard[Any] = Guard("radar", Radar(), scripted_models())
+    guard: DefensePipeline[Any] = DefensePipeline("radar", Radar(), scripted_models())
     events: dict[tuple[str, str], bytes] = {}
     memory = guard.initial_memory()
     for identity in snapshot_ids:

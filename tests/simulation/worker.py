@@ -24,7 +24,7 @@ from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import lane_of
 from radarstream.pipelines.beam.holding import HoldBack
 from radarstream.pipelines.beam.model_stages import answer_each, relate_each
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
@@ -131,18 +131,20 @@ class Worker:
         self.engine.dispose()
 
 
-def guard_of(world: World, engine: Engine) -> Guard[Any]:
+def guard_of(world: World, engine: Engine) -> DefensePipeline[Any]:
     """RADAR on scripted models that may fail."""
     generator: Generator = UnreliableGenerator(
         ScriptedGenerator(script=last_words), world.clock, world.faults
     )
     if world.plan.cached:
         generator = Cached(generator, ResponseCache(engine), chunk=4)
-    return Guard("radar", Radar(), Models(generator, ScriptedRelations(), ScriptedEmbedder()))
+    return DefensePipeline(
+        "radar", Radar(), Models(generator, ScriptedRelations(), ScriptedEmbedder())
+    )
 
 
 def run_graph(
-    guard: Guard[Any], engine: Engine, clock: Clock, records: Sequence[RawRecord]
+    guard: DefensePipeline[Any], engine: Engine, clock: Clock, records: Sequence[RawRecord]
 ) -> list[AnswerEvent | DeadLetter]:
     """What the graph's steps do to one batch, in the order in which Beam's runner runs them."""
     observed = [decoded(record, clock) for record in records]

@@ -17,7 +17,7 @@ from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.evaluation.study.rows import error_words
-from radarstream.pipelines.guard import Concluded, Guard
+from radarstream.pipelines.guard import Concluded, DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
 from radarstream.pipelines.signals.metering import Costs
@@ -181,7 +181,9 @@ class Trial:
 
         A failed step leaves the memory as it was: the next one goes on from there.
         """
-        guard = Guard(self.contender, self.defense, self.models, min_support=self.min_support)
+        guard = DefensePipeline(
+            self.contender, self.defense, self.models, min_support=self.min_support
+        )
         memories = [guard.initial_memory() for _ in histories]
         for step in range(max(map(len, histories), default=0)):
             present = [i for i, history in enumerate(histories) if len(history) > step]
@@ -194,7 +196,7 @@ class Trial:
                 yield rows
 
     def answers(
-        self, guard: Guard[Any], items: Sequence[tuple[Gathered, Memory[Any]]]
+        self, guard: DefensePipeline[Any], items: Sequence[tuple[Gathered, Memory[Any]]]
     ) -> Iterator[tuple[Row, Memory[Any]]]:
         """One row per snapshot and the memory after it, in one batch per model."""
         ledger = Ledger()

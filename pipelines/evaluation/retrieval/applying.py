@@ -12,7 +12,7 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
     RerankingRow,
 )
 from radarstream.pipelines.evaluation.study.rows import error_words
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -57,7 +57,7 @@ def answered(
     models: Models,
 ) -> list[GuardedRow]:
     """What the defence `before` which the reranker `name` stands answers from what was kept."""
-    guard = Guard(before, build_defense(before), models, reading=reading)
+    guard = DefensePipeline(before, build_defense(before), models, reading=reading)
     evidences = guard.gather(snapshots)
     memory = guard.initial_memory()
     outcomes = guard.decide([(s, e, memory) for s, e in zip(snapshots, evidences, strict=True)])

@@ -18,7 +18,7 @@ from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import all_answered
@@ -109,7 +109,7 @@ class Stage:
     @cached_property
     def evidence(self) -> list[list[Evidence]]:
         """Per step, per question."""
-        guard = Guard("radar", build_defense("radar"), self.models, reading=self.reading)
+        guard = DefensePipeline("radar", build_defense("radar"), self.models, reading=self.reading)
         return [all_answered(guard.gather(wave)) for wave in zip(*self.histories, strict=True)]
 
     def play(
@@ -149,7 +149,7 @@ class Stage:
         engine: Engine,
     ) -> Iterator[AnswerRow]:
         sources = SourceReader(engine, half_life_days=rules.half_life_days)
-        guard = Guard(contender.name, contender.build(), self.models, sources=sources)
+        guard = DefensePipeline(contender.name, contender.build(), self.models, sources=sources)
         memories: list[Memory[Any]] = [guard.initial_memory() for _ in self.histories]
         confirmed = [0] * len(self.histories)
         for wave, evidence in zip(zip(*self.histories, strict=True), self.evidence, strict=True):

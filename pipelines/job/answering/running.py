@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.database.groups import insist_on_offsets
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
 from radarstream.pipelines.beam.holding import hold_back, place
 from radarstream.pipelines.beam.running import MicroBatch
-from radarstream.pipelines.build import probe_service, shared_guard
+from radarstream.pipelines.build import probe_service, shared_pipeline
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.job.answering.ports import Outcome
 from radarstream.pipelines.job.answering.state_watch import open_database, watched_state
@@ -69,7 +69,7 @@ def opened_job(
         health = waiting.health
         probe_service(settings)  # a refused key or an unknown model ends it here
         engine = open_database(settings, waiting, kafka.group, start_over=start_over)
-        guard = shared_guard(settings)
+        guard = shared_pipeline(settings)
         metrics.registry.register(ModelMetrics.of(guard.models))
         for observer in (metrics.stage, health.busy):
             guard.meter.observers.append(observer)  # the guard is the process's own and stays

@@ -19,7 +19,7 @@ from radarstream.pipelines.build import (
     configured_attributor,
     shared_corpus,
     shared_engine,
-    shared_guard,
+    shared_pipeline,
 )
 from radarstream.pipelines.job.answering.state_watch import StateWatch, open_database, watched_state
 from radarstream.pipelines.job.failures import kind_of
@@ -159,7 +159,7 @@ def opened_worker(
             )
         else:
             engine = waiting.until("database", lambda: shared_engine(settings))
-        models = shared_guard(settings).models
+        models = shared_pipeline(settings).models
         check_needs(attributor, models)
         metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)), registry)
         registry.register(ModelMetrics.of(models))

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.connectors.models.tiers import model_card
 from radarstream.connectors.state_table.database.engine import sqlite_url
-from radarstream.pipelines.build import shared_guard
+from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES
 from radarstream.pipelines.evaluation.defences.records import Row
@@ -196,6 +196,6 @@ def read_again(directory: Path, results: Results) -> dict[str, SearchSnapshot]:
     embedder = None
     if reading.candidates:
         settings = Settings.model_validate(told | {"database": sqlite_url(directory / STATE)})
-        embedder = shared_guard(settings).models.embedder
+        embedder = shared_pipeline(settings).models.embedder
     seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}
     return dict(zip(seen, as_read(list(seen.values()), reading, embedder), strict=True))

@@ -11,7 +11,7 @@ from time import perf_counter
 from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
-from radarstream.pipelines.build import shared_engine, shared_guard
+from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.evaluation.attacks.schedule import Planting
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES, Answered, baseline_rows
 from radarstream.pipelines.evaluation.defences.records import Contender
@@ -54,7 +54,7 @@ def replayed(
     already.
     """
     # Wrong settings and input must not cost the results of an earlier replay.
-    run = begun(settings, shared_guard(settings))
+    run = begun(settings, shared_pipeline(settings))
     resumes = _resumable_logs(settings, run, out) if resume else ()
     found = survey(source, out / SNAPSHOTS, resumes=resumes)
     note_skipped(found.attacks, note)
@@ -79,7 +79,7 @@ def with_baselines(
     """The results with the answers of baselines to the snapshots that were answered, which are also
     written down. What they cost is one more stage of the run.
     """
-    generator = shared_guard(settings).models.generator
+    generator = shared_pipeline(settings).models.generator
     histories: defaultdict[str, list[Answered]] = defaultdict(list)
     for event in results.answers:
         histories[event.query_id].append((results.seen(event), event.step))
@@ -92,7 +92,7 @@ def with_baselines(
     rows = baseline_rows(
         contenders,
         histories.values(),
-        shared_guard(settings).models,
+        shared_pipeline(settings).models,
         settings.reading,
         batch=settings.batch.snapshots,
     )
@@ -133,7 +133,7 @@ def _run_through(
     """Run the pipeline, publish its events and record what it cost."""
     from radarstream.pipelines.beam.running import run_replay  # takes seconds
 
-    guard, engine = shared_guard(settings), shared_engine(settings)
+    guard, engine = shared_pipeline(settings), shared_engine(settings)
     generator = guard.models.generator
     # One generation per document, one for the undefended answer and one for the defended one.
     documents = found.documents

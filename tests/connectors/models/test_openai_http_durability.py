@@ -17,7 +17,7 @@ from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
 from radarstream.defenses.radar import Radar
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError, PartialModelError
 from tests.builders import make_snapshot
@@ -67,13 +67,15 @@ def test_a_killed_client_repeats_only_what_was_in_flight(
     assert repeated <= IN_FLIGHT
 
 
-def guard_over(server: FaultServer, engine: Engine, **options: Any) -> Guard[Any]:
+def guard_over(server: FaultServer, engine: Engine, **options: Any) -> DefensePipeline[Any]:
     patience = {"attempts": 1, "deadline_s": 5.0, "failures_to_open": 3, **options}
     generator = OpenAiGenerator(
         OpenAiOptions(base_url=server.url, model="small", api_key_variable="", **patience)
     )
     cached = Cached(generator, ResponseCache(engine))
-    return Guard("radar", Radar(), Models(cached, ScriptedRelations(), ScriptedEmbedder()))
+    return DefensePipeline(
+        "radar", Radar(), Models(cached, ScriptedRelations(), ScriptedEmbedder())
+    )
 
 
 def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(

@@ -28,7 +28,7 @@ from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.pipelines import build
 from radarstream.pipelines.beam.running import MicroBatch
-from radarstream.pipelines.build import shared_corpus, shared_engine, shared_guard
+from radarstream.pipelines.build import shared_corpus, shared_engine, shared_pipeline
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import take_in
@@ -148,7 +148,7 @@ def fill(settings: Settings, engine: Engine) -> None:
     batch(records([of_secret(0), broken, b'{"id": "' + SECRET.encode() + b'", "x', b"{"], 6))
     entry = json.dumps({"question": QUESTION})
     replace_all(engine, [(SECRET, entry), ("cup", '{"question":"Where is the cup held?"}')], 0)
-    policy, models = policy_of(settings), shared_guard(settings).models
+    policy, models = policy_of(settings), shared_pipeline(settings).models
     corpus = shared_corpus(settings)
     worker = Attributing(
         engine, models, Naming(), settings.attribution, policy, FixedClock(), Watching(), corpus

@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines import build
 from radarstream.pipelines.beam.graph import DefendSnapshots
 from radarstream.pipelines.beam.running import run_replay
-from radarstream.pipelines.build import build_guard, shared_engine
+from radarstream.pipelines.build import build_defense_pipeline, shared_engine
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import decode_record, encode, encode_state
@@ -40,7 +40,7 @@ LIMITS = {"record_bytes": 4_096, "document_bytes": 1_024, "documents": 5}
 def own_process_state() -> Iterator[None]:
     """Guards and engines are kept per process; each test starts with its own."""
     yield
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     build._engine.cache_clear()
 
 
@@ -115,7 +115,7 @@ def events_in(file: Path) -> list[dict[str, Any]]:
 
 def by_hand(history: Path, settings: Settings) -> tuple[list[Any], dict[str, bytes]]:
     """What a notebook gets from the same guard: answers and final states, without Beam."""
-    guard = build_guard(settings, shared_engine(settings))
+    guard = build_defense_pipeline(settings, shared_engine(settings))
     snapshots = []
     for number, line in enumerate(history.read_bytes().split(b"\n"), start=1):
         try:

@@ -24,8 +24,8 @@ from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines import build, retrieval_models, stages
 from radarstream.pipelines.beam.running import MicroBatch
-from radarstream.pipelines.build import shared_engine, shared_guard
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.build import shared_engine, shared_pipeline
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS
@@ -70,7 +70,7 @@ def gradients(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gradients]:
         build, "build_generator", lambda _: scripted_models(script=last_words).generator
     )
     yield encoder
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     build._engine.cache_clear()
     build._corpus.cache_clear()
 
@@ -99,7 +99,7 @@ def answered(settings: Settings, *snapshots: SearchSnapshot) -> AnswerEvent:
 
 def asked_for(settings: Settings) -> set[str]:
     """The passages that the generator read, in one line each."""
-    log: Any = shared_guard(settings).models.generator._model.log  # type: ignore[attr-defined]
+    log: Any = shared_pipeline(settings).models.generator._model.log  # type: ignore[attr-defined]
     passages = {p for batch in log for prompt in batch for p in prompt.passages}
     return {" ".join(passage.split()) for passage in passages}
 
@@ -165,8 +165,8 @@ def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path)
     assert event.reranking is None
     assert b'"reranking"' not in encode(event)
     assert len(event.seen) == 12
-    assert shared_guard(settings).models.gradients is None
-    assert "reranking" not in shared_guard(settings).meter.stages
+    assert shared_pipeline(settings).models.gradients is None
+    assert "reranking" not in shared_pipeline(settings).meter.stages
 
 
 @pytest.mark.usefixtures("gradients")
@@ -191,9 +191,9 @@ def test_the_reranker_comes_after_quarantine_and_before_reading(tmp_path: Path) 
     assert event.reranking is not None
     assert 5 not in {c.rank for c in event.reranking.candidates}
     assert len(event.reranking.candidates) == 12
-    stages_run = list(shared_guard(settings).meter.stages)
+    stages_run = list(shared_pipeline(settings).meter.stages)
     assert stages_run.index("reranking") < stages_run.index("reading")
-    assert shared_guard(settings).meter.stages["reading"].records == 1
+    assert shared_pipeline(settings).meter.stages["reading"].records == 1
     (case,) = kept_answers(engine, "cup")  # what the answer was made of
     assert {d.rank for d in case.snapshot.documents} == set(why) - {5, 12, 13}
     archived = {text.id for text in newest(engine, 100)}  # dropped ones too, what is held not
@@ -234,10 +234,10 @@ def test_a_restart_gives_the_same_reranking(tmp_path: Path) -> None:
     whole = led_to(settings_in(tmp_path / "whole"), *days)
     settings = settings_in(tmp_path / "torn", cache={"max_entries": 1})
     records = [record_of(s, n) for n, s in enumerate(days)]
-    guard = shared_guard(settings)
+    guard = shared_pipeline(settings)
     guard.rerank(days)  # lost in the crash
     first = list(MicroBatch(settings)(records[:2]))
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     again = list(MicroBatch(settings)(records))  # what was folded is not answered again
     assert [*first, *again] == whole
     assert all(isinstance(event, AnswerEvent) and event.reranking for event in whole)
@@ -337,7 +337,7 @@ def test_kept_and_dropped_are_what_was_found(texts: list[str], keep: int, gap: i
 
 def judged(snapshot: SearchSnapshot, reranker: Any = None) -> AnswerEvent:
     models = replace(scripted_models(), gradients=ScriptedGradients())
-    guard = Guard("radar", Radar(), models, baseline=Vanilla(), reranker=reranker, keep=7)
+    guard = DefensePipeline("radar", Radar(), models, baseline=Vanilla(), reranker=reranker, keep=7)
     event, memory = guard.answer(snapshot, guard.initial_memory())
     assert isinstance(memory, Memory)
     return event

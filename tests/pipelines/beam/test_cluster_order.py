@@ -34,7 +34,7 @@ MINUTE = timedelta(minutes=1)
 def own_process_state() -> Iterator[None]:
     """Guards and engines are kept per process; each test starts with its own."""
     yield
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     build._engine.cache_clear()
 
 

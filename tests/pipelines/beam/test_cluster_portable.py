@@ -48,7 +48,7 @@ LISTENING: set[str] = set()  # where this process took connections while it read
 def own_process_state() -> Iterator[None]:
     """Guards and engines are kept per process; each test starts with its own."""
     yield
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     build._engine.cache_clear()
 
 

@@ -46,7 +46,7 @@ QUERIES = ("cup", "tea", "pie")
 @pytest.fixture(autouse=True)
 def own_process_state() -> Iterator[None]:
     yield
-    build._guard.cache_clear()
+    build._pipeline.cache_clear()
     build._engine.cache_clear()
 
 

@@ -17,7 +17,7 @@ from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Ready
 from radarstream.pipelines.beam.folding import fold_queries
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import decode_dead_letter, decode_state, decode_stored, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
@@ -47,9 +47,9 @@ def other_engine(tmp_path: Path) -> Iterator[Engine]:
     opened.dispose()
 
 
-def guard_with(name: str = "radar", **generator: Any) -> Guard[Any]:
+def guard_with(name: str = "radar", **generator: Any) -> DefensePipeline[Any]:
     defense = Radar() if name == "radar" else build_defense(name)
-    return Guard(name, defense, scripted_models(**generator))
+    return DefensePipeline(name, defense, scripted_models(**generator))
 
 
 def snapshot_at(step: int, winner: str, query_id: str = "cup") -> SearchSnapshot:
@@ -71,7 +71,7 @@ def story(query_id: str = "cup", winners: Sequence[str] = WINNERS) -> list[Ready
 
 
 def fold(
-    engine: Engine, queries: Queries, guard: Guard[Any] | None = None, epoch: str = EPOCH
+    engine: Engine, queries: Queries, guard: DefensePipeline[Any] | None = None, epoch: str = EPOCH
 ) -> list[AnswerEvent]:
     outcomes = fold_queries(guard or guard_with(), engine, queries, epoch)
     return [outcome for outcome in outcomes if isinstance(outcome, AnswerEvent)]

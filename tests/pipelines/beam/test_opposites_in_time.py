@@ -11,7 +11,7 @@ import pytest
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.defenses.radar import Radar
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.stages import weighed
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
@@ -32,9 +32,9 @@ def quoted(prompt: Prompt) -> str:
     return max(claims, key=claims.count)
 
 
-def guard() -> Guard[Any]:
+def guard() -> DefensePipeline[Any]:
     models = scripted_models(script=quoted)
-    return Guard("radar", Radar(), replace(models, relations=AnswerAgreement()))
+    return DefensePipeline("radar", Radar(), replace(models, relations=AnswerAgreement()))
 
 
 def told(question: str, step: int, *claims: str) -> SearchSnapshot:

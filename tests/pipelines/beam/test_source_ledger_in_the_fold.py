@@ -21,8 +21,8 @@ from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Parked, Ready
 from radarstream.pipelines.beam.folding import fold_queries
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.build import build_guard
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.build import build_defense_pipeline
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.source_credit import borne_out
 from radarstream.pipelines.withholding import Observed, leave_out_blocked
@@ -60,13 +60,15 @@ def snapshot_at(step: int, claims: Sequence[str], query_id: str = "cup") -> Sear
     return replace(snapshot, documents=pages)
 
 
-def guard_with(engine: Engine, source_prior: float = 1.0) -> Guard:
+def guard_with(engine: Engine, source_prior: float = 1.0) -> DefensePipeline:
     sources = SourceReader(engine)
-    return Guard("radar", Radar(source_prior=source_prior), scripted_models(), sources=sources)
+    return DefensePipeline(
+        "radar", Radar(source_prior=source_prior), scripted_models(), sources=sources
+    )
 
 
 def ready(snapshot: SearchSnapshot, position: int = 1) -> Ready:
-    (evidence,) = Guard("radar", Radar(), scripted_models()).gather([snapshot])
+    (evidence,) = DefensePipeline("radar", Radar(), scripted_models()).gather([snapshot])
     return Ready(Observed(RawRecord("h.jsonl", position, encode(snapshot)), snapshot), evidence)
 
 
@@ -75,7 +77,9 @@ def lie_of(domain: str, name: str = "case", step: int = 0) -> SourceEvent:
     return SourceEvent(name, domain, EventKind.CONFIRMED, at_ms, "cup", step)
 
 
-def fold(engine: Engine, readies: Sequence[Ready], guard: Guard | None = None, **settings):
+def fold(
+    engine: Engine, readies: Sequence[Ready], guard: DefensePipeline | None = None, **settings
+):
     witnesses = witnesses_of(load_settings(profile="scripted", sources=settings))
     queries: dict[str, list[Ready]] = {}
     for item in readies:
@@ -119,7 +123,7 @@ class TestAsked:
         """The ledger holds much against everyone; with the prior at 0 nobody looks."""
         readies = [ready(snapshot_at(n, ["Rome", "Oslo", "Rome"]), n + 1) for n in range(3)]
         bare = open_engine(f"sqlite:///{tmp_path / 'bare.db'}")
-        fold(bare, readies, Guard("radar", Radar(), scripted_models()))
+        fold(bare, readies, DefensePipeline("radar", Radar(), scripted_models()))
         with engine.begin() as connection:
             record(connection, [lie_of(f"s{n}.example", str(m)) for n in range(9) for m in "ab"])
         guard, statements = guard_with(engine, 0.0), Statements(engine)
@@ -151,7 +155,7 @@ class TestAsked:
 
     def test_a_prior_without_a_ledger_is_refused_at_once(self):
         with pytest.raises(ConfigurationError, match="needs a ledger of sources"):
-            Guard("radar", Radar(source_prior=0.5), scripted_models())
+            DefensePipeline("radar", Radar(source_prior=0.5), scripted_models())
 
     def test_the_settings_wire_it(self, engine: Engine):
         settings = load_settings(
@@ -159,7 +163,7 @@ class TestAsked:
             defense={"name": "radar", "options": {"source_prior": 0.5}},
             sources={"granularity": "section", "half_life_days": 7},
         )
-        guard = build_guard(settings, engine)
+        guard = build_defense_pipeline(settings, engine)
         assert guard.defense.source_prior == 0.5
         assert guard.sources == SourceReader(engine, "section", 7.0)
 
@@ -357,7 +361,7 @@ def test_the_graph_leaves_blocked_sources_out_before_any_model(tmp_path: Path):
     with engine.begin() as connection:
         judge(connection, "s1.example", SourceVerdict.BLOCKED, None)
     generator = ScriptedGenerator()
-    guard = Guard("radar", Radar(), replace(scripted_models(), generator=generator))
+    guard = DefensePipeline("radar", Radar(), replace(scripted_models(), generator=generator))
     item = Observed(RawRecord("h", 1, b""), snapshot_at(0, ["Rome", "Oslo"]))
     letter = Parked(RawRecord("h.jsonl", 1, b""), ReasonClass.LATE)  # type: ignore[arg-type]
     parked, answered = answer_each(settings, guard, [letter, item])

@@ -21,7 +21,7 @@ from radarstream.pipelines.beam.elements import Answered, Parked, Ready
 from radarstream.pipelines.beam.folding import fold_queries
 from radarstream.pipelines.beam.model_stages import answer_each, relate_each
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.job.incidents.settling import Policy, release
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
 from radarstream.pipelines.withholding import Observed
@@ -76,7 +76,7 @@ def hold(engine: Engine, *documents: Document, query_id: str = "cup", **how: boo
 def gathered(
     engine: Engine,
     settings: Settings,
-    guard: Guard[Any],
+    guard: DefensePipeline[Any],
     monkeypatch: pytest.MonkeyPatch,
     *snapshots: SearchSnapshot,
 ) -> dict[str, list[Ready]]:
@@ -95,20 +95,22 @@ def gathered(
 
 
 def folded(
-    engine: Engine, settings: Settings, guard: Guard[Any], queries: dict[str, list[Ready]]
+    engine: Engine, settings: Settings, guard: DefensePipeline[Any], queries: dict[str, list[Ready]]
 ) -> list[AnswerEvent]:
     outcomes = list(fold_queries(guard, engine, queries, "log", witnesses_of(settings)))
     assert all(isinstance(outcome, AnswerEvent) for outcome in outcomes)
     return outcomes  # type: ignore[return-value]
 
 
-def radar() -> Guard[Any]:
-    return Guard("radar", Radar(), scripted_models(), baseline=Vanilla())
+def radar() -> DefensePipeline[Any]:
+    return DefensePipeline("radar", Radar(), scripted_models(), baseline=Vanilla())
 
 
-@pytest.mark.parametrize("guard", [radar(), Guard("vanilla", Vanilla(), scripted_models())])
+@pytest.mark.parametrize(
+    "guard", [radar(), DefensePipeline("vanilla", Vanilla(), scripted_models())]
+)
 def test_no_defence_sees_what_is_in_quarantine(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, guard: Guard[Any]
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, guard: DefensePipeline[Any]
 ) -> None:
     snapshot = snapshot_of("Rome", "Oslo", "Rome", "Oslo")
     hold(engine, snapshot.documents[0], snapshot.documents[2])
@@ -230,7 +232,7 @@ def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(
         claims_ = [p.rsplit(":", 1)[-1].strip(" .") for p in prompt.passages]
         return "Rome" if len(claims_) > 3 and "Rome" in claims_ else max(claims_, key=claims_.count)
 
-    guard = Guard("radar", Radar(), scripted_models(script=gullible), baseline=Vanilla())
+    guard = DefensePipeline("radar", Radar(), scripted_models(script=gullible), baseline=Vanilla())
     settings = settings_with(self_detect=True)
     for step, winners in enumerate([("Rome", *["Oslo"] * 4), ("Bern", *["Bern"] * 4)]):
         snapshot = snapshot_of(*winners, step=step)

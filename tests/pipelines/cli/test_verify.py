@@ -23,7 +23,7 @@ from radarstream.defenses.recheck.checks import TOLERANCE
 from radarstream.defenses.recheck.given import ALWAYS
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.cli.verify import verified
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.signals.reranking import with_left_out
 from radarstream.schemas.codec import decode_answer, encode, envelope, structured
 from radarstream.schemas.errors import InputError
@@ -124,7 +124,9 @@ def history(
 ) -> list[AnswerEvent]:
     """The events of a random history."""
     models = replace(scripted_models(), relations=Noisy(seed))
-    guard: Guard[Any] = Guard(name, build_defense(name, options), models, min_support=min_support)
+    guard: DefensePipeline[Any] = DefensePipeline(
+        name, build_defense(name, options), models, min_support=min_support
+    )
     rng, memory, events = np.random.default_rng(seed), guard.initial_memory(), []
     for step in range(6):
         winners = rng.choice(CLAIMS, int(rng.integers(0, 9)), p=[0.4, 0.15, 0.05, 0.2, 0.1, 0.1])
@@ -135,14 +137,16 @@ def history(
 
 def answered(winners: Sequence[str], *, sites: int = 8, **options: Any) -> AnswerEvent:
     """The event of one snapshot."""
-    guard: Guard[Any] = Guard("radar", build_defense("radar"), scripted_models(), **options)
+    guard: DefensePipeline[Any] = DefensePipeline(
+        "radar", build_defense("radar"), scripted_models(), **options
+    )
     return guard.answer(snapshot_of(winners, sites=sites), guard.initial_memory())[0]
 
 
 def reranked() -> AnswerEvent:
     """Twenty results, of which seven are judged, and one that a person blocked."""
     models = replace(scripted_models(), gradients=ScriptedGradients())
-    guard: Guard[Any] = Guard(
+    guard: DefensePipeline[Any] = DefensePipeline(
         "radar", build_defense("radar"), models, min_support=2, reranker=Wary(), keep=7
     )
     found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))

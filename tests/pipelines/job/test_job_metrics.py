@@ -17,7 +17,7 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.build import build_guard
+from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
 from radarstream.pipelines.job.telemetry.metrics import (
@@ -183,7 +183,7 @@ def test_a_real_guard_s_stages_calls_and_decisions(
     metrics: JobMetrics, value: Value, tmp_path: Any
 ) -> None:
     settings = load_settings(profile="scripted")
-    guard = build_guard(settings, open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
+    guard = build_defense_pipeline(settings, open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
     guard.meter.observers.append(metrics.stage)
     metrics.registry.register(ModelMetrics.of(guard.models))
     found = make_snapshot(["Zürich won.", "Yes: Zürich won.", "Basel won."])

@@ -8,7 +8,12 @@ import pytest
 from pydantic import ValidationError
 
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.build import build_embedder, build_generator, build_guard, shared_guard
+from radarstream.pipelines.build import (
+    build_defense_pipeline,
+    build_embedder,
+    build_generator,
+    shared_pipeline,
+)
 from radarstream.pipelines.settings import (
     PROFILES,
     Profile,
@@ -235,19 +240,19 @@ def test_a_process_shares_one_guard_per_settings(tmp_path: Path) -> None:
     one = load_settings(profile="scripted", database=url)
     same = load_settings(profile="scripted", database=url)
     other = load_settings(profile="scripted", database=url, batch={"snapshots": 2})
-    assert shared_guard(one) is shared_guard(same)
-    assert shared_guard(one) is not shared_guard(other)
+    assert shared_pipeline(one) is shared_pipeline(same)
+    assert shared_pipeline(one) is not shared_pipeline(other)
 
 
 def test_wiring_refuses_an_unknown_defence(tmp_path: Path) -> None:
     settings = load_settings(profile="scripted", defense={"name": "magic"})
     with pytest.raises(ConfigurationError, match="magic"):
-        build_guard(settings, None)  # type: ignore[arg-type]
+        build_defense_pipeline(settings, None)  # type: ignore[arg-type]
 
 
 def test_wiring_passes_options_and_may_go_without_baseline() -> None:
     options = {"name": "radar", "options": {"pair_scale": 0.25}, "compare_with": ""}
-    guard = build_guard(load_settings(profile="scripted", defense=options), None)  # type: ignore[arg-type]
+    guard = build_defense_pipeline(load_settings(profile="scripted", defense=options), None)  # type: ignore[arg-type]
     assert guard.defense.pair_scale == 0.25
     assert guard.baseline is None
 

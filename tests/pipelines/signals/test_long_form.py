@@ -14,7 +14,7 @@ from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.signals.long_form import (
     LONG_FORM,
     ask_at_length,
@@ -97,7 +97,7 @@ def test_a_failed_prompt_stays_a_failure() -> None:
 def test_a_defence_answers_at_length_unchanged(name: str) -> None:
     generator = at_length(ScriptedGenerator())
     models = Models(generator, ScriptedRelations(), ScriptedEmbedder())
-    guard = Guard(name, build_defense(name), models)
+    guard = DefensePipeline(name, build_defense(name), models)
     event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
     assert event.answer
     if name == "vanilla":
@@ -109,7 +109,7 @@ def test_a_defence_answers_at_length_unchanged(name: str) -> None:
 def test_radar_relates_the_long_answers() -> None:
     generator = ScriptedGenerator()
     models = Models(at_length(generator), ScriptedRelations(), ScriptedEmbedder())
-    guard = Guard("radar", Radar(), models)
+    guard = DefensePipeline("radar", Radar(), models)
     event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
     told = [document.atomic_answer for document in event.verdict.documents]
     assert told == [

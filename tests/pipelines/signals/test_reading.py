@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from radarstream.defenses.majority import Majority
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.guard import Guard
+from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals import reading
 from radarstream.pipelines.signals.reading import as_read
@@ -125,7 +125,7 @@ class Broken:
 def test_an_embedder_that_fails_fails_the_snapshot_and_no_other(defense) -> None:
     models = replace(scripted_models(), embedder=Broken())
     settings = ReadingSettings(windows=1, window_characters=60, candidates=3)
-    guard = Guard("any", defense, models, reading=settings)
+    guard = DefensePipeline("any", defense, models, reading=settings)
     lost, kept = guard.gather([snapshot_of(LONG), snapshot_of("The winner: Rome.")])
     assert isinstance(lost, ModelError)
     assert not isinstance(kept, ModelError)
@@ -134,7 +134,7 @@ def test_an_embedder_that_fails_fails_the_snapshot_and_no_other(defense) -> None
 @pytest.mark.parametrize("defense", [Vanilla(), Majority()])
 def test_prompts_and_evidence_have_what_was_read(defense) -> None:
     models = scripted_models()
-    guard = Guard("any", defense, models, reading=READING)
+    guard = DefensePipeline("any", defense, models, reading=READING)
     event, _ = guard.answer(snapshot_of(LONG, LONG), Memory(0, None))
     assert event.answer.startswith("Rome")
     shown = {p for batch in models.generator.log for q in batch for p in q.passages}
