@@ -8,6 +8,8 @@ import typer
 from sqlalchemy import Engine
 from typer import Argument, Option
 
+from radarstream.connectors.files.directory_lock import make_directory
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import complaint_of
 from radarstream.defenses.attribution.protection import Rules
@@ -20,8 +22,16 @@ from radarstream.pipelines.cli.incident_view import (
     print_incidents,
 )
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.report_incidents import report_incidents
-from radarstream.pipelines.cli.terminal import agree, note, print_json, print_values, printable, say
+from radarstream.pipelines.cli.queries import named_query
+from radarstream.pipelines.cli.terminal import (
+    agree,
+    note,
+    print_json,
+    print_path,
+    print_values,
+    printable,
+    say,
+)
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.incidents.settling import decide, policy_of
 from radarstream.pipelines.job.operating.incidents import (
@@ -30,7 +40,13 @@ from radarstream.pipelines.job.operating.incidents import (
     removal_of,
     senders_of,
 )
+from radarstream.pipelines.pages.incidents import incidents_view
+from radarstream.pipelines.pages.incidents.incidents_view import (
+    write_stream_pages,
+)
+from radarstream.pipelines.pages.incidents.stored import incidents, ledger, standings
 from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.incidents import ComplaintState, Decision
 from radarstream.schemas.times import milliseconds
 
@@ -191,4 +207,47 @@ def _without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}
 
 
-app.command("report")(report_incidents)
+@app.command("report")
+def report_incidents(
+    config: Config = None,
+    database: Annotated[
+        str | None, Option(help="URL of the database; default: from the settings.")
+    ] = None,
+    query: Annotated[
+        str | None, Option(help="Only incidents of this query (id or question).")
+    ] = None,
+    limit: Annotated[
+        int, Option(min=1, help="Show at most this many incidents and sources.")
+    ] = 100,
+    out: Annotated[Path, Option(help="Directory for the pages.")] = Path("build/attributions"),
+) -> None:
+    """Write pages (HTML) on incidents and on the sources of the texts that taught them.
+
+    OUT receives attributions.html (each wrong answer with its ranked texts, their scores, the
+    answer without the flagged ones, and what was decided) and sources.html (the ledger over time).
+    """
+    settings = load_settings(config, database=database)
+    engine = existing_engine(settings)
+    if query is not None:
+        named = named_query(engine, query, (INCIDENTS, COMPLAINTS))
+        if named is None:
+            raise NotFoundError(f"nobody complained about an answer of query {query!r}")
+        query = named.query_id
+    found = incidents(engine, query, limit + 1)
+    attributed = [one.event for one in found[:limit] if one.event]
+    anchors = {
+        (event.query_id, event.step): incidents_view.anchor_of(number)
+        for number, event in enumerate(attributed, start=1)
+    }
+    sources = ledger(engine, settings, limit, anchors)
+    make_directory(out)
+    paths = write_stream_pages(
+        out,
+        incidents_view.stream_view(found[:limit], standings(sources, settings)),
+        sources,
+        heads=[("query", query)] if query else [],
+        most=limit,
+        more=len(found) > limit,
+    )
+    for label, path in zip(("wrong answers", "sources"), paths, strict=True):
+        print_path(label, path)

@@ -16,8 +16,12 @@ from typer import Argument, BadParameter, Option
 from radarstream.pipelines.cli.terminal import note
 from radarstream.pipelines.evaluation.study.specs import option
 from radarstream.pipelines.settings import Profile, Settings, load_settings
-from radarstream.pipelines.settings.choosing import chosen_model, with_served_model
-from radarstream.pipelines.settings.loading import read_environment, read_toml
+from radarstream.pipelines.settings.loading import (
+    chosen_model,
+    read_environment,
+    read_toml,
+    with_served_model,
+)
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty
 

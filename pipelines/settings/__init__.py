@@ -26,7 +26,6 @@ from radarstream.pipelines.settings.models import ScriptedRelations as ScriptedR
 from radarstream.pipelines.settings.models import SentenceEmbedder as SentenceEmbedder
 from radarstream.pipelines.settings.models import TransformersGenerator as TransformersGenerator
 from radarstream.pipelines.settings.models import TransformersTokens as TransformersTokens
-from radarstream.pipelines.settings.reading import ReadingSettings as ReadingSettings
 from radarstream.pipelines.settings.retrieval import AttentionSettings as AttentionSettings
 from radarstream.pipelines.settings.retrieval import CausalSubstitute as CausalSubstitute
 from radarstream.pipelines.settings.retrieval import LeaveOneOut as LeaveOneOut
@@ -34,6 +33,7 @@ from radarstream.pipelines.settings.retrieval import MaskedLanguageModel as Mask
 from radarstream.pipelines.settings.retrieval import MaskedSettings as MaskedSettings
 from radarstream.pipelines.settings.retrieval import NoAttention as NoAttention
 from radarstream.pipelines.settings.retrieval import NoMasked as NoMasked
+from radarstream.pipelines.settings.retrieval import ReadingSettings as ReadingSettings
 from radarstream.pipelines.settings.retrieval import RetrievalSettings as RetrievalSettings
 from radarstream.pipelines.settings.retrieval import ScriptedAttention as ScriptedAttention
 from radarstream.pipelines.settings.retrieval import ScriptedMasked as ScriptedMasked

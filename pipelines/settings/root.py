@@ -23,8 +23,7 @@ from radarstream.pipelines.settings.models import (
     SameModel,
     TokenSettings,
 )
-from radarstream.pipelines.settings.reading import ReadingSettings
-from radarstream.pipelines.settings.retrieval import RetrievalSettings
+from radarstream.pipelines.settings.retrieval import ReadingSettings, RetrievalSettings
 from radarstream.pipelines.settings.serving import OrchestrationSettings, ServingSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section

@@ -5,8 +5,13 @@ from typing import Any
 
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.settings.choosing import chosen_model, with_served_model
-from radarstream.pipelines.settings.loading import overlaid, read_environment, read_toml
+from radarstream.pipelines.settings.loading import (
+    chosen_model,
+    overlaid,
+    read_environment,
+    read_toml,
+    with_served_model,
+)
 
 
 def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:

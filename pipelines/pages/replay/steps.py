@@ -1,22 +1,49 @@
 """A question and its steps as the replay page shows them, and the sites that were rejected."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
 from radarstream.pipelines.evaluation.scoring import Outcome, is_fooled
-from radarstream.pipelines.pages.replay.candidates import CandidateLine, candidates_of
 from radarstream.pipelines.pages.safe_text import domain, shorten
 from radarstream.pipelines.pages.times import format_time
-from radarstream.pipelines.pages.verdict_words import memory_in_words, reason_in_words
+from radarstream.pipelines.pages.verdict_words import REASONS, memory_in_words, reason_in_words
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
 
 FOOLED = (Outcome.FOOLED, Outcome.BOTH)
 MOST_SOURCES = 12
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateLine:
+    """A candidate and what became of it; `attack` is the attack that planted it, if one did."""
+
+    judged: JudgedCandidate
+    document: Document
+    reason: str
+    attack: str | None
+
+
+def candidates_of(
+    event: AnswerEvent, documents: Mapping[int, Document], labels: Labels
+) -> Iterator[CandidateLine]:
+    """The candidates in their new order; nothing without a reranker.
+
+    `documents` and `labels` have the ranks of the event.
+    """
+    for judged in event.reranking.candidates if event.reranking else ():
+        planted = judged.rank in labels.poisoned_ranks
+        yield CandidateLine(
+            judged,
+            documents.get(judged.rank) or Document(judged.rank, ""),
+            "kept" if judged.reason is None else REASONS[judged.reason],
+            (labels.attack or "planted") if planted else None,
+        )
 
 
 @dataclass(frozen=True, slots=True)

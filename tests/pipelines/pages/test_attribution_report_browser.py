@@ -7,7 +7,7 @@ from selenium.common.exceptions import NoAlertPresentException
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.cli.evaluate_attribution import write_report
-from radarstream.pipelines.cli.report_incidents import report_incidents
+from radarstream.pipelines.cli.incidents import report_incidents
 from radarstream.pipelines.pages.incidents.incidents_view import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.attribution_pages import fill
