@@ -8,10 +8,7 @@ from typer import Option
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
 from radarstream.pipelines.cli.options import (
-    AsJson,
-    DryModelOptions,
     RerankerOptions,
-    TableFile,
 )
 from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import print_json, print_path, say
@@ -36,8 +33,7 @@ from radarstream.pipelines.evaluation.defences.request import (
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.evaluation.frame import check_table, write_table
-from radarstream.pipelines.evaluation.halves import Half
+from radarstream.pipelines.evaluation.frame import write_table
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.simulation.plain import plain_pages
 from radarstream.pipelines.evaluation.study.harness import kept_in, opened
@@ -108,13 +104,10 @@ def evaluate(
         ),
     ] = None,
     k: studies.Documents = 10,
-    half: studies.AskedHalf = Half.ALL,
-    limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate"),
     reference: Annotated[
         str | None, Option(help="Compare the others with this one; default: radar.")
     ] = None,
-    seed: studies.Seed = 0,
     sweep: Annotated[
         list[str] | None,
         Option(help="Add one contender for each value, e.g. radar.similarity_threshold=0.1,0.2."),
@@ -129,15 +122,12 @@ def evaluate(
             "scripted, cross_encoder:NAME."
         ),
     ] = "",
-    chosen: DryModelOptions,
     reranking: RerankerOptions,
-    resume: studies.Resume = True,
+    run: studies.StudyOptions,
     judge: studies.Judge = "",
     score: Annotated[
         Definition, Option(help="How answers are scored; both scores are shown.")
     ] = Definition.WHOLE_WORDS,
-    table: TableFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Compare defences under attacks on a data set, all on the same evidence.
 
@@ -146,9 +136,7 @@ def evaluate(
     (answers of the models). The same command continues where it was interrupted; more defences or
     conditions may be added later.
     """
-    if table is not None:
-        check_table(table)
-    settings = chosen.settings()
+    settings = run.settings()
     settings = kept_in(out, reranking.over(settings))
     if not dataset and not breaking_point:
         raise ConfigurationError("say which --dataset to evaluate on")
@@ -169,9 +157,9 @@ def evaluate(
         contenders=contenders,
         reference=reference,
         k=k,
-        half=half,
-        limit=limit,
-        seed=seed,
+        half=run.half,
+        limit=run.limit,
+        seed=run.seed,
         surface=conditions[-1].surface.value,
         definition=score,
         command=studies.command_line(),
@@ -179,22 +167,22 @@ def evaluate(
     plugin = plugin_of(request, settings, insisted=defenses)
     judging = studies.judge_model(judge, plugin.models, plugin.engine)
     with (
-        opened(plugin, plugin.models, out, resume=resume) as study,
+        opened(plugin, plugin.models, out, resume=run.resume) as study,
         studies.conducted(study, told=breaking_point),
     ):
-        board, found = _written(plugin, study, judging, table)
-    _print(study, board, found, breaking_point=breaking_point, as_json=as_json)
-    if failed := study.failed(contender.name for contender in plugin.request.contenders):
-        raise studies.ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
+        board, found = _written(plugin, study, judging, run)
+    _print(study, board, found, breaking_point=breaking_point, as_json=run.as_json)
+    names = (contender.name for contender in plugin.request.contenders)
+    studies.insist(study, names, "no answer without an error from")
 
 
 def _written(
-    plugin: Defences, study: DefenceStudy, judging: Generator | None, table: Path | None
+    plugin: Defences, study: DefenceStudy, judging: Generator | None, run: studies.StudyOptions
 ) -> tuple[Scoreboard, Headline]:
     """The results of a study that has run, after its page and its table were written."""
     board, frame = plugin.scored(study, judging)
-    if table is not None:
-        write_table(frame, table)
+    if run.table is not None:
+        write_table(frame, run.table)
     rows, evidence = rows_of(study), evidence_of(study)
     return board, write_defences_page(study.out, study.record, rows, evidence, board, frame)
 

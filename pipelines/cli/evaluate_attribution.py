@@ -7,13 +7,6 @@ from typer import Option
 
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.cli.evaluation_tables import print_tables
-from radarstream.pipelines.cli.options import (
-    AsJson,
-    DryModelOptions,
-    TableFile,
-)
-from radarstream.pipelines.cli.terminal import print_json, print_path
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, servable
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.results import Results, score_table
@@ -27,10 +20,9 @@ from radarstream.pipelines.evaluation.attribution.study import (
 )
 from radarstream.pipelines.evaluation.attribution.tables import tables_of
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.frame import check_table, write_table
-from radarstream.pipelines.evaluation.halves import Half
+from radarstream.pipelines.evaluation.frame import write_table
 from radarstream.pipelines.evaluation.questions import Questions
-from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
+from radarstream.pipelines.evaluation.study.harness import kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.attribution import write_study_page
@@ -54,14 +46,8 @@ def evaluate_attribution(
         str, Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
     ] = "all",
     k: studies.Documents = 5,
-    half: studies.AskedHalf = Half.ALL,
-    limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate-attribution"),
-    seed: studies.Seed = 0,
-    chosen: DryModelOptions,
-    resume: studies.Resume = True,
-    table: TableFile = None,
-    as_json: AsJson = False,
+    run: studies.StudyOptions,
 ) -> None:
     """Compare attributors on wrong answers that attacks on a corpus cause, and on false complaints.
 
@@ -70,27 +56,25 @@ def evaluate_attribution(
     (answers of the models). The same command continues where it was interrupted; more attributors
     or scenarios may be added later.
     """
-    if table is not None:
-        check_table(table)
-    settings = kept_in(out, chosen.settings())
+    settings = kept_in(out, run.settings())
     data = load_dataset(dataset, settings.limits)
     scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
     models = build_models(settings, shared_engine(settings))
-    benign = len(Questions.of(data, limit, half).corpus.entries)
+    benign = len(Questions.of(data, run.limit, run.half).corpus.entries)
     served, notes = servable(specs, models, benign, insisted=attributors)
     request = AttributionRequest(
         dataset=data,
         scenarios=scenarios,
         attributors=served,
         k=k,
-        half=half,
-        limit=limit,
-        seed=seed,
+        half=run.half,
+        limit=run.limit,
+        seed=run.seed,
         command=studies.command_line(),
         notes=notes,
     )
     plugin = AttributionPlugin(request, settings, models)
-    with opened(plugin, models, out, resume=resume) as study:
+    with opened(plugin, models, out, resume=run.resume) as study:
         events, rows = study.store.of(EventRow), study.store.of(AttributionRow)
 
         def kept() -> str:
@@ -98,19 +82,14 @@ def evaluate_attribution(
             return " and ".join(found)
 
         with studies.conducted(study, kept):
-            results, page = write_report(out, study.record, study.store)
-            if table is not None:
-                write_table(score_table(events, rows.values()), table)
-    if as_json:
-        print_json({"record": study.record, "results": as_stored(study.record, results)})
-    else:
-        tables = tables_of(results, study.record.names)
-        print_tables(shown for shown in tables if shown.key in SHOWN)
-        print_path("tables", out / TABLES)
-        print_path("report", page)
-    if failed := study.failed(spec.name for spec in request.attributors):
-        names = ", ".join(failed)
-        raise studies.ContenderFailedError(f"no attribution without an error by {names}")
+            results, _ = write_report(out, study.record, study.store)
+            if run.table is not None:
+                write_table(score_table(events, rows.values()), run.table)
+    tables = tables_of(results, study.record.names)
+    shown = [table for table in tables if table.key in SHOWN]
+    found = {"record": study.record, "results": as_stored(study.record, results)}
+    run.print(study, found, shown)
+    studies.insist(study, (spec.name for spec in served), "no attribution without an error by")
 
 
 def write_report(out: Path, record: AttributionRecord, store: RowStore) -> tuple[Results, Path]:

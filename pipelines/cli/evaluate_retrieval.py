@@ -1,6 +1,5 @@
 """`radarstream evaluate-retrieval`: who keeps planted texts from a reader."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,17 +10,11 @@ from radarstream.defenses.protocol import Signal
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.build import build_models, build_open_encoder, shared_engine
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.cli.evaluation_tables import print_tables
-from radarstream.pipelines.cli.options import (
-    AsJson,
-    DryModelOptions,
-    TableFile,
-)
-from radarstream.pipelines.cli.terminal import print_json, print_path, say
+from radarstream.pipelines.cli.evaluation_tables import rates_alone
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.frame import check_table, write_table
-from radarstream.pipelines.evaluation.halves import Half, Split
+from radarstream.pipelines.evaluation.frame import write_table
+from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions, white_box_of
 from radarstream.pipelines.evaluation.retrieval.outcomes import (
     as_stored,
@@ -35,9 +28,8 @@ from radarstream.pipelines.evaluation.retrieval.results import Results
 from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, RerankingRow
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin, RetrievalRequest
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
-from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
+from radarstream.pipelines.evaluation.study.harness import kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.retrieval.page import write_retrieval_page
 from radarstream.schemas.errors import ConfigurationError
@@ -78,14 +70,8 @@ def evaluate_retrieval(
             help="Questions to ask: test, or tuning, a fifth, on which thresholds are fitted; all.",
         ),
     ] = Split.TEST,
-    half: studies.AskedHalf = Half.ALL,
-    limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate-retrieval"),
-    seed: studies.Seed = 0,
-    chosen: DryModelOptions,
-    resume: studies.Resume = True,
-    table: TableFile = None,
-    as_json: AsJson = False,
+    run: studies.StudyOptions,
 ) -> None:
     """Compare rerankers on pools into which attackers planted texts: what they keep out, what they
     cost, and what is answered from the rest.
@@ -95,9 +81,7 @@ def evaluate_retrieval(
     state.sqlite (answers of the models). The same command continues where it was interrupted; more
     rerankers, attacks or defences may be added later.
     """
-    if table is not None:
-        check_table(table)
-    settings = kept_in(out, chosen.settings())
+    settings = kept_in(out, run.settings())
     data = load_dataset(dataset, settings.limits)
     asked = {"steps": attack_steps, "candidates": attack_candidates}
     budget = {name: value for name, value in asked.items() if value is not None}
@@ -115,9 +99,9 @@ def evaluate_retrieval(
         pool=pool,
         k=keep,
         split=split,
-        half=half,
-        limit=limit,
-        seed=seed,
+        half=run.half,
+        limit=run.limit,
+        seed=run.seed,
         command=studies.command_line(),
         notes=notes,
     )
@@ -132,7 +116,7 @@ def evaluate_retrieval(
     texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
     judging = studies.judge_model(judge, models, engine)
     plugin = RetrievalPlugin(request, settings, models, tools, texts)
-    with opened(plugin, models, out, resume=resume) as study:
+    with opened(plugin, models, out, resume=run.resume) as study:
         rows = study.store.of(RerankingRow)
         guarded = study.store.of(GuardedRow)
 
@@ -143,28 +127,13 @@ def evaluate_retrieval(
         with studies.conducted(study, kept):
             if judging is not None:
                 judge_answers(study, judging)
-            results, page = write_report(out, study.record, study.store)
-            if table is not None:
-                write_table(score_lines(study.record, study.store), table)
-    if as_json:
-        print_json({"record": study.record, "results": as_stored(study.record, results)})
-    else:
-        say("Differences, definitions and more tables are in the report.", style="dim")
-        print_tables(brief(shown) for shown in tables_of(results) if shown.key not in LONG)
-        print_path("tables", out / TABLES)
-        print_path("report", page)
-    if failed := study.failed(spec.name for spec in request.rerankers):
-        names = ", ".join(failed)
-        raise studies.ContenderFailedError(f"no pool was reranked without an error by {names}")
-
-
-def brief(table: Table) -> Table:
-    """The table as a terminal shows it: of each cell the rate and its interval."""
-    rows = (
-        replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
-        for row in table.rows
-    )
-    return replace(table, rows=tuple(rows), notes=())
+            results, _ = write_report(out, study.record, study.store)
+            if run.table is not None:
+                write_table(score_lines(study.record, study.store), run.table)
+    shown = [rates_alone(table) for table in tables_of(results) if table.key not in LONG]
+    found = {"record": study.record, "results": as_stored(study.record, results)}
+    run.print(study, found, shown, [studies.MORE])
+    studies.insist(study, (spec.name for spec in served), "no pool reranked without an error by")
 
 
 def write_report(out: Path, record: RetrievalRecord, store: RowStore) -> tuple[Results, Path]:

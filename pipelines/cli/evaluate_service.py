@@ -1,6 +1,5 @@
 """`radarstream evaluate-service`: what attackers get from a service under each policy."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,17 +7,11 @@ from typer import Option
 
 from radarstream.pipelines.build import build_models, build_tokens, shared_engine
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.cli.evaluation_tables import print_tables
-from radarstream.pipelines.cli.options import (
-    AsJson,
-    DryModelOptions,
-    TableFile,
-)
-from radarstream.pipelines.cli.terminal import print_json, print_path, say
+from radarstream.pipelines.cli.evaluation_tables import rates_alone
 from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.frame import check_table, write_table
-from radarstream.pipelines.evaluation.halves import Half, Split
+from radarstream.pipelines.evaluation.frame import write_table
+from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.service.outcomes import (
     as_stored,
     judge_answers,
@@ -31,9 +24,8 @@ from radarstream.pipelines.evaluation.service.results import Results
 from radarstream.pipelines.evaluation.service.rows import ReplyRow
 from radarstream.pipelines.evaluation.service.study import ServicePlugin, ServiceRequest
 from radarstream.pipelines.evaluation.service.tables import tables_of
-from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
+from radarstream.pipelines.evaluation.study.harness import kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.pages.service.page import write_service_page
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import TokenScorer
@@ -81,14 +73,8 @@ def evaluate_service(
         Split,
         Option(metavar="<str>", help="Questions to ask: the tuning split, the test split, or all."),
     ] = Split.ALL,
-    half: studies.AskedHalf = Half.ALL,
-    limit: studies.Limit = None,
     out: studies.Out = Path("build/evaluate-service"),
-    seed: studies.Seed = 0,
-    chosen: DryModelOptions,
-    resume: studies.Resume = True,
-    table: TableFile = None,
-    as_json: AsJson = False,
+    run: studies.StudyOptions,
 ) -> None:
     """Attack a service of your own, in this process, under several policies: what attackers learn
     and plant, and what readers lose.
@@ -99,9 +85,7 @@ def evaluate_service(
     of the models). The same command continues where it was interrupted; more attacks or policies
     may be added later.
     """
-    if table is not None:
-        check_table(table)
-    settings = kept_in(out, chosen.settings())
+    settings = kept_in(out, run.settings())
     settings = with_defense(settings, defense, sites)
     data = load_dataset(dataset, settings.limits)
     streams, compared = parse_streams(attacks), parse_policies(policies)
@@ -115,14 +99,14 @@ def evaluate_service(
         members=members,
         others=non_members,
         split=split,
-        half=half,
-        limit=limit,
-        seed=seed,
+        half=run.half,
+        limit=run.limit,
+        seed=run.seed,
         command=studies.command_line(),
     )
     judging = studies.judge_model(judge, models, engine)
     plugin = ServicePlugin(request, settings, models, engine, proxy_of(proxy, settings))
-    with opened(plugin, models, out, resume=resume) as study:
+    with opened(plugin, models, out, resume=run.resume) as study:
         rows = study.store.of(ReplyRow)
 
         def kept() -> str:
@@ -131,18 +115,13 @@ def evaluate_service(
         with studies.conducted(study, kept):
             if judging is not None:
                 judge_answers(study, judging)
-            results, page = write_report(out, study.record, study.store)
-            if table is not None:
-                write_table(score_lines(study.store), table)
-    if as_json:
-        print_json({"record": study.record, "results": as_stored(study.record, results)})
-    else:
-        say("Differences, definitions and more tables are in the report.", style="dim")
-        print_tables(brief(one) for one in tables_of(results) if not one.key.startswith(LONG))
-        print_path("tables", out / TABLES)
-        print_path("report", page)
-    if failed := study.failed(policy.name for policy in compared):
-        raise studies.ContenderFailedError(f"no reply without an error under {', '.join(failed)}")
+            results, _ = write_report(out, study.record, study.store)
+            if run.table is not None:
+                write_table(score_lines(study.store), run.table)
+    shown = [rates_alone(one) for one in tables_of(results) if not one.key.startswith(LONG)]
+    found = {"record": study.record, "results": as_stored(study.record, results)}
+    run.print(study, found, shown, [studies.MORE])
+    studies.insist(study, (policy.name for policy in compared), "no reply without an error under")
 
 
 def with_defense(settings: Settings, name: str, min_support: int) -> Settings:
@@ -158,15 +137,6 @@ def proxy_of(proxy: str, settings: Settings) -> TokenScorer | None:
     that were chosen with them.
     """
     return build_tokens(settings if proxy == OWN else load_settings(Path(proxy)))
-
-
-def brief(table: Table) -> Table:
-    """The table as a terminal shows it: of each cell the rate and its interval."""
-    rows = (
-        replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
-        for row in table.rows
-    )
-    return replace(table, rows=tuple(rows), notes=())
 
 
 def write_report(out: Path, record: ServiceRecord, store: RowStore) -> tuple[Results, Path]:

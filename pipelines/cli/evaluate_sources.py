@@ -9,14 +9,7 @@ from typer import Option
 from radarstream.connectors.models.tiers import limits, model_facts
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.cli.evaluation_tables import print_tables
-from radarstream.pipelines.cli.options import (
-    AsJson,
-    DryModelOptions,
-    TableFile,
-)
-from radarstream.pipelines.cli.terminal import print_json, print_path, say
-from radarstream.pipelines.evaluation.frame import check_table, write_table
+from radarstream.pipelines.evaluation.frame import write_table
 from radarstream.pipelines.evaluation.sources.results import Results, answer_table
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
 from radarstream.pipelines.evaluation.sources.study import (
@@ -28,7 +21,7 @@ from radarstream.pipelines.evaluation.sources.study import (
 )
 from radarstream.pipelines.evaluation.sources.tables import tables_of
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
-from radarstream.pipelines.evaluation.study.harness import TABLES, kept_in, opened
+from radarstream.pipelines.evaluation.study.harness import kept_in, opened
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.sources_study import write_sources_study
 from radarstream.schemas.errors import ConfigurationError
@@ -42,11 +35,7 @@ def evaluate_sources(
     attack: Annotated[str, Option(help="What the attacker plants: poison, pia, …")] = "poison",
     priors: Annotated[str, Option(help="Values of RADAR's source_prior.")] = "0.5,1",
     out: studies.Out = Path("build/evaluate-sources"),
-    seed: studies.Seed = 0,
-    chosen: DryModelOptions,
-    resume: studies.Resume = True,
-    table: TableFile = None,
-    as_json: AsJson = False,
+    run: studies.RunOptions,
 ) -> None:
     """Measure RADAR with and without the source ledger, and false flags.
 
@@ -56,27 +45,20 @@ def evaluate_sources(
     study.json (provenance) and state.sqlite (answers of the models). The same command continues
     where it was interrupted; other priors may be added later.
     """
-    if table is not None:
-        check_table(table)
-    campaign = Campaign(questions, steps, days, attack, seed)
+    campaign = Campaign(questions, steps, days, attack, run.seed)
     weights = _parse_priors(priors)
-    settings = kept_in(out, chosen.settings())
+    settings = kept_in(out, run.settings())
     request = SourcesRequest.of(WORLDS, campaign, weights, studies.command_line())
     models = build_models(settings, shared_engine(settings))
     plugin = SourcesPlugin(request, settings, models)
-    with opened(plugin, models, out, resume=resume) as study, studies.conducted(study):
-        results, page = write_report(out, study.record, study.store)
-        if table is not None:
-            write_table(answer_table(study.store.of(AnswerRow).values()), table)
-    if as_json:
-        print_json(as_stored(study.record, results))
-        return
+    with opened(plugin, models, out, resume=run.resume) as study, studies.conducted(study):
+        results, _ = write_report(out, study.record, study.store)
+        if run.table is not None:
+            write_table(answer_table(study.store.of(AnswerRow).values()), run.table)
     tables = tables_of(results)
-    print_tables(replace(shown, notes=()) for shown in tables)
-    for text in dict.fromkeys(note for shown in tables for note in shown.notes):
-        say(text, style="dim", wrap=True)
-    print_path("tables", out / TABLES)
-    print_path("report", page)
+    notes = dict.fromkeys(note for shown in tables for note in shown.notes)
+    bare = [replace(shown, notes=()) for shown in tables]
+    run.print(study, as_stored(study.record, results), bare, notes)
 
 
 def write_report(out: Path, record: SourcesRecord, store: RowStore) -> tuple[Results, Path]:

@@ -63,6 +63,15 @@ def brief(table: Table) -> Table:
     return replace(table, columns=columns, rows=tuple(rows))
 
 
+def rates_alone(table: Table) -> Table:
+    """The table as a terminal shows it: of each cell the rate and its interval."""
+    rows = (
+        replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
+        for row in table.rows
+    )
+    return replace(table, rows=tuple(rows), notes=())
+
+
 def _parts(table: Table, width: int) -> Iterator[Table]:
     """The table cut into tables of fewer columns, each fit for a terminal of that width."""
     names = max((len(row.heading) for row in table.rows), default=0)

@@ -3,8 +3,9 @@
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
@@ -15,32 +16,77 @@ from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
 from radarstream.pipelines.build import build_models
+from radarstream.pipelines.cli.evaluation_tables import print_tables
+from radarstream.pipelines.cli.options import AsJson, DryModelOptions, TableFile
 from radarstream.pipelines.cli.progress import State, shown
-from radarstream.pipelines.cli.terminal import note
+from radarstream.pipelines.cli.terminal import note, print_json, print_path, say
+from radarstream.pipelines.evaluation.frame import check_table
 from radarstream.pipelines.evaluation.halves import Half
-from radarstream.pipelines.evaluation.study.harness import Study
+from radarstream.pipelines.evaluation.study.harness import REPORT, TABLES, Study
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
+from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 MESSAGE_CHARACTERS = 4_000
+MORE = "Differences, definitions and more tables are in the report."
 
 Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
-AskedHalf = Annotated[
-    Half,
-    Option(metavar="<str>", help="Questions to ask: the development half, the test half, or all."),
-]
-Limit = Annotated[int | None, Option(min=1, help="Only the first N questions and their documents.")]
 Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
-Seed = Annotated[int, Option(min=0, help="Seed of all random draws.")]
 Judge = Annotated[
     str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
 ]
-Resume = Annotated[
-    bool, Option(help="Keep finished rows; or compute them again from cached answers.")
-]
+
+
+@dataclass(frozen=True)
+class RunOptions(DryModelOptions):
+    """On which models a study runs, and what is written and printed besides its report."""
+
+    seed: Annotated[int, Option(min=0, help="Seed of all random draws.")] = 0
+    resume: Annotated[
+        bool, Option(help="Keep finished rows; or compute them again from cached answers.")
+    ] = True
+    table: TableFile = None
+    as_json: AsJson = False
+
+    def __post_init__(self) -> None:
+        if self.table is not None:
+            check_table(self.table)
+
+    def print(
+        self,
+        study: Study[Any],
+        results: object,
+        tables: Iterable[Table],
+        notes: Iterable[str] = (),
+    ) -> None:
+        """Print the results as JSON, or the tables and where they and the report are."""
+        if self.as_json:
+            print_json(results)
+            return
+        print_tables(tables)
+        for text in notes:
+            say(text, style="dim", wrap=True)
+        print_path("tables", study.out / TABLES)
+        print_path("report", study.out / REPORT)
+
+
+@dataclass(frozen=True)
+class StudyOptions(RunOptions):
+    """The same for a study on a data set."""
+
+    half: Annotated[
+        Half,
+        Option(
+            metavar="<str>",
+            help="Questions to ask: the development half, the test half, or all.",
+        ),
+    ] = Half.ALL
+    limit: Annotated[
+        int | None, Option(min=1, help="Only the first N questions and their documents.")
+    ] = None
 
 
 class ContenderFailedError(RadarstreamError):
@@ -66,6 +112,12 @@ def command_line() -> str:
 def words(text: str) -> list[str]:
     """The parts of a list with commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def insist(study: Study[Any], names: Iterable[str], complaint: str) -> None:
+    """Raise ContenderFailedError with the complaint and the names of those who only failed."""
+    if failed := study.failed(names):
+        raise ContenderFailedError(f"{complaint} {', '.join(failed)}")
 
 
 @contextmanager
