@@ -47,7 +47,7 @@ ROW = MemoryRow(
     "cluster-a",
     3,
     41,
-    encode_state(Belief("Ada Lovelace", 0.75, 0.125)),
+    encode_state(Belief("Ada Lovelace", 0.75, 0.125), StandingAnswer("Ada Lovelace", None)),
     44,
 )
 
