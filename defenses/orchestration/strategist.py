@@ -7,9 +7,9 @@ replaced by the rules' plan.
 
 import json
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.orchestration.protocol import Seen, json_object
@@ -21,7 +21,6 @@ from radarstream.schemas.orchestration import (
     GuardrailPlan,
     Plan,
     PrivacyPlan,
-    RetrievalSignals,
     RiskLevel,
     RiskProfile,
     Share,
@@ -33,6 +32,7 @@ from radarstream.schemas.snapshot import STRICT
 
 TRUST_SLOPE: Final = 0.2  # of thresholds: more trust, higher thresholds
 HIGH_TRUST: Final = 0.8
+UNUSUAL: Final = 2.0  # |z| of M_DIS; a twentieth of harmless questions passes it
 OVERLAP_ALERT: Final = 0.7  # M_LEX above which privacy acts whatever the profile says
 SPEED_ALERT: Final = 0.7  # M_INT_norm
 COMPLEXITY_ALERT: Final = 0.6  # M_CMP
@@ -72,13 +72,10 @@ class RuleStrategist:
         leaves nothing of honest results that are much alike. "paper": critical raises sigma to .90,
         which is called stricter there and flags less; a rho of .25 drops half of harmless search
         results.
-    unusual
-        |z| of M_DIS from which it is unusual; 2 is passed by a twentieth of harmless questions.
     """
 
     threshold: Share = 0.4
     thresholds: Thresholds = "corrected"
-    unusual: Annotated[float, Field(gt=0.0)] = 2.0
 
     def asks(self, _profile: RiskProfile, _seen: Seen, _earlier: Plan | None) -> None:
         """No model is asked."""
@@ -112,7 +109,9 @@ class RuleStrategist:
         """The rest, where it looks `poisoned` or like a leak, or an override asks for it."""
         critical = profile.level is RiskLevel.CRITICAL
         trusted = profile.level is RiskLevel.LOW and seen.trust >= HIGH_TRUST
-        poisoned |= critical or (not trusted and self.is_unusual(seen.retrieval))
+        found = seen.retrieval
+        unusual = found is not None and abs(found.dispersion_z or 0.0) >= UNUSUAL
+        poisoned |= critical or (not trusted and unusual)
         leaks |= critical or seen.signals.complexity > COMPLEXITY_ALERT
         sigma = SIGMA_CRITICAL[self.thresholds] if critical else SIGMA
         return replace(
@@ -123,10 +122,6 @@ class RuleStrategist:
             output_audit=AuditPlan(True, "enforce" if leaks else "log"),
             reasoning="rules",
         )
-
-    def is_unusual(self, found: RetrievalSignals | None) -> bool:
-        """Whether M_DIS is far from what is usual, on either side."""
-        return found is not None and abs(found.dispersion_z or 0.0) >= self.unusual
 
     def overrides(self, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Plan:
         """What acts whatever a model's plan says: the rules without the profile's probabilities."""

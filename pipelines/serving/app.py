@@ -66,11 +66,10 @@ def create_app(
     )
     app.state.context = context
     app.state.opened = opened
-    app.state.error_page = error_page
     for router in ROUTERS:
         app.include_router(router(context))
     app.state.tools = mcp_server.mount(app, context)
-    install_error_handlers(app)
+    install_error_handlers(app, error_page)
     app.add_middleware(RequestLimits, context=context)
     return app
 

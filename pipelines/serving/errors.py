@@ -27,6 +27,7 @@ from radarstream.schemas.errors import (
     StateConflictError,
 )
 
+DEFECT = "internal_error"
 RETRY_S = 2  # what a client is told to wait when nothing better is known
 TYPES = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 ErrorPage = Callable[[Request, "ServiceError"], Response | None]
@@ -105,46 +106,34 @@ def told_of(error: BaseException) -> ServiceError:
             return ServiceError(status, f"report_{error.reason}", str(error))
         case RadarstreamError():
             return unavailable("failed", "the question could not be answered; try again")
-    return ServiceError(500, "internal_error", "the service failed; its log says why")
+    return ServiceError(500, DEFECT, "the service failed; its log says why")
 
 
-def install_error_handlers(app: FastAPI) -> None:
-    """Answer every error of `app` in one shape.
+def install_error_handlers(app: FastAPI, error_page: ErrorPage) -> None:
+    """Answer every error of `app` in one shape, or by a page where one is for a browser."""
 
-    `app.state.error_page` may hold a function that makes a page of an error for a browser, or
-    returns None where JSON is meant.
-    """
-
-    def answered(request: Request, error: ServiceError) -> Response:
-        page: ErrorPage | None = getattr(request.app.state, "error_page", None)
-        return (page(request, error) if page else None) or error.response()
-
-    async def on_service_error(request: Request, error: Exception) -> Response:
-        told = told_of(error)
-        if told is not error:
+    async def answer(request: Request, error: Exception) -> Response:
+        told = of_request(error) or told_of(error)
+        if isinstance(error, RadarstreamError | SQLAlchemyError):
             log.warning("request failed", status=told.status, error=error)
-        return answered(request, told)
+        elif told.code == DEFECT:
+            log.error("a request failed by a defect", status=500, error=error)
+        return error_page(request, told) or told.response()
 
-    async def on_defect(request: Request, error: Exception) -> Response:
-        log.error("a request failed by a defect", status=500, error=error)
-        return answered(request, told_of(error))
+    kinds = (ServiceError, RadarstreamError, SQLAlchemyError, HTTPException, RequestValidationError)
+    for kind in (*kinds, Exception):
+        app.add_exception_handler(kind, answer)
 
-    async def on_http(request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101 for the type checker
-        codes = {404: "not_found", 405: "method_not_allowed"}
-        code = codes.get(error.status_code, "invalid_request")
-        told = ServiceError(error.status_code, code, str(error.detail), headers=error.headers)
-        return answered(request, told)
 
-    async def on_invalid(request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 for the type checker
-        return answered(request, invalid(error.errors()))
-
-    for kind in (ServiceError, RadarstreamError, SQLAlchemyError):
-        app.add_exception_handler(kind, on_service_error)
-    app.add_exception_handler(HTTPException, on_http)
-    app.add_exception_handler(RequestValidationError, on_invalid)
-    app.add_exception_handler(Exception, on_defect)
+def of_request(error: Exception) -> ServiceError | None:
+    """What a client is told where the framework refuses a request; None for other errors."""
+    if isinstance(error, RequestValidationError):
+        return invalid(error.errors())
+    if not isinstance(error, HTTPException):
+        return None
+    codes, status = {404: "not_found", 405: "method_not_allowed"}, error.status_code
+    code = codes.get(status, "invalid_request")
+    return ServiceError(status, code, str(error.detail), headers=error.headers)
 
 
 def invalid(problems: Any) -> ServiceError:

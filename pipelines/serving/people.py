@@ -11,7 +11,7 @@ from fastapi import Request
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.connectors.state_table.serving import sessions, users
+from radarstream.connectors.state_table.serving import users
 from radarstream.connectors.state_table.serving.users import StoredUser
 from radarstream.schemas.times import milliseconds
 from radarstream.schemas.users import Role
@@ -62,17 +62,17 @@ class People:
 
     def by_session(self, secret: str) -> User | None:
         """The user whose session this is; None for one that has ended."""
-        return known(sessions.user_of_session(self.engine, secret, now_ms()), secret)
+        return known(users.user_of_session(self.engine, secret, now_ms()), secret)
 
     def open_session(self, user: User) -> User:
         """The user with a new session."""
         hours, now = self.session_hours, now_ms()
-        secret = sessions.open_session(self.engine, user.name, now_ms=now, hours=hours)
+        secret = users.open_session(self.engine, user.name, now_ms=now, hours=hours)
         return replace(user, session=secret)
 
     def close_session(self, secret: str) -> None:
         """End a session; one that has ended stays so."""
-        sessions.end_session(self.engine, secret)
+        users.end_session(self.engine, secret)
 
 
 def known(stored: StoredUser | None, session: str = "") -> User | None:

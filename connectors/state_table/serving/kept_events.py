@@ -143,11 +143,6 @@ def events_since(engine: Engine, seq: int, *, limit: int = 200) -> list[KeptEven
     return _read(engine, _K.seq > seq, order=_K.seq, limit=limit)
 
 
-def events_after(engine: Engine, time: datetime, *, limit: int = 200) -> list[KeptEvent]:
-    """Return the events observed after a time, in the order they were kept in."""
-    return _read(engine, _K.observed_ms > milliseconds(time), order=_K.seq, limit=limit)
-
-
 def asked_in_events(engine: Engine, questions: Sequence[str]) -> list[tuple[str, str]]:
     """Return id and question of the queries that ask one of the questions, whatever the case."""
     asking = (_K.words.startswith(searchable(text) + "\n", autoescape=True) for text in questions)

@@ -1,7 +1,7 @@
-"""Users and their tokens. Of a token only its SHA-256 is stored.
+"""Users, their tokens, and sessions of the console. Of a token or a cookie its SHA-256 is stored.
 
-A token has 256 random bits, so a hash without salt or cost is enough, and a look-up by hash takes
-the same time for every wrong token.
+Both have 256 random bits, so a hash without salt or cost is enough, and a look-up by hash takes the
+same time for every wrong one. Times are milliseconds since 1970 and come from the caller.
 """
 
 from collections.abc import Collection
@@ -10,7 +10,7 @@ from hashlib import sha256
 from secrets import token_urlsafe
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, insert, select, update
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.service_tables import SESSIONS, USERS
@@ -22,7 +22,7 @@ from radarstream.schemas.users import LONGEST_NAME, Role, user_name
 PREFIX: Final = "rs_"
 TOKEN_BYTES: Final = 32
 LONGEST_TOKEN: Final = 200  # characters; longer ones are nobody's
-_U = USERS.c
+_S, _U = SESSIONS.c, USERS.c
 COLUMNS: Final = (_U.name, _U.roles, _U.created_ms, _U.revoked_ms)
 
 
@@ -87,16 +87,44 @@ def list_users(engine: Engine) -> list[StoredUser]:
     return [user_in(row) for row in db.fetch(engine, select(*COLUMNS).order_by(_U.name))]
 
 
-def find_user(engine: Engine, name: str) -> StoredUser | None:
-    """Return a user who may come in by name; None if there is none."""
-    return _found(engine, _U.name == user_name(name))
-
-
 def user_of_token(engine: Engine, token: str) -> StoredUser | None:
     """Return whose token it is; None for nobody's or a revoked user's."""
     if not token.isascii() or len(token) > LONGEST_TOKEN:
         return None
     return _found(engine, _U.token_hash == hash_of(token))
+
+
+def open_session(engine: Engine, user: str, *, now_ms: int, hours: float) -> str:
+    """Sign a user in and return the id for the cookie. Sessions that have expired are deleted."""
+    secret = token_urlsafe(TOKEN_BYTES)
+    row = {
+        "id_hash": hash_of(secret),
+        "user_name": user,
+        "expires_ms": now_ms + int(hours * 3_600_000),
+    }
+
+    def write(connection: Connection) -> None:
+        connection.execute(delete(SESSIONS).where(_S.expires_ms <= now_ms))
+        connection.execute(insert(SESSIONS), row)
+
+    db.in_transaction(engine, write)
+    return secret
+
+
+def user_of_session(engine: Engine, secret: str, now_ms: int) -> StoredUser | None:
+    """Return whose session goes on, with the roles that the user has now; None for nobody's."""
+    statement = (
+        select(*COLUMNS)
+        .join_from(SESSIONS, USERS, _S.user_name == _U.name)
+        .where(_S.id_hash == hash_of(secret), _S.expires_ms > now_ms, _U.revoked_ms.is_(None))
+    )
+    rows = db.fetch(engine, statement)
+    return user_in(rows[0]) if rows else None
+
+
+def end_session(engine: Engine, secret: str) -> None:
+    """Sign out."""
+    db.write(engine, delete(SESSIONS).where(_S.id_hash == hash_of(secret)))
 
 
 def checked_name(name: str) -> str:
@@ -129,11 +157,6 @@ def user_in(row: "Row[str, str, int, int | None]") -> StoredUser:
     return StoredUser(name, roles_in(roles), created_ms, revoked_ms)
 
 
-def end_sessions(connection: Connection, name: str) -> None:
-    """Sign a user out everywhere."""
-    connection.execute(delete(SESSIONS).where(SESSIONS.c.user_name == name))
-
-
 def _change(engine: Engine, name: str, now_ms: int, **values: object) -> None:
     name = user_name(name)
     known = (_U.name == name, _U.revoked_ms.is_(None))
@@ -141,7 +164,7 @@ def _change(engine: Engine, name: str, now_ms: int, **values: object) -> None:
 
     def change(connection: Connection) -> int:
         changed = connection.execute(update(USERS).where(*known).values(new)).rowcount
-        end_sessions(connection, name)
+        connection.execute(delete(SESSIONS).where(_S.user_name == name))
         return changed
 
     if db.in_transaction(engine, change) != 1:

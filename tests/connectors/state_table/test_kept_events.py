@@ -18,7 +18,6 @@ from radarstream.connectors.state_table.queries.lookup import (
 from radarstream.connectors.state_table.queries.memory import clear_run
 from radarstream.connectors.state_table.serving.kept_events import (
     Feed,
-    events_after,
     events_since,
     find_event,
     history,
@@ -118,7 +117,6 @@ def test_a_feed_gives_every_event_once(engine: Engine) -> None:
     assert [kept.event.step for kept in feed.read(limit=2)] == [1, 2]
     assert [kept.event.query_id for kept in feed.read(limit=2)] == ["other"]
     assert feed.read() == []
-    assert [k.event.step for k in events_after(engine, at_step(1).observed_at)] == [2]
 
 
 def test_a_feed_waits_for_a_number_whose_transaction_takes_longer(

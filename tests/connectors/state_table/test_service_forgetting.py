@@ -17,9 +17,9 @@ from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.connectors.state_table.serving.action_log import log_action, read_actions
 from radarstream.connectors.state_table.serving.forgetting import forget_user
 from radarstream.connectors.state_table.serving.kept_events import keep_event
-from radarstream.connectors.state_table.serving.sessions import open_session
 from radarstream.connectors.state_table.serving.users import (
     add_user,
+    open_session,
     revoke_user,
     rotate_token,
     user_of_token,

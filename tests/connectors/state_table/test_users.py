@@ -12,18 +12,15 @@ from radarstream.connectors.state_table.serving.action_log import (
     read_actions,
     write_action,
 )
-from radarstream.connectors.state_table.serving.sessions import (
-    end_session,
-    open_session,
-    user_of_session,
-)
 from radarstream.connectors.state_table.serving.users import (
     add_user,
-    find_user,
+    end_session,
     list_users,
+    open_session,
     revoke_user,
     rotate_token,
     set_roles,
+    user_of_session,
     user_of_token,
 )
 from radarstream.schemas.errors import ConfigurationError, NotFoundError, StateConflictError
@@ -40,7 +37,6 @@ def test_a_token_stands_for_its_user_and_is_not_stored(engine: Engine) -> None:
     ada = user_of_token(engine, token)
     assert ada is not None
     assert (ada.name, ada.roles) == ("ada", {Role.ASK, Role.REPORT})
-    assert find_user(engine, "ada") == ada
     assert [user.name for user in list_users(engine)] == ["ada", "bob"]
     with engine.connect() as connection:
         rows = repr(connection.execute(select(USERS)).all())
@@ -53,7 +49,6 @@ def test_a_name_in_other_cases_is_the_same_user(engine: Engine) -> None:
     for name in ("zo\u00eb strasse", "ZO\u00cb STRASSE"):
         with pytest.raises(StateConflictError):
             add_user(engine, name, [Role.ASK], NOW)
-        assert find_user(engine, name) == user_of_token(engine, token)
     set_roles(engine, "ZO\u00cb STRASSE", [Role.REPORT], NOW)
     revoke_user(engine, "zo\u00eb strasse", NOW)
     assert user_of_token(engine, token) is None
@@ -72,7 +67,7 @@ def test_a_rotated_token_ends_the_old_one_and_its_sessions(engine: Engine) -> No
     new = rotate_token(engine, "ada", NOW)
     assert user_of_token(engine, old) is None
     assert user_of_session(engine, session, NOW) is None
-    assert user_of_token(engine, new) == find_user(engine, "ada") is not None
+    assert user_of_token(engine, new) is not None
 
 
 def test_a_revoked_user_comes_in_no_more_until_added_again(engine: Engine) -> None:
@@ -81,7 +76,6 @@ def test_a_revoked_user_comes_in_no_more_until_added_again(engine: Engine) -> No
     revoke_user(engine, "ada", NOW + 5)
     assert user_of_token(engine, token) is None
     assert user_of_session(engine, session, NOW) is None
-    assert find_user(engine, "ada") is None
     assert [user.revoked_ms for user in list_users(engine)] == [NOW + 5]
     for change in (rotate_token, revoke_user):
         with pytest.raises(NotFoundError):
@@ -115,7 +109,6 @@ def test_names_that_could_be_taken_for_others(engine: Engine, name: str) -> None
 
 def test_one_spelling_of_a_name(engine: Engine) -> None:
     add_user(engine, "Zoe\u0308", [Role.ASK], NOW)
-    assert find_user(engine, "Zoë") is not None
     with pytest.raises(StateConflictError):
         add_user(engine, "Zoë", [Role.ASK], NOW)
 
