@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine
 
 from radarstream.connectors.corpus.nearest import VectorSearch
 from radarstream.connectors.corpus.options import CorpusOptions
-from radarstream.connectors.models.embedder import Embedder
+from radarstream.connectors.models.wrapping import Embedder
 from radarstream.connectors.state_table.corpus import texts
 from radarstream.connectors.state_table.corpus import vectors as corpus_vectors
 from radarstream.connectors.state_table.corpus.listing import read

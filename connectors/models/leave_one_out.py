@@ -7,11 +7,12 @@ Reports name it by its `model_id`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 import numpy as np
 
 from radarstream.connectors.models.attention_shares import first_line, percentages
+from radarstream.connectors.models.wrapping import TokenScorer
 from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -19,19 +20,6 @@ from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.tokens import ContinuationQuery
 
 LEAST: Final = -100.0  # logarithm of a probability; less counts as this
-
-
-class TellsLogProbs(Protocol):
-    """A language model that returns probabilities of tokens."""
-
-    @property
-    def model_id(self) -> str:
-        """Weights and settings."""
-        ...
-
-    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per query (r, t) natural logarithms."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +30,7 @@ class LeaveOneOut:
     answer is as probable, or more, has the share 0. Costs n + 1 readings for n passages.
     """
 
-    tokens: TellsLogProbs
+    tokens: TokenScorer
 
     @property
     def model_id(self) -> str:

@@ -1,4 +1,5 @@
-"""Functions around the calls of a model: one mechanism to cache, note and count them.
+"""Model protocols that connectors ask, and functions around the calls of a model: one mechanism
+to cache, note and count them.
 
 A call is a method of a model port with its requests. It gives one reply per request, in order; in
 an array, a reply is a row. A wrapper is a function of the call that returns the replies. It asks
@@ -8,7 +9,7 @@ the model by `Call.ask`, for all requests, for some of them, or not at all.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,6 +21,34 @@ from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.tokens import ContinuationQuery
 
 Replies = Sequence[Any] | FloatArray
+
+
+class Embedder(Protocol):
+    """A sentence embedding model."""
+
+    @property
+    def model_id(self) -> str:
+        """Weights, revision and settings that decide results, as one stable string."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows of unit Euclidean length, one a text, in order. Raises ModelError."""
+        ...
+
+
+class TokenScorer(Protocol):
+    """A language model that returns probabilities of tokens: the generator, or a proxy for it."""
+
+    @property
+    def model_id(self) -> str:
+        """As an embedder's."""
+        ...
+
+    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """Per query (r, t) natural logarithms: a row per prompt, a column per token of the
+        continuation, which has at least one.
+        """
+        ...
 
 
 class Method(StrEnum):

@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Protocol, runtime_checkable
 
-from radarstream.connectors.models.embedder import Embedder as Embedder
 from radarstream.connectors.models.wrapping import Around, Wrapped
+from radarstream.connectors.models.wrapping import Embedder as Embedder
+from radarstream.connectors.models.wrapping import TokenScorer as TokenScorer
 from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.tokens import ContinuationQuery
 
 NOT_INSTALLED: Final = "not installed"
 # Fields of `Models` that only rerankers ask.
@@ -73,16 +73,6 @@ class MeasuringEmbedder(Embedder, Protocol):
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
         """(m,) Euclidean lengths, positive."""
-        ...
-
-
-class TokenScorer(Model, Protocol):
-    """A language model that returns probabilities of tokens: the generator, or a proxy for it."""
-
-    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per query (r, t) natural logarithms: a row per prompt, a column per token of the
-        continuation, which has at least one.
-        """
         ...
 
 

@@ -26,9 +26,7 @@ from tests.connectors.models.scoring_server import scoring
 TOWNS = ["Bern", "Oslo", "Lima", "Kyiv"]
 
 
-@pytest.fixture(
-    params=["scripted", "transformers", "gguf", "echo", "prompt_logprobs"], scope="module"
-)
+@pytest.fixture(params=["scripted", "transformers", "gguf", "echo"], scope="module")
 def tokens(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TokenScorer]:
@@ -45,10 +43,10 @@ def tokens(
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("XDG_CACHE_HOME", str(path))
                 yield GgufTokens(tiny_gguf.build(path / "tiny.gguf"), threads=1)
-        case method:
+        case _:
             with scoring() as server:
                 options = OpenAiTokenOptions(
-                    base_url=server.url, model="small", api_key_variable="", method=method
+                    base_url=server.url, model="small", api_key_variable=""
                 )
                 remote = OpenAiTokens(options)
                 yield remote

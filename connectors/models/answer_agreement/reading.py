@@ -119,12 +119,6 @@ class Reading:
         return tuple(w.key for w in telling or named if w.key not in _NAME_SUFFIXES)
 
     @cached_property
-    def content(self) -> str:
-        """The words that say something, for embedding and spelling distance."""
-        telling = [w.surface for w in self.words if w.key in self.telling]
-        return " ".join(telling) or self.plain
-
-    @cached_property
     def in_order(self) -> str:
         """The whole text with who does it first."""
         return in_one_order(self.marked)

@@ -117,18 +117,12 @@ class OpenAiOptions(Section):
 class OpenAiTokenOptions(OpenAiOptions):
     """A service that tells the log-probabilities of a prompt's tokens.
 
-    `echo` is the older completions interface, `prompt_logprobs` with `/tokenize` that of vLLM,
-    which is preferable there: tokens are joined, not texts. A service that knows neither is found
-    out at the first call. Of the options of generation, sampling ones do not apply; `deadline_s`
-    is the time of one query, of all its prompts together.
+    That is the completions interface with `echo`, which vLLM and llama.cpp's server have. A service
+    that ignores it is found out at the first call. Of the options of generation, sampling ones do
+    not apply; `deadline_s` is the time of one query, of all its prompts together.
     """
 
-    reserved: ClassVar = OpenAiOptions.reserved | {"prompt", "echo", "logprobs", "prompt_logprobs"}
-
-    method: Annotated[
-        Literal["echo", "prompt_logprobs"],
-        Field(description="how log-probabilities are asked for; `prompt_logprobs` at vLLM"),
-    ] = "echo"
+    reserved: ClassVar = OpenAiOptions.reserved | {"prompt", "echo", "logprobs"}
 
 
 def is_loopback(url: str) -> bool:

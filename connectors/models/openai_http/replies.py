@@ -137,30 +137,6 @@ def _end_of_echo(tokens: list[str], text: str) -> int | None:
     return None
 
 
-def read_prompt_logprobs(body: bytes, ids: list[int], count: int) -> ReplyLogs:
-    """The logarithms of the last `count` of the tokens `ids` that were sent.
-
-    Raises RequestError when a token has none, ServiceError for what is no completion.
-    """
-    choice, usage = read_choice(body)
-    entries = choice.get("prompt_logprobs")
-    if not isinstance(entries, list):
-        raise _no_logs("the service returns no log-probabilities of a prompt")
-    if len(entries) != len(ids):
-        raise _no_logs(f"the service read {len(entries)} tokens instead of {len(ids)}")
-    reply = list(zip(ids, entries, strict=True))[len(ids) - count :]
-    logs = [_logarithm(at(entry, str(token), "logprob")) for token, entry in reply]
-    return ReplyLogs(logs, *usage)
-
-
-def read_token_ids(body: bytes) -> list[int]:
-    """Token ids of a text. Raises ServiceError."""
-    found = at(parsed(body), "tokens")
-    if not isinstance(found, list) or not all(type(token) is int for token in found):
-        raise _malformed("no tokens of a text")
-    return found
-
-
 def _malformed(detail: str) -> ServiceError:
     return ServiceError("malformed", f"the service returned {detail}")
 

@@ -8,18 +8,15 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from time import monotonic
-from typing import Any, Final
 
 import numpy as np
 
 from radarstream.connectors.models.openai_http.client import Budget, Client
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
-from radarstream.connectors.models.openai_http.options import VERSION, OpenAiTokenOptions
+from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
 from radarstream.connectors.models.openai_http.replies import (
     ReplyLogs,
     read_echo,
-    read_prompt_logprobs,
-    read_token_ids,
 )
 from radarstream.connectors.models.rendering import RENDERING_VERSION, completion_text
 from radarstream.schemas.errors import ModelError, ModelOutageError
@@ -27,24 +24,20 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.tokens import ContinuationQuery
 
-_BEFORE: Final = ":"  # what a reply follows: the tokens of both are told apart by it
-
 
 class OpenAiTokens:
     """Asks how probable a reply is; prompts become few-shot completions.
 
     One request per prompt, many in flight. Raises ModelOutageError when the service is at fault
     and ModelError when it does not return what was asked, from every call. Usable from several
-    threads. Pickles as its options. `client`, whose address is above the version's, counts what
-    was asked.
+    threads. Pickles as its options. `client` counts what was asked.
     """
 
     def __init__(
         self, options: OpenAiTokenOptions, *, clock: Callable[[], float] = monotonic
     ) -> None:
         self.options = options
-        above = options.base_url.removesuffix(VERSION)
-        self.client = Client(options.model_copy(update={"base_url": above}), clock=clock)
+        self.client = Client(options, clock=clock)
 
     def __repr__(self) -> str:
         return f"OpenAiTokens({self.model_id!r})"
@@ -52,8 +45,7 @@ class OpenAiTokens:
     @property
     def model_id(self) -> str:
         """Service, model, how it is asked, and how prompts are rendered."""
-        form = f"{self.options.method}-{RENDERING_VERSION}"
-        return self.client.model_id(self.options.extra_body, form)
+        return self.client.model_id(self.options.extra_body, f"echo-{RENDERING_VERSION}")
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms, a column per token of its continuation."""
@@ -83,19 +75,11 @@ class OpenAiTokens:
     ) -> list[list[float] | ModelError]:
         """One row, or why there is none, per prompt of the query; they share its time."""
         budget = Budget(self.options.deadline_s)
-        ids: list[int] | None = None
-        try:
-            if self.options.method == "prompt_logprobs" and query.prompts:
-                async with self.client.turn(endpoint, budget) as deadline:
-                    ids = await self._reply_ids(query.continuation, endpoint, deadline)
-        except ModelError as error:
-            return [error]
 
         async def row(prompt: Prompt) -> list[float] | ModelError:
             try:
                 async with self.client.turn(endpoint, budget) as deadline:
-                    text = completion_text(prompt)
-                    reply = f" {query.continuation}" if ids is None else ids
+                    text, reply = completion_text(prompt), f" {query.continuation}"
                     found = await self._logs(text, reply, endpoint, deadline)
             except ModelError as error:
                 return error
@@ -104,37 +88,13 @@ class OpenAiTokens:
 
         return list(await asyncio.gather(*map(row, query.prompts)))
 
-    async def _logs(
-        self, text: str, reply: str | list[int], endpoint: Endpoint, deadline: float
-    ) -> ReplyLogs:
-        """Send a prompt with the reply behind it: text to be echoed, or tokens joined."""
-        payload: dict[str, Any]
-        read: Callable[[bytes], ReplyLogs]
-        if isinstance(reply, str):
-            payload = {"prompt": text + reply, "echo": True, "logprobs": 1}
-            read = partial(read_echo, prompt=text, reply=reply)
-        else:
-            ids = [*await self._token_ids(endpoint, deadline, text, special=True), *reply]
-            payload = {"prompt": ids, "prompt_logprobs": 0}
-            read = partial(read_prompt_logprobs, ids=ids, count=len(reply))
+    async def _logs(self, text: str, reply: str, endpoint: Endpoint, deadline: float) -> ReplyLogs:
+        """Have a prompt with the reply behind it echoed."""
         common = {"model": self.options.model, "temperature": 0.0, "n": 1}
-        body = common | self.options.extra_body | payload | {"max_tokens": 1}
-        version = VERSION if self.options.base_url.endswith(VERSION) else ""
-        return await endpoint.post(f"{version}/completions", body, read, deadline)
-
-    async def _reply_ids(self, reply: str, endpoint: Endpoint, deadline: float) -> list[int]:
-        """A reply's tokens as they stand behind a prompt, which ends in a colon."""
-        before = await self._token_ids(endpoint, deadline, _BEFORE, special=False)
-        joined = await self._token_ids(endpoint, deadline, f"{_BEFORE} {reply}", special=False)
-        if joined[: len(before)] != before or len(joined) == len(before):
-            raise ModelError("the service's tokens of a reply run into those before it")
-        return joined[len(before) :]
-
-    async def _token_ids(
-        self, endpoint: Endpoint, deadline: float, text: str, *, special: bool
-    ) -> list[int]:
-        payload = {"model": self.options.model, "prompt": text, "add_special_tokens": special}
-        return await endpoint.post("/tokenize", payload, read_token_ids, deadline)
+        asked = {"prompt": text + reply, "echo": True, "logprobs": 1, "max_tokens": 1}
+        body = common | self.options.extra_body | asked
+        read = partial(read_echo, prompt=text, reply=reply)
+        return await endpoint.post("/completions", body, read, deadline)
 
 
 def _matrix(rows: list[list[float]]) -> FloatArray:

@@ -40,20 +40,13 @@ def logarithm(ids: list[int], position: int) -> float:
 
 
 def reply_to(server: ScoringServer, path: str, request: dict[str, Any]) -> dict[str, Any]:
-    if path == "/tokenize":
-        begin = [BEGIN] if request["add_special_tokens"] else []
-        return {"tokens": begin + server.ids(request["prompt"])}
-    prompt = request["prompt"]
-    ids = [BEGIN, *server.ids(prompt)] if isinstance(prompt, str) else prompt
+    ids = [BEGIN, *server.ids(request["prompt"])]
     logs = [logarithm(ids, i) for i in range(len(ids))]
     usage = {"prompt_tokens": len(ids), "completion_tokens": 1}
     choice: dict[str, Any] = {"index": 0, "text": " so", "finish_reason": "length"}
     if request.get("echo"):
         shown = [*(server.words[i] for i in ids), " so"]
         choice["logprobs"] = {"tokens": shown, "token_logprobs": [None, *logs[1:], -0.5]}
-    if "prompt_logprobs" in request:
-        told = [{str(i): {"logprob": log, "rank": 2}} for i, log in zip(ids, logs, strict=True)]
-        choice["prompt_logprobs"] = [None, *told[1:]]
     return {"choices": [choice], "usage": usage}
 
 
