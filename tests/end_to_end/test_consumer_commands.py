@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -35,6 +35,7 @@ from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.brokers import Broker
 from tests.builders import make_snapshot
+from tests.clocks import until
 from tests.commands import refused, run
 from tests.markdown import code_block
 from tests.programs import Program, started
@@ -98,13 +99,6 @@ def site(broker: Broker, prefix: str, tmp_path: Path) -> Site:
 @pytest.fixture
 def own_site(own_broker: Broker, tmp_path: Path) -> Site:
     return site_of(own_broker, "", tmp_path)
-
-
-def until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.02)
 
 
 class Running:

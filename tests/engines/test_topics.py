@@ -1,8 +1,7 @@
 """What Apache Kafka keeps of our topics, and which records it takes."""
 
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +18,7 @@ from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import COMPACTED, ensure_topics
 from radarstream.schemas.errors import ReasonClass, RecordTooLargeError
 from tests.brokers import event, read
+from tests.clocks import until
 from tests.engines.artifacts import missing
 from tests.engines.kafka import KafkaNode
 from tests.hostile_batches import send_batch
@@ -51,13 +51,6 @@ def set_topic(options: KafkaOptions, topic: str, **settings: str) -> None:
     given = {name.replace("_", "."): value for name, value in settings.items()}
     with closing(open_admin(options)) as admin:
         admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, options.topic(topic), given)])
-
-
-def until(condition: Callable[[], bool], within_s: float = 60.0) -> None:
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 def test_of_each_querys_answers_the_last_one_is_kept(tidying: KafkaNode) -> None:

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,20 +12,10 @@ from hypothesis import strategies as st
 from radarstream.connectors.files import robust_rag
 from radarstream.connectors.files.reader import read_records
 from radarstream.connectors.files.robust_rag import LONG_FORM, UNDATED, literal
-from radarstream.schemas.codec import decode_record
-from radarstream.schemas.errors import InputError, ReasonClass
-from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Provenance, Query, SearchSnapshot
-
-DATA = Path(os.environ.get("RADARSTREAM_DATA", Path(__file__).parents[4] / "shared" / "data"))
-
-
-def outcome(record: RawRecord, limits: Limits) -> SearchSnapshot | ReasonClass:
-    try:
-        return decode_record(record, limits=limits, now=None)
-    except InputError as error:
-        assert error.detail.isprintable()
-        return error.reason
+from tests.connectors.files.test_files_readers import DATA, outcome
 
 
 def outcomes(

@@ -1,11 +1,10 @@
 """The continuous job in this process: the real wiring, a real broker, no signals."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event, Thread
-from time import monotonic
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -16,6 +15,7 @@ from radarstream.pipelines.job.answering import running
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.settings import Settings, load_settings
 from tests.builders import GIVE_ALL
+from tests.clocks import until
 
 Logged = list[dict[str, Any]]
 
@@ -39,14 +39,6 @@ def drained(settings: Settings, *, start_over: bool = False) -> Logged:
     ):
         driver.run(drain=True)
     return [dict(line) for line in logged]
-
-
-def until(condition: Callable[[], bool]) -> None:
-    """Wait for what another thread brings about."""
-    deadline = monotonic() + 30.0
-    while not condition():
-        assert monotonic() < deadline
-        Event().wait(0.02)
 
 
 class Running:

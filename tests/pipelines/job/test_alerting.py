@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,7 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
+from tests.clocks import FakeClock
 from tests.markdown import code_block
 from tests.wire_samples import ANSWER
 
@@ -77,20 +78,6 @@ class Reader:
             raise BrokerError("away")
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.waited = 0.0
-
-    def now(self) -> datetime:
-        return datetime(2025, 6, 1, tzinfo=UTC)
-
-    def monotonic(self) -> float:
-        return self.waited
-
-    def wait(self, seconds: float) -> None:
-        self.waited += seconds
-
-
 class Receiver:
     """Records what it accepts; `outcomes` come first, then it accepts everything."""
 
@@ -122,14 +109,13 @@ def run(
     *,
     batch: int = 3,
     stopping=lambda: False,
-    clock: Clock | None = None,
 ) -> AlertCounts:
     alerting = Alerting(
         topic.reader(batch),
         receiver,
         settings or AlertSettings(),
         stopping=stopping,
-        clock=clock or Clock(),
+        clock=FakeClock(),
     )
     return alerting.run(drained=lambda: True)
 
@@ -216,7 +202,7 @@ def test_no_alert_is_lost_and_order_is_kept(
             deliver,
             AlertSettings(),
             stopping=lambda stopped=stopped: bool(stopped),
-            clock=Clock(),
+            clock=FakeClock(),
         )
         with suppress(CrashError):
             alerting.run(drained=lambda: True)

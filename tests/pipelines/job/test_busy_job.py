@@ -14,8 +14,9 @@ from radarstream.pipelines.job.telemetry.observing import BatchProgress
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.records import RawRecord
 from tests.brokers import Broker
+from tests.clocks import until
 from tests.end_to_end.running_job import produce, snapshots
-from tests.pipelines.job.job_rig import running_job, settings_for, until
+from tests.pipelines.job.job_rig import running_job, settings_for
 
 RULES = Path(__file__).parents[3] / "infra" / "prometheus" / "alerts.yml"
 

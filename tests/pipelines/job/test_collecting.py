@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -34,23 +34,10 @@ from radarstream.schemas.errors import (
 from radarstream.schemas.records import Limits, OutboxRecord
 from radarstream.schemas.snapshot import Query, SearchSnapshot
 from tests.builders import make_documents
+from tests.clocks import FakeClock
 
 START = datetime(2025, 6, 1, tzinfo=UTC)
 HOUR_MS = 3_600_000
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def now(self) -> datetime:
-        return START + timedelta(seconds=self.seconds)
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-    def wait(self, seconds: float) -> None:
-        self.seconds += seconds
 
 
 class World:
@@ -83,7 +70,7 @@ class World:
 
 @pytest.fixture
 def clock() -> FakeClock:
-    return FakeClock()
+    return FakeClock(START)
 
 
 @pytest.fixture

@@ -29,8 +29,9 @@ from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.brokers import Broker
 from tests.builders import make_snapshot
+from tests.clocks import until
 from tests.end_to_end.running_job import events, produce, snapshots
-from tests.pipelines.job.job_rig import drained, running_job, settings_for, until
+from tests.pipelines.job.job_rig import drained, running_job, settings_for
 
 GROUP = "radarstream"
 MINUTE = timedelta(minutes=1)

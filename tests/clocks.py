@@ -1,0 +1,35 @@
+"""Time that passes only when somebody waits, and waiting for others."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+
+@dataclass
+class FakeClock:
+    """`seconds` have passed since `start`; `stopped` cuts pauses short."""
+
+    start: datetime = datetime(2025, 6, 1, tzinfo=UTC)
+    seconds: float = 0.0
+    stopped: bool = False
+    pauses: list[float] = field(default_factory=list)
+
+    def now(self) -> datetime:
+        return self.start + timedelta(seconds=self.seconds)
+
+    def monotonic(self) -> float:
+        return self.seconds
+
+    def wait(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        if not self.stopped:
+            self.seconds += seconds
+
+
+def until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
+    """Wait for what another thread or process brings about."""
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.02)
