@@ -184,7 +184,7 @@ TAUGHT = TaughtEvent(
 
 SAMPLES = (SNAPSHOT, ANSWER, REJECTED, DEAD_LETTER, COMPLAINT, TAUGHT)
 DECODERS = {
-    SearchSnapshot: lambda data: decode_snapshot(data, limits=Limits(), now=None),
+    SearchSnapshot: lambda data: decode_snapshot(data, limits=Limits()),
     AnswerEvent: decode_answer,
     RejectedEvent: decode_rejected,
     DeadLetter: decode_dead_letter,

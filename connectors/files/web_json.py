@@ -80,5 +80,5 @@ def refused(original: str, error: InputError) -> RawRecord:
 def record_of(snapshot: SearchSnapshot, limits: Limits) -> RawRecord:
     """The snapshot in the wire format. Raises InputError where the decoder refuses it."""
     payload = encode(snapshot)
-    decoded = decode_snapshot(payload, limits=limits, now=None)
+    decoded = decode_snapshot(payload, limits=limits)
     return RawRecord("", 0, payload, snapshot=decoded)

@@ -1,7 +1,7 @@
 """`radarstream backfill`: past periods through the search engine's date filter."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -65,11 +65,12 @@ def backfill(
         return
     with _destination(settings, out) as (present, write):
         work = backfilling.planned(requests, spans, present)
-        if work.requests:
+        if work:
             _check_key(settings)
             there = f"; {len(present)} snapshots are there already" if present else ""
-            note(f"{len(work.requests)} searches, {work.credits} credits{there}")
-            agree("Go on?", f"spend {work.credits} credits", yes=yes)
+            cost = sum(request.pages for request in work)
+            note(f"{len(work)} searches, {cost} credits{there}")
+            agree("Go on?", f"spend {cost} credits", yes=yes)
         configure_logging(settings.telemetry)
         stop = Stop()
         stop.install()
@@ -79,9 +80,9 @@ def backfill(
             spent = searcher.counts.credits
     failed = [_failure(request, why) for request, why in failures]
     if as_json:
-        print_json({"wanted": len(work.requests), "failed": failed, "credits": spent})
+        print_json({"wanted": len(work), "failed": failed, "credits": spent})
     else:
-        say(f"{len(work.requests) - len(failed)} snapshots, {spent} credits")
+        say(f"{len(work) - len(failed)} snapshots, {spent} credits")
     if failed:
         for failure in failed[:SHOWN]:
             note(" ".join(failure.values()), 400)
@@ -130,18 +131,18 @@ def _already_in(out: Path | None) -> frozenset[str]:
         return present
 
 
-def _print_plan(work: backfilling.Backfill, *, as_json: bool) -> None:
-    searches = Counter(request.query.id for request in work.requests)
+def _print_plan(work: Sequence[SearchRequest], *, as_json: bool) -> None:
+    searches = Counter(request.query.id for request in work)
     cost = Counter[str]()
-    for request in work.requests:
+    for request in work:
         cost[request.query.id] += request.pages
     if as_json:
         rows = [{"query": q, "searches": searches[q], "credits": cost[q]} for q in searches]
-        print_json({"searches": len(work.requests), "credits": work.credits, "queries": rows})
+        print_json({"searches": len(work), "credits": cost.total(), "queries": rows})
         return
     columns = ("query", "searches", "credits")
     print_table(columns, ((q, searches[q], cost[q]) for q in searches), whole=("query",))
-    say(f"{len(work.requests)} searches, {work.credits} credits")
+    say(f"{len(work)} searches, {cost.total()} credits")
 
 
 def _failure(request: SearchRequest, why: str) -> dict[str, str]:

@@ -48,7 +48,8 @@ def decode_record(
 ) -> SearchSnapshot:
     """The snapshot of a record, which is decoded only if nobody did so before.
 
-    `now` and `tolerance` as for `decode_snapshot`.
+    `now` (aware) turns on the check for event times in the future, further ahead than the
+    `tolerance`; leave it None in a replay.
     """
     known = decoded(record, limits=limits)
     if known.snapshot is None:
@@ -62,20 +63,16 @@ def decoded(record: RawRecord, *, limits: Limits) -> RawRecord:
     if record.reason is not None or record.snapshot is not None:
         return record
     try:
-        snapshot = decode_snapshot(record.payload, limits=limits, now=None)
+        snapshot = decode_snapshot(record.payload, limits=limits)
     except InputError as error:
         return replace(record, reason=error.reason, detail=error.detail)
     return replace(record, snapshot=snapshot)
 
 
-def decode_snapshot(
-    data: bytes, *, limits: Limits, now: datetime | None, tolerance: timedelta = CLOCK_SKEW
-) -> SearchSnapshot:
+def decode_snapshot(data: bytes, *, limits: Limits) -> SearchSnapshot:
     """Decode and check one snapshot, bare or inside a structured CloudEvent.
 
     Documents come back in ascending rank, times in UTC, the event time in whole milliseconds.
-    `now` (aware) turns on the check for event times in the future, further ahead than the
-    `tolerance`; leave it None in a replay.
     """
     payload = _payload(SearchSnapshot, data, limits.record_bytes)
     _check_documents(payload, limits)
@@ -86,7 +83,7 @@ def decode_snapshot(
             raise InputError(ReasonClass.DUPLICATE_RANK, f"two documents have rank {worse.rank}")
     return replace(
         snapshot,
-        observed_at=_event_time(snapshot.observed_at, now, tolerance),
+        observed_at=_event_time(snapshot.observed_at),
         documents=tuple(_with_utc(document) for document in documents),
     )
 

@@ -45,14 +45,14 @@ WIRE = json.loads(encode(SNAPSHOT))
 
 def refusal(data: bytes, now: datetime | None = NOW) -> ReasonClass:
     with pytest.raises(InputError) as caught:
-        decode_snapshot(data, limits=LIMITS, now=now)
+        decode_record(RawRecord("f", 1, data), limits=LIMITS, now=now)
     assert caught.value.detail.isprintable()
     return caught.value.reason
 
 
 def test_malformed_json_is_told_with_its_place() -> None:
     with pytest.raises(InputError) as caught:
-        decode_snapshot(b'{"schema": "search', limits=LIMITS, now=NOW)
+        decode_snapshot(b'{"schema": "search', limits=LIMITS)
     assert caught.value.detail == "Unterminated string starting at character 11"
 
 
@@ -71,7 +71,8 @@ def altered(*path: str | int, to: object = ...) -> bytes:
 
 
 def decode_at(time: str) -> SearchSnapshot:
-    return decode_snapshot(altered("observed_at", to=time), limits=LIMITS, now=NOW)
+    record = RawRecord("f", 1, altered("observed_at", to=time))
+    return decode_record(record, limits=LIMITS, now=NOW)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: WIRE_SCHEMAS[type(sample)].name)
@@ -123,7 +124,7 @@ def test_reads_snapshot_without_optional_fields() -> None:
         "observed_at": "2025-06-01T12:00:00Z",
         "documents": [{"rank": 1, "text": "Zürich"}],
     }
-    snapshot = decode_snapshot(json.dumps(payload).encode(), limits=LIMITS, now=NOW)
+    snapshot = decode_snapshot(json.dumps(payload).encode(), limits=LIMITS)
     assert snapshot.documents == (Document(1, "Zürich"),)
     assert snapshot.labels is None
 
@@ -242,7 +243,7 @@ def test_limits_are_inclusive() -> None:
     full = [{"rank": rank, "text": "x" * 100} for rank in (1, 2, 3)]
     data = altered("documents", to=full)
     exact = tiny_limits(record_bytes=len(data), document_bytes=100, documents=3)
-    assert len(decode_snapshot(data, limits=exact, now=NOW).documents) == 3
+    assert len(decode_snapshot(data, limits=exact).documents) == 3
 
 
 def test_times_become_utc_milliseconds() -> None:
@@ -255,12 +256,12 @@ def test_times_become_utc_milliseconds() -> None:
 def test_clocks_may_differ_by_five_minutes_and_a_replay_has_none() -> None:
     assert decode_at("2026-01-01T00:05:00Z").observed_at == NOW + timedelta(minutes=5)
     late = altered("observed_at", to="2400-01-01T00:00:00Z")
-    assert decode_snapshot(late, limits=LIMITS, now=None).observed_at.year == 2400
+    assert decode_snapshot(late, limits=LIMITS).observed_at.year == 2400
 
 
 def test_documents_come_back_by_rank() -> None:
     data = altered("documents", to=[{"rank": rank, "text": ""} for rank in (9, 2, 5)])
-    snapshot = decode_snapshot(data, limits=LIMITS, now=NOW)
+    snapshot = decode_snapshot(data, limits=LIMITS)
     assert [document.rank for document in snapshot.documents] == [2, 5, 9]
 
 
@@ -423,10 +424,10 @@ values = st.recursive(leaves, lambda inner: st.lists(inner) | st.dictionaries(wi
 @given(snapshots)
 def test_snapshot_round_trip(snapshot: SearchSnapshot) -> None:
     generous = Limits()
-    assert decode_snapshot(encode(snapshot), limits=generous, now=None) == snapshot
+    assert decode_snapshot(encode(snapshot), limits=generous) == snapshot
     assert encode(snapshot) == encode(replace(snapshot))
     line = structured(envelope(snapshot), encode(snapshot))
-    assert decode_snapshot(line, limits=generous, now=None) == snapshot
+    assert decode_snapshot(line, limits=generous) == snapshot
 
 
 @patient

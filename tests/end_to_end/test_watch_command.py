@@ -165,9 +165,7 @@ def test_watching_reloading_and_stopping(
         process.kill()
         process.wait()
     records = published(own_broker, prefix, 3)
-    snapshots = {
-        s.query.id: s for s in (decode_snapshot(r, limits=Limits(), now=None) for r in records)
-    }
+    snapshots = {s.query.id: s for s in (decode_snapshot(r, limits=Limits()) for r in records)}
     assert {name: len(s.documents) for name, s in snapshots.items()} == {
         "cup": 10,
         "france": 20,
@@ -206,7 +204,7 @@ def test_backfill_to_a_file_asks_first_and_resumes(
     assert len(lines) == 3
     assert directory.run(*ask, "--yes") == 0
     lines = (directory.path / "history.jsonl").read_bytes().splitlines()
-    found = [decode_snapshot(line, limits=Limits(), now=None) for line in lines]
+    found = [decode_snapshot(line, limits=Limits()) for line in lines]
     assert sorted(s.id for s in found) == sorted({s.id for s in found})
     assert len(found) == 4
     assert {s.provenance.value for s in found} == {"date_restricted"}

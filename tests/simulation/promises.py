@@ -156,7 +156,7 @@ class Promises:
 def snapshot_id(payload: bytes) -> str | None:
     """The id of the snapshot in a record, None for poison."""
     try:
-        return decode_snapshot(payload, limits=Limits(), now=None).id
+        return decode_snapshot(payload, limits=Limits()).id
     except InputError:
         return None
 

@@ -100,6 +100,6 @@ def _read(engine: Engine, where: ColumnElement[bool], limit: int = 1_000) -> lis
     kept = []
     for query, at, answer, bare, data in db.fetch(engine, latest_first):
         with suppress(InputError):  # a damaged answer is as good as none
-            found = decode_snapshot(data, limits=UNLIMITED, now=None)
+            found = decode_snapshot(data, limits=UNLIMITED)
             kept.append(KeptAnswer(query, at, answer, bare, found))
     return kept

@@ -161,7 +161,7 @@ class Traces:
     def mentioned_in(self, record: bytes) -> bool:
         """Whether a record is about the query, or, where it cannot be decoded, speaks of it."""
         try:
-            return decode_snapshot(record, limits=UNLIMITED, now=None).query.id == self.query_id
+            return decode_snapshot(record, limits=UNLIMITED).query.id == self.query_id
         except InputError:
             name = json.dumps(self.query_id, ensure_ascii=False).encode("utf-8", "surrogatepass")
             named = re.search(rb'"(query_)?id"\s*:\s*' + re.escape(name), record)

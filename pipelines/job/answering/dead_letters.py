@@ -137,7 +137,7 @@ def is_unreadable(letter: Letter) -> bool:
 
 def _read_id(letter: Letter) -> str | None:
     try:
-        return decode_snapshot(letter.payload, limits=UNLIMITED, now=None).query.id
+        return decode_snapshot(letter.payload, limits=UNLIMITED).query.id
     except InputError:
         return None
 
@@ -151,7 +151,7 @@ def query_of(letter: DeadLetter) -> str | None:
         return None
     try:
         payload = b64decode(letter.payload_base64, validate=True)
-        return decode_snapshot(payload, limits=UNLIMITED, now=None).query.id
+        return decode_snapshot(payload, limits=UNLIMITED).query.id
     except (InputError, ValueError):
         return None
 

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
@@ -69,24 +69,12 @@ def _first_day(month: int) -> date:
     return date(month // 12, month % 12 + 1, 1)
 
 
-@dataclass(frozen=True)
-class Backfill:
-    """Searches that are still to be done."""
-
-    requests: tuple[SearchRequest, ...]
-
-    @property
-    def credits(self) -> int:
-        """What they cost when nothing fails."""
-        return sum(request.pages for request in self.requests)
-
-
 def planned(
     requests: Sequence[SearchRequest], spans: Sequence[DateSpan], present: frozenset[str]
-) -> Backfill:
+) -> tuple[SearchRequest, ...]:
     """Return every query in every period, oldest first within a query, without what is present."""
     wanted = (replace(request, dates=span) for request in requests for span in spans)
-    return Backfill(tuple(r for r in wanted if snapshot_id(r) not in present))
+    return tuple(request for request in wanted if snapshot_id(request) not in present)
 
 
 def snapshot_id(request: SearchRequest) -> str:
@@ -97,7 +85,10 @@ def snapshot_id(request: SearchRequest) -> str:
 
 
 def run_backfill(
-    work: Backfill, searcher: Searcher, write: Write, stopping: Callable[[], bool]
+    work: Sequence[SearchRequest],
+    searcher: Searcher,
+    write: Write,
+    stopping: Callable[[], bool],
 ) -> list[tuple[SearchRequest, str]]:
     """Search and write one after another; return what failed or was not reached, and why.
 
@@ -105,7 +96,7 @@ def run_backfill(
     """
     failed: list[tuple[SearchRequest, str]] = []
     over = ""  # why nothing more is searched for
-    for request in work.requests:
+    for request in work:
         over = over or ("stopped" if stopping() else "")
         if over:
             failed.append((request, f"not reached: {over}"))

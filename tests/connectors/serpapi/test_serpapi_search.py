@@ -94,7 +94,7 @@ def test_a_page_becomes_a_snapshot(server: SerpApiServer, clock: FakeClock) -> N
     assert snapshot.retrieval is not None
     assert (snapshot.retrieval.archive_ids, snapshot.retrieval.pages) == (("65f0a1",), 1)
     assert not snapshot.retrieval.partial
-    assert decode_snapshot(encode(snapshot), limits=Limits(), now=NOW) == snapshot
+    assert decode_snapshot(encode(snapshot), limits=Limits()) == snapshot
 
 
 @pytest.mark.parametrize(("k", "pages"), [(1, 1), (10, 1), (11, 2), (50, 5), (100, 10)])

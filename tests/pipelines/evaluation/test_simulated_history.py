@@ -154,7 +154,7 @@ def test_the_file_reader_understands_a_written_history(tmp_path):
     write_history(path, options)
     records = list(read_json(path, Limits()))
     assert [record.reason for record in records] == [None] * len(records)
-    snapshots = [decode_snapshot(record.payload, limits=Limits(), now=None) for record in records]
+    snapshots = [decode_snapshot(record.payload, limits=Limits()) for record in records]
     expected = yearly(simulate_history(options))
     assert len(snapshots) == len(expected)
     for snapshot, (question, year, context) in zip(snapshots, expected, strict=True):

@@ -329,7 +329,7 @@ def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(
     spans = periods("2021", "2023", "year", TODAY)
     with opened_history(file) as (present, write):
         work = planned(requests, spans, present)
-        assert (len(work.requests), work.credits) == (6, 12)
+        assert (len(work), sum(request.pages for request in work)) == (6, 12)
         assert run_backfill(work, world, write, lambda: len(world.searched) >= 4)[0][1] == (
             "not reached: stopped"
         )
@@ -337,7 +337,7 @@ def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(
         stream.write(b'{"schema":"search.snap')  # as a crash would leave it
     with opened_history(file) as (present, write):
         work = planned(requests, spans, present)
-        assert [(r.query.id, r.dates.last.year) for r in work.requests if r.dates] == [
+        assert [(r.query.id, r.dates.last.year) for r in work if r.dates] == [
             ("b", 2022),
             ("b", 2023),
         ]
