@@ -11,7 +11,7 @@ from secrets import compare_digest
 from typing import Annotated, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from fastapi import Depends, Request, Response, Security
+from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from radarstream.pipelines.serving.context import Context
@@ -155,32 +155,6 @@ async def form_of(request: Request) -> dict[str, str]:
 
 
 Form = Annotated[dict[str, str], Depends(form_of)]
-
-
-async def open_session(request: Request, response: Response, token: str) -> User:
-    """Sign in with a token: set the cookie of a new session on `response`. Raises ServiceError."""
-    refuse_foreign_origin(request)
-    context = context_of(request)
-    known = await by_token(request, token)
-    user = await context.open_session(known)
-    response.set_cookie(
-        COOKIE,
-        user.session,
-        max_age=int(context.settings.serving.session_hours * 3600),
-        path="/",
-        secure=request.url.scheme == "https" or not is_loopback(request.url.hostname or ""),
-        httponly=True,
-        samesite="strict",
-    )
-    return user
-
-
-async def close_session(request: Request, response: Response) -> None:
-    """Sign out: end the session of the request's cookie and delete the cookie."""
-    session = request.cookies.get(COOKIE, "")
-    if session:
-        await context_of(request).close_session(session)
-    response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
 
 
 def context_of(request: Request) -> Context:

@@ -4,10 +4,9 @@ import asyncio
 from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
-from starlette.concurrency import run_in_threadpool
 
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
-from radarstream.pipelines.serving.people import People, Remembered, User
+from radarstream.pipelines.serving.people import People, Remembered
 from radarstream.pipelines.serving.question_queue import AnswerAll, QuestionQueue
 from radarstream.pipelines.serving.shares import Buckets, Places
 from radarstream.pipelines.serving.warming import Warming
@@ -42,12 +41,3 @@ class Context:
         self.questions = QuestionQueue(
             self.answer_all, self.settings.serving, self.metrics, self.warming
         )
-
-    async def open_session(self, user: User) -> User:
-        """The user with a new session."""
-        return await run_in_threadpool(self.people.open_session, user)
-
-    async def close_session(self, secret: str) -> None:
-        """End a session, here at once and elsewhere within seconds."""
-        await run_in_threadpool(self.people.close_session, secret)
-        self.by_session.forget(secret)

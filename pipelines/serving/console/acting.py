@@ -22,8 +22,20 @@ from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError
 from radarstream.schemas.times import stored_time
 
-Target = Mapping[str, str]  # what names the thing that is acted on
 MINUTE: Final = slice(0, len("2025-06-01T12:00"))
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The thing that is acted on: what names it in an address, and where it is."""
+
+    engine: Engine
+    settings: Settings
+    named: Mapping[str, str]
+
+    def __getitem__(self, name: str) -> str:
+        """A name of the thing; "" for one that is not given."""
+        return self.named.get(name, "")
 
 
 class NothingToDoError(RadarstreamError):
@@ -65,13 +77,11 @@ class Action(Protocol):
         """What addresses and the action log call it."""
         ...
 
-    def propose(self, engine: Engine, settings: Settings, target: Target) -> Proposal:
+    def propose(self, target: Target) -> Proposal:
         """What would follow. Raises RadarstreamError, as where there is no such thing."""
         ...
 
-    def carry_out(
-        self, engine: Engine, settings: Settings, target: Target, confirmed: Confirmed
-    ) -> str:
+    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
         """Do it, write it down, and return what was done, in words.
 
         Raises StateConflictError where somebody else changed the thing meanwhile, NothingToDoError

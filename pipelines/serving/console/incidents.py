@@ -43,7 +43,6 @@ from radarstream.pipelines.serving.console.showing import (
     understood,
 )
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.incidents import ComplaintState, Decision, Status
 from radarstream.schemas.shown import one_line
@@ -225,10 +224,10 @@ class Decide:
     decision: Decision
     name: str
 
-    def propose(self, engine: Engine, settings: Settings, target: Target) -> Proposal:
+    def propose(self, target: Target) -> Proposal:
         """What the decision leads to."""
-        row = only_one(engine, target.get("id", ""))
-        incident = store.look(engine, row["incident"])
+        row = only_one(target.engine, target["id"])
+        incident = store.look(target.engine, row["incident"])
         title, button = TITLES[self.decision]
         about = (
             ("wrong answer", one_line(row["answer"], SHOWN)),
@@ -241,7 +240,7 @@ class Decide:
         return Proposal(
             title=title,
             about=about,
-            consequences=tuple(self._consequences(engine, row, settings)),
+            consequences=tuple(self._consequences(target, row)),
             button=button,
             seen=state_of(incident),
             back=link(f"{BELOW}incident", id=row["incident"]),
@@ -249,22 +248,20 @@ class Decide:
             needless="This decision was made already." if same else "",
         )
 
-    def _consequences(self, engine: Engine, row: dict[str, Any], settings: Settings) -> list[str]:
+    def _consequences(self, target: Target, row: dict[str, Any]) -> list[str]:
         said = f"You say that this answer is {MEANING[self.decision]}."
         if self.decision is not Decision.APPROVED:
             back = "Texts that are held for it are let back in, and their sources get back what was"
             trust = "loses" if self.decision is Decision.DISMISSED else "gains"
             return [said, f"{back} counted against them.", f"Whoever complained {trust} trust."]
-        removal = removal_of(engine, row["incident"], settings.attribution)
+        removal = removal_of(target.engine, row["incident"], target.settings.attribution)
         return [said, *removal_in_words(removal), "Whoever complained gains trust."]
 
-    def carry_out(
-        self, engine: Engine, settings: Settings, target: Target, confirmed: Confirmed
-    ) -> str:
+    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
         """Write the decision and what follows from it."""
-        row = only_one(engine, target.get("id", ""))
+        row = only_one(target.engine, target["id"])
         complaint = complaint_of(row)
-        policy = settling.policy_of(settings)
+        policy = settling.policy_of(target.settings)
         everywhere = self.decision is Decision.APPROVED and "everywhere" in confirmed.typed
         witness = Witness(self.name, row["incident"], confirmed)
         said = f"{one_line(row['query_id'], SHOWN)}: {one_line(row['answer'], SHOWN)!r} is"
@@ -278,7 +275,7 @@ class Decide:
             settlement.decided(self.decision, everywhere=everywhere)
             witness.write(connection, f"{said} {MEANING[self.decision]}{scope}")
 
-        in_transaction(engine, work)
+        in_transaction(target.engine, work)
         return f"{said} {MEANING[self.decision]}{scope}"
 
 
@@ -309,15 +306,10 @@ class Release:
 
     name: str = "release"
 
-    def propose(
-        self,
-        engine: Engine,
-        settings: Settings,  # noqa: ARG002
-        target: Target,
-    ) -> Proposal:
+    def propose(self, target: Target) -> Proposal:
         """Which texts come back."""
-        query, key = target.get("query", ""), target.get("text", "")
-        held = _held(engine, query, key)
+        query, key = target["query"], target["text"]
+        held = _held(target.engine, query, key)
         keys = {row["text_key"] for row in held}
         shown = tuple(
             ("text", one_line(row["title"] or row["url"] or row["excerpt"], SHOWN))
@@ -338,22 +330,20 @@ class Release:
             needless="" if held else "No such text is in quarantine: it was released already.",
         )
 
-    def carry_out(
-        self, engine: Engine, settings: Settings, target: Target, confirmed: Confirmed
-    ) -> str:
+    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
         """Let them in."""
-        query, key = target.get("query", ""), target.get("text", "")
-        held = _held(engine, query, key)
+        query, key = target["query"], target["text"]
+        held = _held(target.engine, query, key)
         witness = Witness(self.name, f"{query} {key}".strip(), confirmed)
         keys = sorted({row["text_key"] for row in held})
         said = f"{len(keys)} text{'s' if len(keys) != 1 else ''} of {one_line(query, SHOWN)}"
-        with engine.connect() as connection:
+        with target.engine.connect() as connection:
             witness.insist(connection, fingerprint(keys), holds=not keys)
         freed = settling.release(
-            engine,
+            target.engine,
             query,
             keys,
-            settling.policy_of(settings),
+            settling.policy_of(target.settings),
             now_ms=confirmed.at_ms,
             beside=[lambda connection: witness.write_once(connection, f"{said} let back in")],
         )

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from sqlalchemy import Connection, Engine, text
+from sqlalchemy import Connection, text
 
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.state_table.database.statements import in_transaction
@@ -30,7 +30,6 @@ from radarstream.pipelines.serving.console.acting import (
 )
 from radarstream.pipelines.serving.console.showing import BELOW, Paging, page_number, show
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.times import milliseconds
@@ -75,15 +74,10 @@ class Replay:
 
     name: str = REPLAY
 
-    def propose(
-        self,
-        engine: Engine,  # noqa: ARG002
-        settings: Settings,
-        target: Target,
-    ) -> Proposal:
+    def propose(self, target: Target) -> Proposal:
         """What is published, and where."""
-        box, letter = _found(settings, target)
-        content = letter.content
+        box, letter = _found(target)
+        content, topic = letter.content, target.settings.kafka.topic(on_topic.SNAPSHOTS)
         return Proposal(
             title="Replay a dead letter",
             about=(
@@ -94,8 +88,7 @@ class Replay:
                 ("begins with", one_line(letter.payload[:SHOWN].decode("utf-8", "replace"), SHOWN)),
             ),
             consequences=(
-                f"The original record is published to {settings.kafka.topic(on_topic.SNAPSHOTS)} "
-                "again, marked as a replay.",
+                f"The original record is published to {topic} again, marked as a replay.",
                 "The job answers it, or it becomes a dead letter again with one attempt more.",
             ),
             button="Replay",
@@ -104,20 +97,18 @@ class Replay:
             needless=_needless(letter, box.replayed),
         )
 
-    def carry_out(
-        self, engine: Engine, settings: Settings, target: Target, confirmed: Confirmed
-    ) -> str:
+    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
         """Claim the letter, publish it, or write down that this failed."""
-        box, letter = _found(settings, target)
+        box, letter = _found(target)
         if why := _needless(letter, box.replayed):
             raise NothingToDoError(why)
         witness = Witness(self.name, letter.id, confirmed)
         said = f"{letter.content.reason.value} published again"
-        in_transaction(engine, lambda connection: claim(connection, witness, said))
+        in_transaction(target.engine, lambda connection: claim(connection, witness, said))
         try:
-            on_topic.publish_again(settings.kafka, [letter])
+            on_topic.publish_again(target.settings.kafka, [letter])
         except BrokerError:
-            log_action(engine, at_ms=confirmed.at_ms, user=confirmed.user, action=FAILED,
+            log_action(target.engine, at_ms=confirmed.at_ms, user=confirmed.user, action=FAILED,
                        target=letter.id, detail="the broker did not take it")  # fmt: skip
             raise
         return f"Dead letter {letter.id[:8]}: {said}"
@@ -135,9 +126,8 @@ def claim(connection: Connection, witness: Witness, said: str) -> None:
     witness.write(connection, said)
 
 
-def _found(settings: Settings, target: Target) -> tuple[Mailbox, Letter]:
-    box = mailbox(settings.kafka)
-    named = target.get("id", "")
+def _found(target: Target) -> tuple[Mailbox, Letter]:
+    box, named = mailbox(target.settings.kafka), target["id"]
     chosen = [letter for letter in box.letters if letter.id == named]
     return box, dead_letters.only_one(chosen, named)
 

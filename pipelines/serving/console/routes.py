@@ -78,22 +78,23 @@ def router(context: Context) -> APIRouter:
 
     @routes.get(f"{BELOW}act/{{name}}")
     def ask(request: Request, user: Operator, name: str) -> HTMLResponse:
-        target = dict(request.query_params)
+        target = Target(context.engine, context.settings, dict(request.query_params))
         try:
-            proposal = action_named(name).propose(context.engine, context.settings, target)
+            proposal = action_named(name).propose(target)
         except tuple(REFUSALS) as error:
             return refused(request, user, error)
+        action = link(f"{BELOW}act/{name}", **target.named)
         return show(request, "confirm.html.j2", user, title=proposal.title, sentence=QUESTION,
-                    proposal=proposal, action=link(f"{BELOW}act/{name}", **target))  # fmt: skip
+                    proposal=proposal, action=action)  # fmt: skip
 
     @routes.post(f"{BELOW}act/{{name}}")
     def act(request: Request, user: Operator, form: Form, name: str) -> Response:
-        target: Target = dict(request.query_params)
+        target = Target(context.engine, context.settings, dict(request.query_params))
         action = action_named(name)
         now_ms = milliseconds(datetime.now(UTC))
         confirmed = Confirmed(user.name, now_ms, form.get("seen", ""), form)
         try:
-            action.carry_out(context.engine, context.settings, target, confirmed)
+            action.carry_out(target, confirmed)
         except tuple(REFUSALS) as error:
             return refused(request, user, error)
         return RedirectResponse(link(f"{BELOW}done", of=confirmed.at_ms), 303)

@@ -2,18 +2,22 @@
 
 from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
+from starlette.concurrency import run_in_threadpool
 
 from radarstream.pipelines.serving.access import (
     COOKIE,
     Form,
-    close_session,
-    open_session,
+    by_token,
+    context_of,
+    is_loopback,
     open_to_all,
+    refuse_foreign_origin,
     user_of,
 )
 from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, as_sentence, own_path, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
+from radarstream.pipelines.serving.people import User
 
 
 def router(context: Context) -> APIRouter:
@@ -48,22 +52,42 @@ def router(context: Context) -> APIRouter:
                 {name: value for name, value in error.headers.items() if name == "Retry-After"}
             )
             return shown
-        await end_former(request, context, opened.session)
+        if request.cookies.get(COOKIE) != opened.session:  # signing in never goes on with one
+            await end_session(request, context)
         return response
 
     @routes.post("/console/sign-out")
     async def sign_out(request: Request) -> Response:
         await user_of(request)  # insists on the CSRF token of the session
         response = RedirectResponse(SIGN_IN, 303)
-        await close_session(request, response)
+        await end_session(request, context)
+        response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
         response.headers["Clear-Site-Data"] = '"cache"'
         return response
 
     return routes
 
 
-async def end_former(request: Request, context: Context, opened: str) -> None:
-    """End the session that the browser came with: signing in never goes on with one."""
-    former = request.cookies.get(COOKIE, "")
-    if former and former != opened:
-        await context.close_session(former)
+async def open_session(request: Request, response: Response, token: str) -> User:
+    """Sign in with a token: set the cookie of a new session on `response`. Raises ServiceError."""
+    refuse_foreign_origin(request)
+    context = context_of(request)
+    known = await by_token(request, token)
+    user = await run_in_threadpool(context.people.open_session, known)
+    response.set_cookie(
+        COOKIE,
+        user.session,
+        max_age=int(context.settings.serving.session_hours * 3600),
+        path="/",
+        secure=request.url.scheme == "https" or not is_loopback(request.url.hostname or ""),
+        httponly=True,
+        samesite="strict",
+    )
+    return user
+
+
+async def end_session(request: Request, context: Context) -> None:
+    """End the session that the browser came with, here at once and elsewhere within seconds."""
+    if session := request.cookies.get(COOKIE, ""):
+        await run_in_threadpool(context.people.close_session, session)
+        context.by_session.forget(session)

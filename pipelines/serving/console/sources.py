@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection
 
 from radarstream.connectors.state_table.sources import listing
 from radarstream.pipelines.job.operating import sources
@@ -139,14 +139,14 @@ class Judge:
     verdict: SourceVerdict | None
     name: str
 
-    def propose(self, engine: Engine, settings: Settings, target: Target) -> Proposal:
+    def propose(self, target: Target) -> Proposal:
         """What the verdict means."""
-        with engine.connect() as connection:
-            domain = self._meant(connection, settings, target)
+        with target.engine.connect() as connection:
+            domain = self._meant(connection, target)
             summary = listing.summary_of(connection, domain)
         stands = summary.standing.verdict if summary else None
         effect = sources.consequence(
-            domain, self.verdict, settings.sources, known=summary is not None
+            domain, self.verdict, target.settings.sources, known=summary is not None
         )
         return Proposal(
             title=f"{self.name.capitalize()} {domain}",
@@ -163,12 +163,10 @@ class Judge:
             needless="It has this verdict already." if stands == self.verdict else "",
         )
 
-    def carry_out(
-        self, engine: Engine, settings: Settings, target: Target, confirmed: Confirmed
-    ) -> str:
+    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
         """Write the verdict."""
-        with engine.connect() as connection:
-            domain = self._meant(connection, settings, target)
+        with target.engine.connect() as connection:
+            domain = self._meant(connection, target)
         note = confirmed.typed.get("note", "").strip() or None
         witness = Witness(self.name, domain, confirmed)
         known = False
@@ -180,11 +178,11 @@ class Judge:
             said = f"{domain}: {self.verdict or 'no verdict'}"
             witness.write(connection, f"{said}; {note}" if note else said)
 
-        known = sources.write_verdict(engine, domain, self.verdict, note, [write])
-        return sources.consequence(domain, self.verdict, settings.sources, known=known)
+        known = sources.write_verdict(target.engine, domain, self.verdict, note, [write])
+        return sources.consequence(domain, self.verdict, target.settings.sources, known=known)
 
-    def _meant(self, connection: Connection, settings: Settings, target: Target) -> str:
-        domain = sources.known_name(connection, target.get("domain", ""), settings.sources)
+    def _meant(self, connection: Connection, target: Target) -> str:
+        domain = sources.known_name(connection, target["domain"], target.settings.sources)
         if self.verdict is not None:
             sources.insist_on_owner(connection, domain)
         elif listing.summary_of(connection, domain) is None:

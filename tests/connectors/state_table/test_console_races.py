@@ -8,7 +8,12 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.serving.action_log import read_actions
-from radarstream.pipelines.serving.console.acting import Confirmed, NothingToDoError, Witness
+from radarstream.pipelines.serving.console.acting import (
+    Confirmed,
+    NothingToDoError,
+    Target,
+    Witness,
+)
 from radarstream.pipelines.serving.console.letters import CLAIM_MS, claim
 from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.settings import load_settings
@@ -49,15 +54,15 @@ def test_a_dead_letter_is_claimed_by_one(engine: Engine) -> None:
 
 def test_of_several_verdicts_one_is_written(engine: Engine) -> None:
     settings = load_settings(None, profile="scripted")
-    target = {"domain": "liar.example"}
+    target = Target(engine, settings, {"domain": "liar.example"})
     verdicts = dict(
         zip(OPERATORS, (SourceVerdict.BLOCKED, SourceVerdict.PARDONED) * 2, strict=True)
     )
-    seen = Judge(SourceVerdict.BLOCKED, "block").propose(engine, settings, target).seen
+    seen = Judge(SourceVerdict.BLOCKED, "block").propose(target).seen
 
     def work(name: str) -> None:
         action = Judge(verdicts[name], str(verdicts[name]))
-        action.carry_out(engine, settings, target, Confirmed(name, NOW_MS, seen))
+        action.carry_out(target, Confirmed(name, NOW_MS, seen))
 
     told = at_once(work)
     assert told.count("done") == 1
