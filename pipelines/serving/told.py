@@ -19,12 +19,10 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import Orchestration
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus
-from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
+from radarstream.schemas.verdict import DocumentVerdict
 
 CITED: Final = 5  # sites that the text names
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,100}")
-_MEMORY: Final = TypeAdapter(MemoryVerdict)
-_ORCHESTRATION: Final = TypeAdapter(Orchestration)
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
     AnswerStatus.DISPUTED: "Disputed: what speaks against it has half of its weight or more.",
@@ -103,7 +101,7 @@ def facts_of(reply: Reply) -> dict[str, Any]:
             if not one.kept and one.rank not in cited_ranks
         ],
         "support": plain(event.support),
-        "memory": _MEMORY.dump_python(verdict.memory, mode="json"),
+        "memory": plain(verdict.memory),
         "standing": plain(event.standing),
         "orchestration": decided(reply.orchestration),
     }
@@ -117,7 +115,7 @@ def cited(judged: DocumentVerdict, document: Document | None) -> dict[str, Any]:
 
 def decided(orchestration: Orchestration) -> dict[str, Any]:
     """What was decided about a question; the audit's text is that of the reply and left out."""
-    told: dict[str, Any] = _ORCHESTRATION.dump_python(orchestration, mode="json")
+    told: dict[str, Any] = plain(orchestration)
     if told["audit"] is not None:
         del told["audit"]["text"]
     return told

@@ -10,11 +10,10 @@ from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.pipelines.serving.access import Form, Operator, open_to_all
 from radarstream.pipelines.serving.console import (
     answers,
-    asking,
     incidents,
     letters,
     operations,
-    reporting,
+    questions,
     session,
     sources,
 )
@@ -62,7 +61,7 @@ ACTIONS: Final[dict[str, Action]] = {
         Replay(),
     )
 }
-PARTS: Final = (session, answers, asking, reporting, incidents, sources, letters, operations)
+PARTS: Final = (session, answers, questions, incidents, sources, letters, operations)
 AWAY: Final = "The message broker cannot be reached: nothing was published. Try again later."
 
 

@@ -15,7 +15,6 @@ from radarstream.connectors.state_table.serving.kept_events import KeptEvent, La
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.job.operating.incidents import Removal
 from radarstream.pipelines.serving.console import answers as view
-from radarstream.pipelines.serving.console.asking import ORIGINS, facts_of, hook_in_words
 from radarstream.pipelines.serving.console.incidents import (
     inbox_line,
     inbox_sentence,
@@ -23,6 +22,7 @@ from radarstream.pipelines.serving.console.incidents import (
     text_state,
 )
 from radarstream.pipelines.serving.console.operations import Asked, checks_of, lag_of, models_of
+from radarstream.pipelines.serving.console.questions import ORIGINS, facts_of, hook_in_words
 from radarstream.pipelines.serving.console.showing import (
     MEANINGS,
     Paging,

@@ -1,29 +1,42 @@
-"""A question of a user, and its defended answer with what every hook did."""
+"""A question of a user, its defended answer with what every hook did, and complaints."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Request
+from fastapi import Query as Parameter
 from fastapi.responses import HTMLResponse
 
+from radarstream.connectors.state_table.serving.action_log import log_action
+from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
+from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.pages.orchestration_words import (
     epsilon_in_words,
     findings_in_words,
     risk_in_words,
 )
 from radarstream.pipelines.serving.access import Form, MayAsk, MayReport
-from radarstream.pipelines.serving.console.answers import STEP_WORDS
-from radarstream.pipelines.serving.console.reporting import taken
-from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, show
+from radarstream.pipelines.serving.console.answers import STEP_WORDS, answer_in_words
+from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, link, message, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
+from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.orchestration import HookRecord, Orchestration
 from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.times import milliseconds
 
 TITLE: Final = "Ask"
+COMPLAINT: Final = "Complain about an answer"
+NEXT: Final = (
+    "The worker (radarstream attribute) finds out which texts taught the answer, and a person"
+    " decides.",
+)
+COMMENT: Final = 2_000  # characters
+Step = Annotated[int, Parameter(ge=0, le=2**53)]
 ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
 # Where documents may come from; own documents are given over the interface for programs.
 ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
@@ -80,9 +93,38 @@ def without_evidence(reply: Reply) -> Reply:
     return replace(reply, event=event, documents=documents)
 
 
+def taken(  # noqa: PLR0913 what a complaint is made of
+    context: Context,
+    request: Request,
+    user: User,
+    query: str,
+    answer: str,
+    *,
+    step: int | None = None,
+    comment: str = "",
+    back: str,
+) -> HTMLResponse:
+    """Take a complaint in and write that down; a page says what became of it."""
+    status, lines, said = 200, NEXT, "Thank you, the complaint was taken."
+    began_ms = milliseconds(datetime.now(UTC))
+    try:
+        stored = report(context.settings, context.engine, user.name, query, answer, step, comment)
+    except (InputError, RefusedComplaintError) as error:
+        detail = error.detail if isinstance(error, InputError) else str(error)
+        status, said, lines = 409, "The complaint was not taken.", (detail,)
+    else:
+        if stored.received_ms < began_ms:
+            said = "You complained about this answer before."
+        else:
+            where = f"{stored.query_id}, step {stored.step}"
+            log_action(context.engine, at_ms=stored.received_ms, user=user.name, action="report",
+                       target=stored.incident, detail=where)  # fmt: skip
+    return message(request, user, COMPLAINT, said, lines=lines, back=back, status=status)
+
+
 def router(context: Context) -> APIRouter:
-    """The page on which a user asks."""
-    routes = APIRouter(include_in_schema=False)
+    """The pages on which a user asks, and complains about an answer."""
+    routes = complaints(context)
     serving = context.settings.serving
     usual = Origin(serving.source) if serving.source in tuple(ORIGINS) else Origin.CORPUS
 
@@ -135,5 +177,45 @@ def router(context: Context) -> APIRouter:
     def wrong(request: Request, user: MayReport, form: Form) -> HTMLResponse:
         asked, answer = form.get("question", "")[:ASKED], form.get("answer", "")[:ANSWERED]
         return taken(context, request, user, asked, answer, back=f"{BELOW}ask")
+
+    return routes
+
+
+def complaints(context: Context) -> APIRouter:
+    """The page on which a user complains about an answer of a watched query."""
+    routes = APIRouter(include_in_schema=False)
+
+    @routes.get(f"{BELOW}report")
+    def complain(
+        request: Request, user: MayReport, query: str = "", step: Step | None = None
+    ) -> HTMLResponse:
+        """Without a step, of the newest answer."""
+        kept = find_event(context.engine, query, step)
+        if kept is None or kept.event.abstention is not None:
+            raise NotFoundError("no answer of this query is kept at this step")
+        step = kept.event.step
+        return show(
+            request,
+            "report.html.j2",
+            user,
+            title=COMPLAINT,
+            sentence=f"You say that this answer is wrong: {answer_in_words(kept.event)}",
+            words=("Incident",),
+            heads=[("query", query), ("step", step)],
+            question=kept.event.question,
+            action=link(f"{BELOW}report", query=query, step=step),
+            back=link(f"{BELOW}answer", query=query),
+        )
+
+    @routes.post(f"{BELOW}report")
+    def send(
+        request: Request, user: MayReport, form: Form, query: str = "", step: Step = 0
+    ) -> HTMLResponse:
+        kept = find_event(context.engine, query, step)
+        if kept is None:
+            raise NotFoundError("no answer of this query is kept at this step")
+        comment = form.get("comment", "").strip()[:COMMENT]
+        return taken(context, request, user, query, kept.event.answer, step=step, comment=comment,
+                     back=link(f"{BELOW}answer", query=query))  # fmt: skip
 
     return routes
