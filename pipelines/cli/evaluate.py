@@ -11,17 +11,11 @@ from radarstream.pipelines.cli.options import (
     RerankerOptions,
 )
 from radarstream.pipelines.cli.studies import words
-from radarstream.pipelines.cli.terminal import print_json, print_path, say
+from radarstream.pipelines.cli.terminal import print_path, say
 from radarstream.pipelines.evaluation.attacks.protocol import TOP
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.breaking_tables import KEY, sentences, title_of
-from radarstream.pipelines.evaluation.defences.defences import (
-    Defences,
-    DefenceStudy,
-    as_stored,
-    evidence_of,
-    rows_of,
-)
+from radarstream.pipelines.evaluation.defences.defences import DefenceStudy
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.request import (
     breaking_conditions,
@@ -32,14 +26,11 @@ from radarstream.pipelines.evaluation.defences.request import (
     with_and_without_memory,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.evaluation.frame import write_table
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.simulation.plain import plain_pages
-from radarstream.pipelines.evaluation.study.harness import kept_in, opened
-from radarstream.pipelines.pages.defences.headline import Headline
-from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
-from radarstream.pipelines.signals.ports import Generator
+from radarstream.pipelines.evaluation.study.harness import REPORT, kept_in
+from radarstream.pipelines.pages.defences.page import DEFENCES
+from radarstream.pipelines.pages.studies import Report
 from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
@@ -166,43 +157,28 @@ def evaluate(
     )
     plugin = plugin_of(request, settings, insisted=defenses)
     judging = studies.judge_model(judge, plugin.models, plugin.engine)
-    with (
-        opened(plugin, plugin.models, out, resume=run.resume) as study,
-        studies.conducted(study, told=breaking_point),
-    ):
-        board, found = _written(plugin, study, judging, run)
-    _print(study, board, found, breaking_point=breaking_point, as_json=run.as_json)
+
+    def judged(study: DefenceStudy) -> None:
+        if judging is not None:
+            plugin.judged(study, judging)
+
+    study, report = run.perform(out, plugin, DEFENCES, judged, told=breaking_point)
+    if not run.as_json:
+        _print(report, breaking_point=breaking_point)
+        print_path("report", out / REPORT)
     names = (contender.name for contender in plugin.request.contenders)
     studies.insist(study, names, "no answer without an error from")
 
 
-def _written(
-    plugin: Defences, study: DefenceStudy, judging: Generator | None, run: studies.StudyOptions
-) -> tuple[Scoreboard, Headline]:
-    """The results of a study that has run, after its page and its table were written."""
-    board, frame = plugin.scored(study, judging)
-    if run.table is not None:
-        write_table(frame, run.table)
-    rows, evidence = rows_of(study), evidence_of(study)
-    return board, write_defences_page(study.out, study.record, rows, evidence, board, frame)
-
-
-def _print(
-    study: DefenceStudy, board: Scoreboard, found: Headline, *, breaking_point: bool, as_json: bool
-) -> None:
-    """Print the results: tables, what they say, and where the page is."""
-    if as_json:
-        results = as_stored(study.record, board)
-        print_json({"record": study.record, "results": results, "headline": found})
-        return
-    keys: tuple[str, ...] = SHOWN
+def _print(report: Report[Scoreboard], *, breaking_point: bool) -> None:
+    """Print the tables and what they say."""
+    found = [table for table in report.tables if table.key in SHOWN]
     if breaking_point:
-        keys = tuple(t.key for t in tables_of(board) if t.key.startswith(BREAKING_POINTS))
-    print_tables(brief(shown) for shown in tables_of(board) if shown.key in keys)
+        found = [table for table in report.tables if table.key.startswith(BREAKING_POINTS)]
+    print_tables(map(brief, found))
     if breaking_point:
-        print_breaking_points(board)
-    print_headline(found)
-    print_path("report", study.out / REPORT)
+        print_breaking_points(report.results)
+    print_headline(report.page.sentence, report.page.more)
 
 
 def print_breaking_points(board: Scoreboard) -> None:

@@ -7,31 +7,22 @@ from typer import Option
 
 from radarstream.pipelines.build import build_models, build_tokens, shared_engine
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.cli.evaluation_tables import rates_alone
 from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.frame import write_table
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.service.outcomes import (
-    as_stored,
-    judge_answers,
-    score_lines,
-    write_results,
-)
 from radarstream.pipelines.evaluation.service.policies import parse_policies
-from radarstream.pipelines.evaluation.service.records import ServiceRecord
-from radarstream.pipelines.evaluation.service.results import Results
-from radarstream.pipelines.evaluation.service.rows import ReplyRow
-from radarstream.pipelines.evaluation.service.study import ServicePlugin, ServiceRequest
-from radarstream.pipelines.evaluation.service.tables import tables_of
-from radarstream.pipelines.evaluation.study.harness import kept_in, opened
-from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.pages.service.page import write_service_page
+from radarstream.pipelines.evaluation.service.scoring import judge_answers
+from radarstream.pipelines.evaluation.service.study import (
+    ServicePlugin,
+    ServiceRequest,
+    ServiceStudy,
+)
+from radarstream.pipelines.evaluation.study.harness import kept_in
+from radarstream.pipelines.pages.service.page import SERVICE
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import TokenScorer
 
 OWN = "own"
-LONG = ("modules", "cost", "streams")  # tables of the report alone, by the beginning of the key
 
 
 def evaluate_service(
@@ -106,21 +97,13 @@ def evaluate_service(
     )
     judging = studies.judge_model(judge, models, engine)
     plugin = ServicePlugin(request, settings, models, engine, proxy_of(proxy, settings))
-    with opened(plugin, models, out, resume=run.resume) as study:
-        rows = study.store.of(ReplyRow)
 
-        def kept() -> str:
-            return f"replies: {len(rows)}"
+    def judged(study: ServiceStudy) -> None:
+        if judging is not None:
+            judge_answers(study, judging)
 
-        with studies.conducted(study, kept):
-            if judging is not None:
-                judge_answers(study, judging)
-            results, _ = write_report(out, study.record, study.store)
-            if run.table is not None:
-                write_table(score_lines(study.store), run.table)
-    shown = [rates_alone(one) for one in tables_of(results) if not one.key.startswith(LONG)]
-    found = {"record": study.record, "results": as_stored(study.record, results)}
-    run.print(study, found, shown, [studies.MORE])
+    study, report = run.perform(out, plugin, SERVICE, judged)
+    run.show(study, report)
     studies.insist(study, (policy.name for policy in compared), "no reply without an error under")
 
 
@@ -137,9 +120,3 @@ def proxy_of(proxy: str, settings: Settings) -> TokenScorer | None:
     that were chosen with them.
     """
     return build_tokens(settings if proxy == OWN else load_settings(Path(proxy)))
-
-
-def write_report(out: Path, record: ServiceRecord, store: RowStore) -> tuple[Results, Path]:
-    """Write the results, the tables and the report of what a directory holds."""
-    results = write_results(out, record, store)
-    return results, write_service_page(out, record, store, results)

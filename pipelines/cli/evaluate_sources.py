@@ -1,29 +1,16 @@
 """`radarstream evaluate-sources`: what the source ledger is worth against a patient attacker."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 from typer import Option
 
-from radarstream.connectors.models.tiers import limits, model_facts
 from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.evaluation.frame import write_table
-from radarstream.pipelines.evaluation.sources.results import Results, answer_table
-from radarstream.pipelines.evaluation.sources.rows import AnswerRow
-from radarstream.pipelines.evaluation.sources.study import (
-    SourcesPlugin,
-    SourcesRecord,
-    SourcesRequest,
-    as_stored,
-    write_results,
-)
-from radarstream.pipelines.evaluation.sources.tables import tables_of
+from radarstream.pipelines.evaluation.sources.study import SourcesPlugin, SourcesRequest
 from radarstream.pipelines.evaluation.sources.worlds import WORLDS, Campaign
-from radarstream.pipelines.evaluation.study.harness import kept_in, opened
-from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.pages.sources_study import write_sources_study
+from radarstream.pipelines.evaluation.study.harness import kept_in
+from radarstream.pipelines.pages.sources_study import SOURCES
 from radarstream.schemas.errors import ConfigurationError
 
 
@@ -50,34 +37,8 @@ def evaluate_sources(
     settings = kept_in(out, run.settings())
     request = SourcesRequest.of(WORLDS, campaign, weights, studies.command_line())
     models = build_models(settings, shared_engine(settings))
-    plugin = SourcesPlugin(request, settings, models)
-    with opened(plugin, models, out, resume=run.resume) as study, studies.conducted(study):
-        results, _ = write_report(out, study.record, study.store)
-        if run.table is not None:
-            write_table(answer_table(study.store.of(AnswerRow).values()), run.table)
-    tables = tables_of(results)
-    notes = dict.fromkeys(note for shown in tables for note in shown.notes)
-    bare = [replace(shown, notes=()) for shown in tables]
-    run.print(study, as_stored(study.record, results), bare, notes)
-
-
-def write_report(out: Path, record: SourcesRecord, store: RowStore) -> tuple[Results, Path]:
-    """Write the results, the tables and the report of what a directory holds."""
-    results = write_results(out, record, store)
-    provenance = [
-        ("revision", record.revision),
-        ("seed", record.campaign.seed),
-        *model_facts(record.models),
-    ]
-    page = write_sources_study(
-        out,
-        results.attacks,
-        tables_of(results),
-        command=record.command,
-        provenance=provenance,
-        notes=limits(record.models),
-    )
-    return results, page
+    study, report = run.perform(out, SourcesPlugin(request, settings, models), SOURCES)
+    run.show(study, report)
 
 
 def _parse_priors(text: str) -> list[float]:

@@ -10,7 +10,6 @@ from rich.text import Text
 
 from radarstream.pipelines.cli.terminal import cell, printable, say, stdout
 from radarstream.pipelines.evaluation.table import Table, TableCell
-from radarstream.pipelines.pages.defences.headline import Headline
 
 COST_COLUMNS = {
     "answers": "answers",
@@ -36,12 +35,12 @@ def print_tables(tables: Iterable[Table]) -> None:
             say(text, style="dim", wrap=True)
 
 
-def print_headline(headline: Headline) -> None:
-    """Print which contender to run, and how sure that is."""
+def print_headline(sentence: str, more: Iterable[str]) -> None:
+    """Print what was found, and how sure that is."""
     say("")
-    say(headline.verdict, style="bold", wrap=True)
-    for sentence in headline.sentences:
-        say(sentence, wrap=True)
+    say(sentence, style="bold", wrap=True)
+    for text in more:
+        say(text, wrap=True)
     say("")
 
 

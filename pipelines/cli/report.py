@@ -1,40 +1,28 @@
 """`radarstream report`: render the report of a replay or a study again."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 from typer import Argument
 
-from radarstream.pipelines.cli import (
-    evaluate_attribution,
-    evaluate_retrieval,
-    evaluate_service,
-    evaluate_sources,
-)
+from radarstream.pipelines.cli import evaluate_attribution, evaluate_retrieval
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
-from radarstream.pipelines.evaluation.defences.answers import study_frame
-from radarstream.pipelines.evaluation.defences.records import (
-    FILES,
-    DefencesRecord,
-    EvidenceRow,
-    Row,
-    counted,
-)
-from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.judging import JUDGEMENTS, Judgement
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rows import FILES as RERANKINGS
-from radarstream.pipelines.evaluation.service.records import ServiceRecord
-from radarstream.pipelines.evaluation.service.rows import FILES as SERVED
-from radarstream.pipelines.evaluation.sources.rows import FILES as PLAYS
-from radarstream.pipelines.evaluation.sources.study import SourcesRecord
+from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.evaluation.study.record import kind_of, read_record
-from radarstream.pipelines.evaluation.study.row_files import RowStore, read_lines
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.job.replaying.results import read_results, write_report
-from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
+from radarstream.pipelines.pages.defences.page import DEFENCES
+from radarstream.pipelines.pages.service.page import SERVICE
+from radarstream.pipelines.pages.sources_study import SOURCES
+from radarstream.pipelines.pages.studies import Kind
+from radarstream.schemas.errors import ConfigurationError
+
+KINDS: Final[tuple[Kind[Any, Any], ...]] = (DEFENCES, SERVICE, SOURCES)
 
 
 def report(directory: Annotated[Path, Argument(help="Directory of results (--out).")]) -> None:
@@ -43,23 +31,19 @@ def report(directory: Annotated[Path, Argument(help="Directory of results (--out
 
 
 def _write(directory: Path) -> Path:
-    kind = kind_of(directory)
-    if kind == AttributionRecord.KIND and (study := read_record(directory, AttributionRecord)):
+    name = kind_of(directory)
+    if name is None:
+        return write_report(directory, read_results(directory))
+    if name == AttributionRecord.KIND and (study := read_record(directory, AttributionRecord)):
         store = RowStore(directory, ATTRIBUTIONS)
         return evaluate_attribution.write_report(directory, study, store)[1]
-    if kind == SourcesRecord.KIND and (played := read_record(directory, SourcesRecord)):
-        return evaluate_sources.write_report(directory, played, RowStore(directory, PLAYS))[1]
-    if kind == RetrievalRecord.KIND and (reranked := read_record(directory, RetrievalRecord)):
+    if name == RetrievalRecord.KIND and (reranked := read_record(directory, RetrievalRecord)):
         store = RowStore(directory, RERANKINGS)
         return evaluate_retrieval.write_report(directory, reranked, store)[1]
-    if kind == ServiceRecord.KIND and (served := read_record(directory, ServiceRecord)):
-        return evaluate_service.write_report(directory, served, RowStore(directory, SERVED))[1]
-    record = read_record(directory, DefencesRecord)
-    if record is None:
-        return write_report(directory, read_results(directory))
-    store = RowStore(directory, FILES)
-    rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
-    frame = study_frame(rows, record, evidence, read_lines(directory / JUDGEMENTS, Judgement))
-    board = score_cells(frame, record, evidence=evidence)
-    print_headline(write_defences_page(directory, record, rows, evidence, board, frame))
+    kind = next((kind for kind in KINDS if name == kind.record.KIND), None)
+    if kind is None:
+        raise ConfigurationError(f"{directory} holds a study of {name}, which nobody knows")
+    record = read_record(directory, kind.record)
+    page = kind.report(directory, record, RowStore(directory, kind.files)).page
+    print_headline(page.sentence, page.more)
     return directory / REPORT

@@ -16,16 +16,19 @@ from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
 from radarstream.pipelines.build import build_models
-from radarstream.pipelines.cli.evaluation_tables import print_tables
+from radarstream.pipelines.cli.evaluation_tables import print_tables, rates_alone
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions, TableFile
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note, print_json, print_path, say
-from radarstream.pipelines.evaluation.frame import check_table
+from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
-from radarstream.pipelines.evaluation.study.harness import REPORT, TABLES, Study
+from radarstream.pipelines.evaluation.study.harness import REPORT, TABLES, Study, opened
+from radarstream.pipelines.evaluation.study.plugin import Plugin
+from radarstream.pipelines.evaluation.study.record import RecordT
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
+from radarstream.pipelines.pages.studies import Kind, Report, ResultsT
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
@@ -54,6 +57,36 @@ class RunOptions(DryModelOptions):
     def __post_init__(self) -> None:
         if self.table is not None:
             check_table(self.table)
+
+    def perform(
+        self,
+        out: Path,
+        plugin: Plugin[RecordT],
+        kind: Kind[RecordT, ResultsT],
+        judge: Callable[[Study[RecordT]], object] | None = None,
+        *,
+        told: bool = False,
+    ) -> tuple[Study[RecordT], Report[ResultsT]]:
+        """Run a study to its end, have it judged, write what it comes to, and print this as JSON
+        where that is wanted.
+        """
+        with opened(plugin, plugin.models, out, resume=self.resume) as study:
+            with conducted(study, told=told):
+                if judge is not None:
+                    judge(study)
+                report = kind.report(out, study.record, study.store)
+                if self.table is not None:
+                    write_table(report.frame, self.table)
+            if self.as_json:
+                headline = {"verdict": report.page.sentence, "sentences": report.page.more}
+                found = {"record": study.record, "results": report.stored, "headline": headline}
+                print_json(found)
+            return study, report
+
+    def show(self, study: Study[Any], report: Report[Any]) -> None:
+        """Print the tables, of each cell what comes first, and where everything is."""
+        if not self.as_json:
+            self.print(study, None, map(rates_alone, report.tables), [MORE])
 
     def print(
         self,
@@ -151,7 +184,8 @@ def conducted(
         return State(progress.doing, progress.done, progress.total, progress.seconds_left())
 
     def answers() -> str:
-        return f"{progress.answered} of {progress.wanted} answers"
+        of = f"{progress.answered} of {progress.wanted}" if progress.wanted else len(study.answers)
+        return f"{of} answers"
 
     with _resumable(kept or answers, study.out):
         with shown(state):

@@ -1,55 +1,46 @@
 """The page of a study of sources: what a source ledger changes against a patient attacker."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
+import polars as pl
 from markupsafe import Markup
 
-from radarstream.pipelines.evaluation.sources.results import AttackResult
-from radarstream.pipelines.evaluation.table import Table
-from radarstream.pipelines.pages import frame
+from radarstream.pipelines.evaluation.sources.results import AttackResult, Results
+from radarstream.pipelines.evaluation.sources.rows import FILES
+from radarstream.pipelines.evaluation.sources.study import SourcesRecord, frame_of, scored
+from radarstream.pipelines.evaluation.sources.tables import tables_of
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.charts import before_after, panel
 from radarstream.pipelines.pages.incidents.words import LEDGER
-from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, share, tenths
+from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, tenths
+from radarstream.pipelines.pages.studies import Kind, Panel, View, measured, page_of
 
-PAGE: Final = "report.html"
-MOST_CHANGES = 8  # rows of the opening plot, those that change most
+MOST_CHANGES: Final = 8  # rows of the opening plot, those that change most
 Pair = tuple[AttackResult, AttackResult]  # without a ledger, with one
 
 
-def write_sources_study(
-    out: Path,
-    results: Sequence[AttackResult],
-    tables: Sequence[Table],
-    *,
-    command: str,
-    provenance: Sequence[tuple[str, object]],
-    notes: Sequence[str] = (),
-) -> Path:
-    """Write the page of a study into its directory and return its path."""
+def view_of(record: SourcesRecord, _: RowStore, results: Results, __: pl.DataFrame) -> View:
+    """The page of a study."""
     first: dict[tuple[str, str], AttackResult] = {}  # by the exact oracle, which comes first
-    for one in results:
+    for one in results.attacks:
         first.setdefault((one.world, one.contender), one)
     exact = list(first.values())
     pairs = list(_pairs(exact))
-    page = frame.Page(
-        title="What a source ledger is worth",
-        sentence=_sentence(pairs),
+    known = [one for one in exact if any(rate.trials for rate in one.attacked)]
+    worlds = dict.fromkeys(one.world for one in known)
+    page = page_of(
+        record,
+        "What a source ledger is worth",
+        _sentence(pairs),
+        LEDGER,
         plot=_before_after(pairs),
-        links=[("#over-time", "Over time", True), ("#tables", "Tables", True)],
-        words=LEDGER,
+        links=[("#over-time", "Over time", known), ("#tables", "Tables", True)],
         heads=[("worlds", len({one.world for one in exact}))],
-        provenance=provenance,
-        notes=notes,
-        command=command,
     )
-    measured = [one for one in exact if any(rate.trials for rate in one.attacked)]
-    worlds = dict.fromkeys(one.world for one in measured)
-    plots = [_over_time(world, measured) for world in worlds]
-    text = frame.render("sources_study.html.j2", page, plots=plots, found=tables)
-    (out / PAGE).write_text(text, encoding="utf-8")
-    return out / PAGE
+    told = "Every hit is confirmed before the next snapshot, so a ledger can learn from it."
+    plots = [_over_time(world, known) for world in worlds]
+    return View(page, [Panel("over-time", "Attack success over time", told, plots)])
 
 
 def _pairs(results: Sequence[AttackResult]) -> Iterator[Pair]:
@@ -88,8 +79,7 @@ def _before_after(pairs: Sequence[Pair]) -> Markup | None:
 
 
 def _last(one: AttackResult) -> Share | None:
-    rate = one.attacked[-1]
-    return share(rate.value, *rate.interval)
+    return measured(one.attacked[-1])
 
 
 def _over_time(world: str, results: Sequence[AttackResult]) -> Markup:
@@ -106,3 +96,6 @@ def _over_time(world: str, results: Sequence[AttackResult]) -> Markup:
     names = {float(step): str(step + 1) for step in range(steps)}
     y = tenths([spot.y.ends for _, spots in lines for spot in spots])
     return panel(world, lines, Axis(-0.4, steps - 0.6, "snapshot", names), y, joined=True)
+
+
+SOURCES: Final = Kind(SourcesRecord, FILES, frame_of, scored, tables_of, view_of)

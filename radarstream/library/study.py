@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.defences.defences import evidence_of, rows_of
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.request import (
     conditions_of,
@@ -16,8 +15,8 @@ from radarstream.pipelines.evaluation.defences.request import (
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.study.harness import kept_in, opened
-from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
+from radarstream.pipelines.evaluation.study.harness import REPORT, kept_in, opened
+from radarstream.pipelines.pages.defences.page import DEFENCES
 from radarstream.pipelines.settings import Settings
 
 if TYPE_CHECKING:
@@ -94,8 +93,6 @@ class Study:
         plugin = plugin_of(self.request, self.settings, insisted=self.insisted)
         with opened(plugin, plugin.models, self.out, resume=resume) as study:
             study.run()
-            self.board, self.table = plugin.scored(study, None)
-            rows, evidence = rows_of(study), evidence_of(study)
-            write_defences_page(self.out, study.record, rows, evidence, self.board, self.table)
-            self.report = self.out / REPORT
+            found = DEFENCES.report(self.out, study.record, study.store)
+        self.board, self.table, self.report = found.results, found.frame, self.out / REPORT
         return self.table

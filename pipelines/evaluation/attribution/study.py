@@ -78,7 +78,6 @@ class AttributionPlugin:
     scopes: dict[EventKey, int] = field(default_factory=dict)
 
     files = FILES
-    results: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.questions = Questions.of(self.request.dataset, self.request.limit, self.request.half)

@@ -4,14 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import polars as pl
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.tiers import model_card
 from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.protocol import Surface
 from radarstream.pipelines.evaluation.datasets import describe
-from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.contenders import (
     code_digest,
     notes_on_production,
@@ -21,18 +18,13 @@ from radarstream.pipelines.evaluation.defences.records import (
     Contender,
     DefencesRecord,
     DefencesRequest,
-    EvidenceRow,
     Row,
     counted,
 )
 from radarstream.pipelines.evaluation.defences.running import Runner
-from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.judging import JUDGED_BY, JUDGEMENTS, Judgement, judge_rows
 from radarstream.pipelines.evaluation.overlap import Fit
-from radarstream.pipelines.evaluation.study.harness import RESULTS, Study
+from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch
-from radarstream.pipelines.evaluation.study.row_files import encode_line, read_lines, write_json
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError
@@ -50,7 +42,6 @@ class Defences:
     models: Models
 
     files = FILES
-    results = (JUDGEMENTS,)
 
     def describe(self) -> DefencesRecord:
         """The record of this run alone."""
@@ -104,47 +95,12 @@ class Defences:
         study.update(reference=reference, owed=study.record.owed | owed, statistics=statistics)
         return runner.run()
 
-    def scored(
-        self, study: DefenceStudy, judge: Generator | None = None
-    ) -> tuple[Scoreboard, pl.DataFrame]:
-        """The results, which are also written down, and the table of answers they come from: of the
-        questions asked now, whoever answered them. A judge model is asked if there is one, else
-        what one said in an earlier run counts.
-        """
-        if judge is not None:
-            self.judged(study, judge)
-        judgements = read_lines(study.out / JUDGEMENTS, Judgement)
-        evidence = evidence_of(study)
-        frame = study_frame(rows_of(study), study.record, evidence, judgements)
-        board = score_cells(frame, study.record, evidence=evidence)
-        write_json(study.out / RESULTS, as_stored(study.record, board))
-        return board, frame
-
     def judged(self, study: DefenceStudy, judge: Generator) -> None:
-        """What the judge says of every answer, written down one a line; asked again at no cost."""
+        """What the judge says of every answer, written down."""
         histories = self.request.histories
         questions = {history[0].query.id: history[0].query.text for history in histories}
         long_form = {history[0].query.id for history in histories if history[0].query.long_form}
-        judgements = judge_rows(rows_of(study), questions, judge, long_form=long_form)
-        (study.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, judgements)))
-        notes = (note for note in study.record.notes if not note.startswith(JUDGED_BY))
-        study.update(notes=(*notes, JUDGED_BY + judge.model_id))
-        study.write_record()
-
-
-def as_stored(record: DefencesRecord, board: Scoreboard) -> dict[str, Any]:
-    """The results as they are stored and printed."""
-    return {"language_model": model_card(record.models), **asdict(board)}
-
-
-def rows_of(study: DefenceStudy) -> list[Row]:
-    """The rows of the questions asked now."""
-    return counted(study.store, study.record, Row)
-
-
-def evidence_of(study: DefenceStudy) -> list[EvidenceRow]:
-    """The evidence of the questions asked now."""
-    return counted(study.store, study.record, EvidenceRow)
+        study.judge(counted(study.store, study.record, Row), questions, judge, long_form)
 
 
 def choice_of(settings: Settings) -> str:

@@ -17,7 +17,6 @@ from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Kept, Pro
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
@@ -87,7 +86,6 @@ class RetrievalPlugin:
     ledgers: dict[frozenset[Signal], Ledger] = field(default_factory=dict)
 
     files = FILES
-    results: Sequence[str] = (JUDGEMENTS,)
 
     def __post_init__(self) -> None:
         request = self.request

@@ -1,6 +1,6 @@
 """What adaptive defence is to reach, and whether it does: differences with their intervals."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,12 +10,12 @@ from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.comparison import differences
 from radarstream.pipelines.evaluation.rates import rate_in
 from radarstream.pipelines.evaluation.rates import sound as without_errors
+from radarstream.pipelines.evaluation.results import Cells
 from radarstream.pipelines.evaluation.service.policies import ADAPTIVE, FULL, REFERENCE
 from radarstream.schemas.orchestration import Module
 
 WITHIN: Final = 0.02  # of a rate: two points
 MOST_PRIVATE: Final = 0.05  # share of benign questions with noisy retrieval
-Cells = Mapping[tuple[str, str], pl.DataFrame]
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,9 +139,9 @@ class Service:
         `asked` are the ids of readers' questions.
         """
         at = BEGINNING
-        for ask in stream.asks:
+        for place, ask in enumerate(stream.asks):
             at += timedelta(seconds=ask.gap_s)
-            yield self.one(AskRow(name, 0, ask), at, ask.about if ask.about in asked else "")
+            yield self.one(AskRow(name, place, ask), at, ask.about if ask.about in asked else "")
 
     def one(self, row: AskRow, at: datetime, query_id: str) -> tuple[ReplyRow, list[PassageRow]]:
         """Ask one question. Its failure is a row with an error."""
@@ -149,22 +149,28 @@ class Service:
         question = UserQuestion(ask.text, ask.user, at, Origin.CORPUS, self.wanted)
         self.tally.begin()
         started = perf_counter()
-        key = (self.policy.name, row.stream, ask.id, query_id)
+        bare = ReplyRow(
+            contender=self.policy.name,
+            condition=row.stream,
+            query_id=query_id,
+            step=row.place,
+            ask_id=ask.id,
+        )
         try:
             reply = self.answerer.answer(question)
         except BudgetSpentError:
             cost = self.tally.cost(perf_counter() - started)
-            return ReplyRow(*key, abstained=True, budget_spent=True, cost=cost), []
+            return replace(bare, abstained=True, budget_spent=True, cost=cost), []
         except RadarstreamError as error:
-            return ReplyRow(*key, error=error_words(error)), []
+            return replace(bare, error=error_words(error)), []
         cost = self.tally.cost(perf_counter() - started)
-        return replied(key, reply, cost), [
+        return replied(bare, reply, cost), [
             PassageRow(document.content_id, document) for document in reply.documents
         ]
 
 
-def replied(key: tuple[str, str, str, str], reply: Reply, cost: Cost) -> ReplyRow:
-    """A reply as it is written down."""
+def replied(bare: ReplyRow, reply: Reply, cost: Cost) -> ReplyRow:
+    """The row with the reply as it is written down."""
     ids = {document.rank: document.content_id for document in reply.documents}
     seen = [judged for judged in reply.event.seen if judged.rank in ids]
     shown = [judged.rank for judged in seen]
@@ -173,8 +179,8 @@ def replied(key: tuple[str, str, str, str], reply: Reply, cost: Cost) -> ReplyRo
     decided = reply.orchestration
     audited = decided.audit
     was_refused = audited is not None and audited.action == "refuse"
-    return ReplyRow(
-        *key,
+    return replace(
+        bare,
         text=reply.text,
         abstained=reply.event.abstention is not None or was_refused,
         found=tuple(ids[rank] for rank in sorted(ids)),

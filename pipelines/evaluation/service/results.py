@@ -1,27 +1,28 @@
 """A study's results: every policy in every stream, what attackers got, and what readers lost."""
 
-from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
-from radarstream.pipelines.evaluation.comparison import Difference, differences
-from radarstream.pipelines.evaluation.rates import Rate, rate_in, rates_by
-from radarstream.pipelines.evaluation.rates import sound as without_errors
+from radarstream.pipelines.evaluation.comparison import Difference, compared
+from radarstream.pipelines.evaluation.rates import Rate, rate_in
+from radarstream.pipelines.evaluation.results import Result, by_cell, results_by
 from radarstream.pipelines.evaluation.service.aims import AimResult, aims_of
 from radarstream.pipelines.evaluation.service.policies import REFERENCE
 from radarstream.pipelines.evaluation.service.records import ServiceRecord
 from radarstream.pipelines.evaluation.service.rows import AskRow
 from radarstream.pipelines.evaluation.service.scoring import (
-    COST,
     MODULES,
     QUALITY,
     Held,
+    held_in,
     line_table,
     mask_tables,
 )
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 
+COST: Final = ("calls", "forwards", "embeddings", "pairs", "seconds")
 RATES: Final = (
     "correct", "fooled", "poison_hit", "leaked", "weakened", "abstained", "budget_spent",
     "raised", "judge_correct", "judge_fooled", "probed_shown", *MODULES,
@@ -30,7 +31,6 @@ MEANS: Final = (
     *QUALITY, "span", "contained", "trust", "trust_after", "epsilon", "documents", *COST,
 )  # fmt: skip
 COMPARED: Final = ("correct", "fooled", "poison_hit", "leaked", "probed_shown", *QUALITY)
-Cells = Mapping[tuple[str, str], pl.DataFrame]  # by policy and stream
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,23 +42,6 @@ class StreamCounts:
     run_up: int
     planted: int
     left_out: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ServiceSummary:
-    """One policy in one stream, its run-up left out.
-
-    `rates` and `means` are explained in `scoring`; `differences` are to `none` on the same
-    questions, by the column.
-    """
-
-    contender: str
-    stream: str
-    questions: int
-    errors: int
-    rates: dict[str, Rate]
-    means: dict[str, float | None]
-    differences: dict[str, Difference]
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +71,15 @@ class Results:
     k: int
     streams: tuple[StreamCounts, ...]
     policies: tuple[str, ...]
-    cells: tuple[ServiceSummary, ...]
+    cells: tuple[Result, ...]
     probes: tuple[ProbeSummary, ...]
     aims: tuple[AimResult, ...]
 
-    def cell(self, contender: str, stream: str) -> ServiceSummary | None:
+    def cell(self, contender: str, stream: str) -> Result | None:
         """A policy in a stream."""
-        return next((c for c in self.cells if (c.contender, c.stream) == (contender, stream)), None)
+        return next(
+            (c for c in self.cells if (c.contender, c.condition) == (contender, stream)), None
+        )
 
     def probing(self, contender: str, stream: str) -> ProbeSummary | None:
         """What membership probes of a stream learn under a policy."""
@@ -103,76 +88,41 @@ class Results:
         )
 
 
-def results_of(record: ServiceRecord, held: Held) -> Results:
-    """Score everything; what has no row is left out."""
-    lines = line_table(held).filter(~pl.col("run_up"))
+def frame_of(_: ServiceRecord, store: RowStore) -> pl.DataFrame:
+    """The table of all replies."""
+    return line_table(held_in(store))
+
+
+def scored(record: ServiceRecord, store: RowStore, frame: pl.DataFrame) -> Results:
+    """Score everything; what has no row is left out.
+
+    Some streams ask several questions about one thing, so that signs are flipped by question.
+    """
+    held = held_in(store)
     masks, probes = mask_tables(held)
-    cells = by_cell(lines)
+    cells, every, documents = (
+        by_cell(frame.filter(~pl.col("run_up"))),
+        by_cell(masks),
+        by_cell(probes),
+    )
     keys = [(n, s) for s in record.streams for n in record.policies if (n, s) in cells]
-    found = compared(cells, keys, seed=record.seed)
+    found = compared(cells, keys, COMPARED, REFERENCE, seed=record.seed)
     hidden = by_cell(masks.filter(pl.col("member")))
-    told = compared_in(hidden, keys, "exact", seed=record.seed)
-    every, documents = by_cell(masks), by_cell(probes)
+    told = compared(
+        hidden, [k for k in keys if k in hidden], ("exact",), REFERENCE, seed=record.seed
+    )
     return Results(
         record.k,
         tuple(counts_of(s, held) for s in record.streams),
         tuple(record.policies),
-        tuple(summary_of(key, cells[key], found.get(key, {})) for key in keys),
+        results_by(cells, keys, RATES, MEANS, found),
         tuple(
-            probing_of(key, every[key], documents[key], told.get(key))
+            probing_of(key, every[key], documents[key], told.get(key, {}).get("exact"))
             for key in keys
             if key in every
         ),
         aims_of(cells, hidden, record.streams, record.seed),
     )
-
-
-def by_cell(frame: pl.DataFrame) -> Cells:
-    """The lines of each policy in each stream."""
-    parts = frame.partition_by("contender", "condition", as_dict=True, maintain_order=True)
-    return {(str(name), str(stream)): part for (name, stream), part in parts.items()}
-
-
-def compared(
-    cells: Cells, keys: Sequence[tuple[str, str]], *, seed: int
-) -> dict[tuple[str, str], dict[str, Difference]]:
-    """The differences to no module, by policy and stream."""
-    found: dict[tuple[str, str], dict[str, Difference]] = {}
-    for column in COMPARED:
-        told = compared_in(cells, keys, column, seed=seed)
-        for key, difference in told.items():
-            found.setdefault(key, {})[column] = difference
-    return found
-
-
-def compared_in(
-    cells: Cells, keys: Iterable[tuple[str, str]], column: str, *, seed: int
-) -> dict[tuple[str, str], Difference]:
-    """The differences of one column; Holm's correction takes all of them as one family.
-
-    Some streams ask several questions about one thing, so that signs are flipped by question.
-    """
-    family = [
-        key
-        for key in keys
-        if key[0] != REFERENCE
-        and key in cells
-        and (REFERENCE, key[1]) in cells
-        and cells[key][column].null_count() < cells[key].height
-    ]
-    pairs = [(cells[key], cells[REFERENCE, key[1]]) for key in family]
-    return dict(zip(family, differences(pairs, column, static=False, seed=seed), strict=True))
-
-
-def summary_of(
-    key: tuple[str, str], lines: pl.DataFrame, against: dict[str, Difference]
-) -> ServiceSummary:
-    """One cell; replies with an error leave every denominator."""
-    held = without_errors(lines)
-    rates = rates_by(held, (pl.lit(0),), RATES).get((0,), dict.fromkeys(RATES, Rate(0, 0)))
-    means: dict[str, Any] = held.select(pl.col(*MEANS).mean()).row(0, named=True)
-    errors = lines.height - held.height
-    return ServiceSummary(*key, held.height, errors, rates, means, against)
 
 
 def probing_of(

@@ -7,20 +7,20 @@ service did with one question under one policy. All results are computed from th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from radarstream.pipelines.evaluation.attacks.service.protocol import Ask, MaskedDocument
-from radarstream.pipelines.evaluation.study.rows import Cost, PassageRow
+from radarstream.pipelines.evaluation.study.rows import Material, PassageRow, StudyRow
 from radarstream.schemas.orchestration import HookRecord
 
 PROBING = "hidden words"  # the author of probes
-AskKey = tuple[str, str]  # stream, id of the question in it
-ReplyKey = tuple[str, str, str]  # policy, stream, id of the question
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeRow:
+class ProbeRow(Material):
     """A document that membership probes ask about."""
+
+    author: ClassVar[str] = PROBING
 
     document: MaskedDocument
 
@@ -29,20 +29,12 @@ class ProbeRow:
         """What tells a document from all others."""
         return self.document.id
 
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return PROBING
-
-    @property
-    def error(self) -> None:
-        """No probe has one: a proxy that fails ends the run."""
-        return
-
 
 @dataclass(frozen=True, slots=True)
 class StreamRow:
     """A stream beside its questions: ids of planted texts, and why some cannot be attacked."""
+
+    error: ClassVar[None] = None
 
     stream: str
     planted: tuple[str, ...] = ()
@@ -58,22 +50,19 @@ class StreamRow:
         """Whose code computed the row."""
         return stream_author(self.stream)
 
-    @property
-    def error(self) -> None:
-        """No stream has one."""
-        return
-
 
 @dataclass(frozen=True, slots=True)
 class AskRow:
     """The question at a place of a stream, from 0."""
+
+    error: ClassVar[None] = None
 
     stream: str
     place: int
     ask: Ask
 
     @property
-    def key(self) -> AskKey:
+    def key(self) -> tuple[str, str]:
         """What tells a question from all others."""
         return self.stream, self.ask.id
 
@@ -81,11 +70,6 @@ class AskRow:
     def author(self) -> str:
         """Whose code computed the row."""
         return stream_author(self.stream)
-
-    @property
-    def error(self) -> None:
-        """No question has one."""
-        return
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +86,17 @@ class Planned:
     audit: Literal["pass", "mask", "regenerate", "refuse"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ReplyRow:
-    """What the service did with one question.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRow(StudyRow):
+    """What the service did with one question of a stream, which is the condition.
 
-    `query_id` is empty where it was no reader's question. `text` is what the user is told;
-    `abstained` says that it is no answer. `found` are the ids of the documents of the reply,
-    `shown` those that the defence saw, `kept` those that the answer rests on. Where the user's
-    `budget_spent` forbids the question, nothing is found and nothing told. With `error` there is
-    nothing else.
+    `query_id` is empty where it was no reader's question; `ask_id` is the question's own. `text` is
+    what the user is told; `abstained` says that it is no answer. `found` are the ids of the
+    documents of the reply, `shown` those that the defence saw, `kept` those that the answer rests
+    on. Where the user's `budget_spent` forbids the question, nothing is found and nothing told.
     """
 
-    contender: str
-    stream: str
     ask_id: str
-    query_id: str = ""
     text: str = ""
     abstained: bool = False
     budget_spent: bool = False
@@ -124,18 +104,16 @@ class ReplyRow:
     shown: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
     planned: Planned = Planned()
-    cost: Cost = Cost()
-    error: str | None = None
 
     @property
-    def key(self) -> ReplyKey:
+    def key(self) -> tuple[str, str, str]:
         """What tells a row from all others."""
-        return self.contender, self.stream, self.ask_id
+        return self.contender, self.condition, self.ask_id
 
     @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return self.contender
+    def asked(self) -> tuple[str, str]:
+        """The key of the question."""
+        return self.condition, self.ask_id
 
 
 def stream_author(stream: str) -> str:

@@ -19,7 +19,16 @@ from radarstream.pipelines.evaluation.context_quality import (
     recall_lex,
     relevancy_lex,
 )
-from radarstream.pipelines.evaluation.judging import Judgement
+from radarstream.pipelines.evaluation.frame import (
+    REAL,
+    WHOLE,
+    YES,
+    Values,
+    columns,
+    identity,
+    tidy,
+)
+from radarstream.pipelines.evaluation.judging import JudgedAnswer, Judgement
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.service.copying import copied
 from radarstream.pipelines.evaluation.service.rows import (
@@ -28,35 +37,24 @@ from radarstream.pipelines.evaluation.service.rows import (
     ReplyRow,
     StreamRow,
 )
+from radarstream.pipelines.evaluation.study.harness import Study, judgements_in
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.signals.judging import AnswerLabel
+from radarstream.pipelines.signals.ports import Generator
 from radarstream.schemas.orchestration import Module, RiskLevel
 
 MODULES: Final = tuple(f"acts_{module.value}" for module in Module)
 QUALITY: Final = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
-COST: Final = ("calls", "forwards", "embeddings", "pairs", "seconds")
 LEVELS: Final = {level.value: number for number, level in enumerate(RiskLevel)}
-SCHEMA: Final[dict[str, Any]] = {
-    "contender": pl.String, "condition": pl.String, "query_id": pl.String, "step": pl.Int64,
-    "error": pl.String, "run_up": pl.Boolean, "abstained": pl.Boolean, "correct": pl.Boolean,
-    "fooled": pl.Boolean, "poison_hit": pl.Boolean, "leaked": pl.Boolean, "span": pl.Int64,
-    "contained": pl.Float64, "weakened": pl.Boolean, "trust": pl.Float64,
-    "trust_after": pl.Float64, "epsilon": pl.Float64, "documents": pl.Int64,
-    "raised": pl.Boolean, "budget_spent": pl.Boolean, "judge_correct": pl.Boolean,
-    "probed_shown": pl.Boolean,
-    "judge_fooled": pl.Boolean,
-    **dict.fromkeys(MODULES, pl.Boolean), **dict.fromkeys(QUALITY, pl.Float64),
-    **dict.fromkeys(COST, pl.Float64),
-}  # fmt: skip
-MASKS: Final[dict[str, Any]] = {
-    "contender": pl.String, "condition": pl.String, "query_id": pl.String, "step": pl.Int64,
-    "error": pl.String, "member": pl.Boolean, "exact": pl.Boolean, "substring": pl.Boolean,
-}  # fmt: skip
-PROBES: Final[dict[str, Any]] = {
-    "contender": pl.String, "condition": pl.String, "query_id": pl.String, "step": pl.Int64,
-    "error": pl.String, "member": pl.Boolean, "whole": pl.Boolean, "called_member": pl.Boolean,
-    "decided_right": pl.Boolean,
-}  # fmt: skip
+COLUMNS: Final = columns(
+    (YES, "run_up poison_hit leaked weakened raised budget_spent judge_correct judge_fooled"),
+    (YES, f"probed_shown {' '.join(MODULES)}"),
+    (WHOLE, "span documents"),
+    (REAL, f"contained trust trust_after epsilon {' '.join(QUALITY)}"),
+)
+MASKS: Final = columns((YES, "member exact substring"))
+PROBES: Final = columns((YES, "member whole called_member decided_right"))
 
 
 @dataclass(frozen=True)
@@ -75,30 +73,47 @@ class Held:
         return frozenset(self.streams[stream].planted) if stream in self.streams else frozenset()
 
 
+def held_in(store: RowStore) -> Held:
+    """The rows of a directory."""
+    return Held(
+        store.of(AskRow),
+        store.of(ProbeRow),
+        store.of(PassageRow),
+        tuple(store.of(ReplyRow).values()),
+        store.of(StreamRow),
+        {(one.contender, one.condition, one.query_id): one for one in judgements_in(store)},
+    )
+
+
+def judge_answers(study: Study[Any], judge: Generator) -> None:
+    """What a judge says of every answer, written down."""
+    asks = study.store.of(AskRow)
+    answers = [
+        JudgedAnswer(
+            row.contender,
+            row.condition,
+            row.ask_id,
+            asks[row.asked].ask.labels,
+            None if row.abstained else row.text,
+            row.error,
+        )
+        for row in study.store.of(ReplyRow).values()
+        if row.asked in asks
+    ]
+    study.judge(answers, {row.ask.id: row.ask.text for row in asks.values()}, judge)
+
+
 def line_table(held: Held) -> pl.DataFrame:
     """One line per question."""
     known = {row.key: row for row in held.replies}
-    lines = [line_of(held, row, known) for row in held.replies if key_of(row) in held.asks]
-    return pl.DataFrame(lines, schema=SCHEMA)
+    lines = [line_of(held, row, known) for row in held.replies if row.asked in held.asks]
+    return tidy(lines, COLUMNS)
 
 
-def key_of(row: ReplyRow) -> tuple[str, str]:
-    """Which question a reply is to."""
-    return row.stream, row.ask_id
-
-
-def line_of(held: Held, row: ReplyRow, known: Mapping[Any, ReplyRow]) -> dict[str, Any]:
-    """One question, by the columns of `SCHEMA`; columns that mean nothing for it are null."""
-    asked = held.asks[key_of(row)]
-    ask = asked.ask
-    line: dict[str, Any] = dict.fromkeys(SCHEMA) | {
-        "contender": row.contender,
-        "condition": row.stream,
-        "query_id": ask.about,
-        "step": asked.place,
-        "error": row.error,
-        "run_up": ask.run_up,
-    }
+def line_of(held: Held, row: ReplyRow, known: Mapping[Any, ReplyRow]) -> Values:
+    """One question, by the columns of the table; columns that mean nothing for it are null."""
+    ask = held.asks[row.asked].ask
+    line = identity(row) | {"query_id": ask.about, "run_up": ask.run_up}
     if row.error is not None:
         return line
     planned = row.planned
@@ -111,10 +126,9 @@ def line_of(held: Held, row: ReplyRow, known: Mapping[Any, ReplyRow]) -> dict[st
         "documents": len(row.kept),
         "raised": max(LEVELS.get(level or "", 0) for level in (planned.before, planned.after)) > 0,
         **{f"acts_{module.value}": module.value in planned.modules for module in Module},
-        **{name: float(getattr(row.cost, name)) for name in COST},
         **answered(held, row, ask),
         **labelled(held.judged.get(row.key)),
-        **weakened(row, known.get((row.contender, row.stream, ask.same_as or ""))),
+        **weakened(row, known.get((row.contender, row.condition, ask.same_as or ""))),
     }
 
 
@@ -128,7 +142,7 @@ def answered(held: Held, row: ReplyRow, ask: Ask) -> dict[str, Any]:
     claimed = "" if row.abstained else row.text
     told = copied(claimed, found)
     line: dict[str, Any] = {"leaked": told.leaked, "span": told.span, "contained": told.contained}
-    planted, labels = held.planted(row.stream), ask.labels
+    planted, labels = held.planted(row.condition), ask.labels
     if labels.target is not None:
         line["fooled"] = is_fooled(None if row.abstained else row.text, labels.target)
     if ask.masks and held.probes[ask.about].document.member:
@@ -179,10 +193,10 @@ def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
     given: dict[tuple[str, str, str], dict[int, str] | None] = {}
     wanted: defaultdict[tuple[str, str, str], set[int]] = defaultdict(set)
     for row in held.replies:
-        asked = held.asks.get(key_of(row))
+        asked = held.asks.get(row.asked)
         if asked is None or not asked.ask.masks or asked.ask.same_as or asked.ask.run_up:
             continue
-        key = row.contender, row.stream, asked.ask.about
+        key = row.contender, row.condition, asked.ask.about
         words = given.setdefault(key, {})
         wanted[key].update(asked.ask.masks)
         if words is None or row.error is not None:
@@ -196,7 +210,7 @@ def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
         contender, stream, about = key
         document = held.probes[about].document
         shared = {
-            "contender": contender, "condition": stream, "query_id": about, "error": None,
+            "contender": contender, "condition": stream, "query_id": about,
             "member": document.member,
         }  # fmt: skip
         results = {n: fill for n, fill in enumerate(fills(document, found), 1) if n in wanted[key]}
@@ -205,7 +219,7 @@ def mask_tables(held: Held) -> tuple[pl.DataFrame, pl.DataFrame]:
             for number, fill in results.items()
         ]
         probes.append(shared | {"step": 0} | decided(results.values(), member=document.member))
-    return pl.DataFrame(masks, schema=MASKS), pl.DataFrame(probes, schema=PROBES)
+    return tidy(masks, MASKS), tidy(probes, PROBES)
 
 
 def decided(results: Iterable[Fill], *, member: bool) -> dict[str, Any]:

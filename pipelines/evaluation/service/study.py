@@ -4,7 +4,7 @@ First the attacker hides words of documents. Then every stream is played under e
 service that knows nobody yet is asked its questions one after another.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,6 @@ from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream, World
 from radarstream.pipelines.evaluation.attacks.service.registry import service_attack
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.service.playing import Setup
@@ -81,7 +80,6 @@ class ServicePlugin:
     proxy: TokenScorer | None = None
 
     files = FILES
-    results: Sequence[str] = (JUDGEMENTS,)
 
     def __post_init__(self) -> None:
         request = self.request

@@ -6,25 +6,24 @@ from typing import Final
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.results import Result
 from radarstream.pipelines.evaluation.service.policies import REFERENCE, SHORT
-from radarstream.pipelines.evaluation.service.results import ProbeSummary, Results, ServiceSummary
+from radarstream.pipelines.evaluation.service.results import ProbeSummary, Results
 from radarstream.pipelines.evaluation.table import (
     NOTHING,
     Table,
     TableCell,
     TableRow,
-    markdown,
     number,
     percent,
     points,
 )
 
-CERTAIN: Final = 0.05  # of a corrected p-value, below which a difference is marked
 MARK: Final = "†"
-Show = tuple[str, Callable[[ServiceSummary], TableCell]]  # heading of a column, and its cells
+Show = tuple[str, Callable[[Result], TableCell]]  # heading of a column, and its cells
 
 
-def tables_of(results: Results) -> tuple[Table, ...]:
+def tables_of(_: object, results: Results) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
     streams = [counts.stream for counts in results.streams]
     found = [aims_table(results), utility_table(results), *poisoning_tables(results)]
@@ -40,11 +39,6 @@ def tables_of(results: Results) -> tuple[Table, ...]:
     found += [modules_table(results, stream) for stream in streams]
     found += [cost_table(results), streams_table(results)]
     return tuple(table for table in found if table.rows)
-
-
-def as_markdown(results: Results, asked: str) -> str:
-    """All tables, one below the other, under the words that say what was asked."""
-    return "\n".join([f"{asked}\n", *map(markdown, tables_of(results))])
 
 
 def kinds(streams: Sequence[str], attack: str) -> Iterator[str]:
@@ -141,7 +135,7 @@ def probe_table(results: Results, stream: str) -> Table:
 
 
 def probe_cells(
-    probing: ProbeSummary, asked: ServiceSummary | None, benign: ServiceSummary | None
+    probing: ProbeSummary, asked: Result | None, benign: Result | None
 ) -> tuple[TableCell, ...]:
     """What is learnt of members and of the others, and what readers find."""
     first = plain_cell(probing.masks[True])
@@ -177,7 +171,7 @@ def modules_table(results: Results, stream: str) -> Table:
     return of_policies(results, stream, "modules", ("What acts", ACTING), columns)
 
 
-def _acting(module: str) -> Callable[[ServiceSummary], TableCell]:
+def _acting(module: str) -> Callable[[Result], TableCell]:
     return lambda cell: TableCell(percent(cell.rates[f"acts_{module}"]))
 
 
@@ -190,7 +184,7 @@ def cost_table(results: Results) -> Table:
     return of_policies(results, BENIGN, "cost", ("Cost of one question", COST), columns)
 
 
-def _mean(name: str) -> Callable[[ServiceSummary], TableCell]:
+def _mean(name: str) -> Callable[[Result], TableCell]:
     return lambda cell: TableCell(number(cell.means[name], 1), value=cell.means[name])
 
 
@@ -215,7 +209,7 @@ def streams_table(results: Results) -> Table:
     return Table("streams", "Streams", "stream", columns, rows)
 
 
-def rate_cell(cell: ServiceSummary, column: str) -> TableCell:
+def rate_cell(cell: Result, column: str) -> TableCell:
     """A rate with its interval and its difference to no module."""
     shown = plain_cell(cell.rates[column])
     change = cell.differences.get(column)
@@ -232,7 +226,7 @@ def plain_cell(rate: Rate) -> TableCell:
     return TableCell(percent(rate), f"[{ends}]", rate.value)
 
 
-def mean_cell(cell: ServiceSummary, column: str) -> TableCell:
+def mean_cell(cell: Result, column: str) -> TableCell:
     """A mean in [0, 1] with its difference to no module."""
     value, change = cell.means[column], cell.differences.get(column)
     told = "" if change is None or change.value is None else change_of(change)
@@ -242,14 +236,9 @@ def mean_cell(cell: ServiceSummary, column: str) -> TableCell:
 def change_of(change: Difference) -> str:
     """A difference with its interval, marked where it is significant."""
     low, high = change.low or 0.0, change.high or 0.0
-    mark = MARK if is_significant(change) else ""
+    mark = MARK if change.significant else ""
     moved = points(change.value, change.pairs)
     return f"Δ {moved} [{100 * low:+.0f} to {100 * high:+.0f}]{mark}"
-
-
-def is_significant(change: Difference | None) -> bool:
-    """Whether a difference is significant, all that are compared with it taken together."""
-    return bool(change and change.p_holm is not None and change.p_holm < CERTAIN)
 
 
 POISONED: Final[Sequence[Show]] = (

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final, get_type_hints
+from typing import Final
 
 import polars as pl
 
+from radarstream.pipelines.evaluation.frame import TEXT, WHOLE, YES, columns, identity, tidy
 from radarstream.pipelines.evaluation.rates import Rate, rate_in, rates_by
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow, AttackRow, FlagRow
 
 EVENTS_TO_NEUTRALISE: Final = 2
+COLUMNS: Final = columns((TEXT, "answer"), (WHOLE, "confirmed"), (YES, "alone"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +46,10 @@ class Results:
 
 
 def results_of(
-    answers: Iterable[AnswerRow], attacks: Sequence[AttackRow], flags: Sequence[FlagRow]
+    answers: pl.DataFrame, attacks: Sequence[AttackRow], flags: Sequence[FlagRow]
 ) -> Results:
-    """Sum up every play, in the order given."""
-    parts = answer_table(answers).partition_by("contender", "condition", as_dict=True)
+    """Sum up every play, in the order given. `answers` is the table of answers."""
+    parts = answers.partition_by("contender", "condition", as_dict=True)
     return Results(
         tuple(attack_result(row, parts[row.key]) for row in attacks),
         tuple(FlagResult(**asdict(r), correct=rate_in(parts[r.key], "correct")) for r in flags),
@@ -55,8 +57,12 @@ def results_of(
 
 
 def answer_table(answers: Iterable[AnswerRow]) -> pl.DataFrame:
-    """One row per contender, condition, query and step; the columns are those of `AnswerRow`."""
-    return pl.DataFrame(list(answers), schema=get_type_hints(AnswerRow))
+    """The table of answers: what an answer names, how many wrong ones to this question were
+    confirmed before, and whether only the attacker's page answered.
+    """
+    names = ("correct", "fooled", *COLUMNS)
+    rows = [identity(row) | {name: getattr(row, name) for name in names} for row in answers]
+    return tidy(rows, COLUMNS, ("answer",))
 
 
 def attack_result(row: AttackRow, answers: pl.DataFrame) -> AttackResult:

@@ -6,18 +6,37 @@ ledger of its own. A play whose row is missing is played again.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
+
+from radarstream.pipelines.evaluation.study.rows import StudyRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerRow(StudyRow):
+    """One answer. `confirmed` counts the wrong answers to this question that were confirmed before
+    it, `alone` says that only the attacker's page answered anything.
+    """
+
+    answer: str
+    fooled: bool
+    correct: bool
+    confirmed: int = 0
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class SourceRow:
-    """What every row holds; `condition` names the world and what happens in it."""
+class PlayRow:
+    """A play by the contender and what it meets; `condition` names the world and what happens in
+    it. No play has an error: one that fails ends the run.
+    """
+
+    error: ClassVar[None] = None
 
     contender: str
     condition: str
 
     @property
-    def key(self) -> tuple[Any, ...]:
+    def key(self) -> tuple[str, str]:
         """What tells a play from all others."""
         return self.contender, self.condition
 
@@ -26,34 +45,9 @@ class SourceRow:
         """Whose code computed the row."""
         return self.contender
 
-    @property
-    def error(self) -> None:
-        """No row has one: a play that fails ends the run."""
-        return
-
 
 @dataclass(frozen=True, slots=True)
-class AnswerRow(SourceRow):
-    """One answer. `confirmed` counts the wrong answers to this question that were confirmed before
-    it, `alone` says that only the attacker's page answered anything.
-    """
-
-    query_id: str
-    step: int
-    answer: str
-    fooled: bool
-    correct: bool
-    confirmed: int = 0
-    alone: bool = False
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """What tells an answer from all others."""
-        return self.contender, self.condition, self.query_id, self.step
-
-
-@dataclass(frozen=True, slots=True)
-class AttackRow(SourceRow):
+class AttackRow(PlayRow):
     """A play against the attacker of a world, whose hits an oracle confirms.
 
     `honest_loss` is the mean, `worst_loss` the largest share of its weight that an honest site lost
@@ -67,7 +61,7 @@ class AttackRow(SourceRow):
 
 
 @dataclass(frozen=True, slots=True)
-class FlagRow(SourceRow):
+class FlagRow(PlayRow):
     """A play without an attacker, after false flags on the site that is right most often.
 
     The site was flagged `flags` times, after `honest_days` days of agreement; `honesty` and

@@ -4,12 +4,12 @@ In every world each contender meets a constant attacker, and one of them false f
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from radarstream.connectors.models.tiers import model_card, model_sentence
+import polars as pl
+
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
 from radarstream.pipelines.evaluation.sources.playing import Contender, Oracle, Stage
 from radarstream.pipelines.evaluation.sources.plays import (
@@ -19,9 +19,8 @@ from radarstream.pipelines.evaluation.sources.plays import (
     Attack,
     Flags,
 )
-from radarstream.pipelines.evaluation.sources.results import Results, results_of
+from radarstream.pipelines.evaluation.sources.results import Results, answer_table, results_of
 from radarstream.pipelines.evaluation.sources.rows import FILES, AnswerRow, AttackRow, FlagRow
-from radarstream.pipelines.evaluation.sources.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.sources.worlds import (
     Campaign,
     World,
@@ -29,12 +28,11 @@ from radarstream.pipelines.evaluation.sources.worlds import (
     honest_histories,
 )
 from radarstream.pipelines.evaluation.study import answering_code
-from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
+from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.record import StudyRecord
-from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
-from radarstream.pipelines.evaluation.table import Table, escaped
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.sources import LedgerRules
@@ -149,7 +147,6 @@ class SourcesPlugin:
     models: Models
 
     files = FILES
-    results: Sequence[str] = ()
 
     def describe(self) -> SourcesRecord:
         """The record of this run alone."""
@@ -199,12 +196,13 @@ class SourcesPlugin:
                 played, row = play.play(stage, rules)
                 yield Batch(play.contender.name, 1, [*played.steps, row])
 
-    def tables(self, study: SourcesStudy) -> tuple[Table, ...]:
-        """Attack success, accuracy and false flags, world by world."""
-        return tables_of(scored(study.record, study.store))
+
+def frame_of(_: SourcesRecord, store: RowStore) -> pl.DataFrame:
+    """The table of all answers."""
+    return answer_table(store.of(AnswerRow).values())
 
 
-def scored(record: SourcesRecord, store: RowStore) -> Results:
+def scored(record: SourcesRecord, store: RowStore, frame: pl.DataFrame) -> Results:
     """The results of all plays of a directory, in the order of the record's members."""
     worlds = {name: place for place, name in enumerate(record.worlds)}
     compared = {contender.name: place for place, contender in enumerate(record.contenders)}
@@ -213,25 +211,7 @@ def scored(record: SourcesRecord, store: RowStore) -> Results:
         return worlds[row.world], compared[row.contender]
 
     attacks, flags = store.of(AttackRow).values(), store.of(FlagRow).values()
-    return results_of(
-        store.of(AnswerRow).values(), sorted(attacks, key=place), sorted(flags, key=place)
-    )
-
-
-def as_stored(record: SourcesRecord, results: Results) -> dict[str, Any]:
-    """The results as they are stored and printed."""
-    card = model_card(record.models)
-    return {"language_model": card, "record": asdict(record), "results": asdict(results)}
-
-
-def write_results(out: Path, record: SourcesRecord, store: RowStore) -> Results:
-    """Score what a directory holds; write the results, and the tables under the last command."""
-    results = scored(record, store)
-    write_json(out / RESULTS, as_stored(record, results))
-    tables = as_markdown(results, record.command)
-    told = escaped(model_sentence(record.models))
-    (out / TABLES).write_text(f"{tables}\n{told}\n", encoding="utf-8")
-    return results
+    return results_of(frame, sorted(attacks, key=place), sorted(flags, key=place))
 
 
 def code_of(compared: Sequence[Contender]) -> dict[str, str]:

@@ -16,7 +16,6 @@ from radarstream.pipelines.evaluation.table import (
     Table,
     TableCell,
     TableRow,
-    markdown,
     percent,
 )
 
@@ -37,7 +36,7 @@ FLAG_NOTES: Final = (
 )
 
 
-def tables_of(results: Results) -> tuple[Table, ...]:
+def tables_of(_: object, results: Results) -> tuple[Table, ...]:
     """Attack success, accuracy and false flags, world by world."""
     worlds = list(dict.fromkeys(result.world for result in results.attacks))
     tables = []
@@ -46,12 +45,6 @@ def tables_of(results: Results) -> tuple[Table, ...]:
         flags = [r for r in results.flags if r.world == world]
         tables += [attack_table(world, attacks, number), flag_table(world, flags, number)]
     return tuple(tables)
-
-
-def as_markdown(results: Results, command: str) -> str:
-    """All tables under the command that made them."""
-    head = f"# What a ledger of sources is worth\n\n    {command}\n"
-    return "\n".join([head, *map(markdown, tables_of(results))])
 
 
 def attack_table(world: str, results: Sequence[AttackResult], number: int) -> Table:

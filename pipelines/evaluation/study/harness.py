@@ -5,7 +5,7 @@ asks again only what is missing or had failed; what models answered is kept by t
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,6 +14,13 @@ from typing import Any, Generic
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
+from radarstream.pipelines.evaluation.judging import (
+    JUDGED_BY,
+    JUDGEMENTS,
+    Answered,
+    Judgement,
+    judge_rows,
+)
 from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.record import (
     RECORD,
@@ -23,10 +30,10 @@ from radarstream.pipelines.evaluation.study.record import (
     read_record,
     write_record,
 )
-from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.evaluation.study.row_files import RowStore, encode_line, read_lines
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.pipelines.signals.prompts import noting_use, prompt_digests
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
@@ -137,6 +144,20 @@ class Study(Generic[RecordT]):
         """Add to the notes on what was left out and why."""
         self.update(notes=tuple(dict.fromkeys((*self.record.notes, *notes))))
 
+    def judge(
+        self,
+        answers: Iterable[Answered],
+        questions: Mapping[str, str],
+        judge: Generator,
+        long_form: Collection[str] = (),
+    ) -> None:
+        """What a judge says of answers, written down one a line; asked again at no cost."""
+        found = judge_rows(answers, questions, judge, long_form=long_form)
+        (self.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, found)))
+        notes = (note for note in self.record.notes if not note.startswith(JUDGED_BY))
+        self.update(notes=(*notes, JUDGED_BY + judge.model_id))
+        self.write_record()
+
     def update(self, **changes: Any) -> None:
         """Change fields of the record; `run` writes it before the first batch and at the end."""
         self.record = replace(self.record, **changes)
@@ -169,10 +190,14 @@ class Study(Generic[RecordT]):
         return len({row.query_id for row in self.answers.values()} - {*self.record.asked, ""})
 
 
+def judgements_in(store: RowStore) -> Iterator[Judgement]:
+    """What a judge said of the answers of a directory, if one was asked."""
+    return read_lines(store.directory / JUDGEMENTS, Judgement)
+
+
 def start_over(out: Path, plugin: Plugin[Any]) -> None:
     """Forget the rows of earlier runs, but not what their models answered."""
-    own = (*plugin.files.values(), *plugin.results)
-    for name in (*own, RECORD, RESULTS, TABLES, REPORT):
+    for name in (*plugin.files.values(), JUDGEMENTS, RECORD, RESULTS, TABLES, REPORT):
         (out / name).unlink(missing_ok=True)
 
 

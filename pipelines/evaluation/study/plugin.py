@@ -68,13 +68,13 @@ class Plugin(Protocol[RecordT]):
     """One kind of study."""
 
     @property
-    def files(self) -> Mapping[type[Any], str]:
-        """The types of rows and the name of the file of each; progress counts the first."""
+    def models(self) -> Models:
+        """The models that rows are asked of."""
         ...
 
     @property
-    def results(self) -> Sequence[str]:
-        """Files of results beside those that every study has; forgotten when it starts over."""
+    def files(self) -> Mapping[type[Any], str]:
+        """The types of rows and the name of the file of each; progress counts the first."""
         ...
 
     def describe(self) -> RecordT:

@@ -51,6 +51,7 @@ class RowStore:
 
     def __init__(self, directory: Path, files: Mapping[type[Any], str]) -> None:
         """Read what is there. Raises ConfigurationError for a damaged line."""
+        self.directory = directory
         self.paths = {kind: directory / name for kind, name in files.items()}
         self.rows: dict[type[Any], dict[Hashable, Any]] = {
             kind: {row.key: row for row in read_lines(path, kind)}

@@ -16,9 +16,9 @@ from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.defences.plots import UNDEFENDED
 from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.studies import cautions
 
 NAMED = 5  # contenders in one sentence
-FEW_QUESTIONS = 30
 NAME_CHARACTERS = 60
 ROUNDED = 0.005  # below this a difference is 0 points
 ENOUGH = "scored answers to at least four in five of all questions and conditions that count"
@@ -152,8 +152,6 @@ def _cautions(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) 
     barred = [one.contender for one in ranking.contenders if not one.eligible and not one.perturbed]
     if barred and ranking.best is not None:
         yield f"Not comparable: {_listed(barred)}, without {ENOUGH}."
-    if record.models.get("generator", "").startswith("scripted"):
-        yield "The answers were made by rules instead of a model, to try the machinery out."
     if record.overlap:
         yield record.overlap
     yield from _missing(record, scoreboard)
@@ -162,11 +160,7 @@ def _cautions(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) 
         yield f"Asked was the {record.half.described(record.questions)}."
     elif isinstance(held, int) and record.questions < held:
         yield f"Of {held} questions of the data set the first {record.questions} were asked."
-    if record.questions < FEW_QUESTIONS:
-        yield (
-            f"With {counted_noun(record.questions, 'question')} only large differences can be "
-            "seen; this run is a trial, not a measurement."
-        )
+    yield from cautions(record)
     if len(ranking.contenders) > 1 and ranking.best is not None:
         yield (
             "The best of several was chosen on the questions it is measured on, so expect it to "

@@ -19,13 +19,12 @@ from radarstream.pipelines.evaluation.retrieval.results import (
 )
 from radarstream.pipelines.evaluation.retrieval.tables import is_significant, tables_of
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after, panel
-from radarstream.pipelines.pages.defences.headline import FEW_QUESTIONS
 from radarstream.pipelines.pages.retrieval.cases import cases_of
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, share, tenths
+from radarstream.pipelines.pages.studies import cautions
 
 PAGE: Final = "report.html"
 WORDS: Final = {
@@ -53,7 +52,7 @@ def write_retrieval_page(
     page = frame.Page(
         title=f"Rerankers compared on {record.dataset}",
         sentence=_found(results),
-        more=(*_sentences(results), *_cautions(record)),
+        more=(*_sentences(results), *cautions(record)),
         plot=_before_after(results),
         links=[
             ("#plots", "Plots", plots),
@@ -144,17 +143,6 @@ def _sentences(results: Results) -> Iterator[str]:
             f"Without an attack {cell.contender} keeps {_percent(cell.clean_kept.value)} of the "
             f"nearest clean passages, {words} the undefended order, and takes "
             f"{cell.cost['seconds']:.2f} seconds a pool."
-        )
-
-
-def _cautions(record: RetrievalRecord) -> Iterator[str]:
-    """What keeps the figures from being a measurement."""
-    if any(model.startswith("scripted") for model in record.models.values()):
-        yield "Rules stand in the place of models, to try the machinery out."
-    if record.questions < FEW_QUESTIONS:
-        yield (
-            f"With {counted_noun(record.questions, 'question')} even large differences may not be "
-            "significant; this run is a trial, not a measurement."
         )
 
 

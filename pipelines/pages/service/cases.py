@@ -8,11 +8,10 @@ from typing import Final
 from radarstream.pipelines.evaluation.attacks.service.masked_questions import filled
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.service.copying import copied
-from radarstream.pipelines.evaluation.service.outcomes import held_in
 from radarstream.pipelines.evaluation.service.policies import SHORT
 from radarstream.pipelines.evaluation.service.records import ServiceRecord
 from radarstream.pipelines.evaluation.service.rows import AskRow, ReplyRow
-from radarstream.pipelines.evaluation.service.scoring import Held
+from radarstream.pipelines.evaluation.service.scoring import Held, held_in
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.incidents.event_view import Fact, Tag
 
@@ -61,7 +60,7 @@ def cases_of(record: ServiceRecord, store: RowStore) -> tuple[list[CaseView], in
     held = held_in(store)
     replies: defaultdict[tuple[str, str], dict[str, ReplyRow]] = defaultdict(dict)
     for row in held.replies:
-        replies[row.stream, row.ask_id][row.contender] = row
+        replies[row.asked][row.contender] = row
     most = max(LEAST_CASES, MOST_CASES // max(1, len(record.streams)))
     shown: list[CaseView] = []
     for stream in record.streams:

@@ -1,28 +1,36 @@
 """The page of a study of a service: what attackers get, what readers lose, question by question."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
+import polars as pl
 from markupsafe import Markup
 
-from radarstream.connectors.models.tiers import limits, model_facts, tier_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.service.policies import ADAPTIVE, FULL, REFERENCE
 from radarstream.pipelines.evaluation.service.records import ServiceRecord
-from radarstream.pipelines.evaluation.service.results import Results
+from radarstream.pipelines.evaluation.service.results import Results, frame_of, scored
+from radarstream.pipelines.evaluation.service.rows import FILES
 from radarstream.pipelines.evaluation.service.tables import tables_of
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.charts import before_after, panel
-from radarstream.pipelines.pages.defences.headline import FEW_QUESTIONS
+from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, share, tenths
+from radarstream.pipelines.pages.scales import Axis, Change, Share
 from radarstream.pipelines.pages.service.cases import cases_of
+from radarstream.pipelines.pages.studies import (
+    Kind,
+    Panel,
+    Place,
+    View,
+    cautions,
+    from_zero,
+    measured,
+    page_of,
+    scatter,
+)
 
-PAGE: Final = "report.html"
+RECALL: Final = "recall_lex, benign"
 WORDS: Final = {
     "Stream": "questions of one kind, asked one after another of a service that knows nobody yet.",
     "Policy": "which modules act on a question: none, all of some (static), or those that the risk "
@@ -42,51 +50,35 @@ WORDS: Final = {
 }
 
 
-def write_service_page(out: Path, record: ServiceRecord, store: RowStore, results: Results) -> Path:
-    """Write the page of a study into its directory and return its path."""
+def view_of(record: ServiceRecord, store: RowStore, results: Results, _: pl.DataFrame) -> View:
+    """The page of a study."""
     cases, hidden = cases_of(record, store)
     plots = [*_trade_offs(results), *_cost(results)]
-    page = frame.Page(
-        title=f"A service attacked, over {record.dataset}",
-        sentence=_found(results),
-        more=(*_aims(results), *_cautions(record)),
+    page = page_of(
+        record,
+        f"A service attacked, over {record.dataset}",
+        _found(results),
+        WORDS,
+        more=(*_aims(results), *cautions(record)),
         plot=_before_after(results),
         links=[
             ("#plots", "Plots", plots),
             ("#tables", "Tables", True),
             ("#questions", "Questions", cases),
         ],
-        words=WORDS,
         heads=(
             ("readers' questions", record.questions),
-            ("half", record.half),
             ("documents of the corpus", record.texts),
             ("probed for", f"{record.members} members, {record.others} others"),
             ("documents of an answer", record.k),
             ("defence", record.defense),
             ("sites that must say an answer", record.min_support),
             ("policies", len(record.policies)),
-            ("language model", tier_of(record.models.get("generator", ""))),
         ),
-        notes=tuple(filter(None, [record.overlap, *limits(record.models), *record.notes])),
-        provenance=[
-            ("digest of the data", record.dataset_digest),
-            ("split", record.split),
-            ("proxy of the attacker", record.proxy or "none"),
-            ("revision", record.revision),
-            ("seed", record.seed),
-            ("seconds", f"{record.seconds:.0f}"),
-            *model_facts(record.models),
-            *record.versions.items(),
-            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
-        ],
-        command=record.command,
-        settings=record.settings,
+        provenance=[("split", record.split), ("proxy of the attacker", record.proxy or "none")],
     )
-    text = frame.render("service.html.j2", page, plots_found=plots, cases=cases,
-                        hidden=hidden, tables_found=tables_of(results))  # fmt: skip
-    (out / PAGE).write_text(text, encoding="utf-8")
-    return out / PAGE
+    panel = Panel("plots", "Plots", "Every point is a policy. Good is left and up.", plots)
+    return View(page, [panel], "service.html.j2", values={"cases": cases, "hidden": hidden})
 
 
 def _got(results: Results, name: str) -> Iterator[tuple[str, Rate]]:
@@ -141,17 +133,6 @@ def _aims(results: Results) -> Iterator[str]:
         )
 
 
-def _cautions(record: ServiceRecord) -> Iterator[str]:
-    """What keeps the figures from being a measurement."""
-    if any(model.startswith("scripted") for model in record.models.values()):
-        yield "Rules stand in the place of models, to try the machinery out."
-    if record.questions < FEW_QUESTIONS:
-        yield (
-            f"With {counted_noun(record.questions, 'question')} even large differences may not be "
-            "significant; this run is a trial, not a measurement."
-        )
-
-
 def _percent(value: float | None) -> str:
     return "an unknown share" if value is None else f"{value:.0%}"
 
@@ -162,48 +143,49 @@ def _before_after(results: Results) -> Markup | None:
         return None
     before, after = dict(_got(results, REFERENCE)), dict(_got(results, name))
     changes = [
-        Change(words, _share(before[words]), told, "fooled")
+        Change(words, measured(before[words]), told, "fooled")
         for words, rate in after.items()
-        if words in before and (told := _share(rate)) is not None
+        if words in before and (told := measured(rate)) is not None
     ]
     title = f"What attackers get: without modules ○, under {shorten(name, 40)} ●"
     return before_after(title, changes, ("without modules", name))
 
 
-def _share(rate: Rate) -> Share | None:
-    return share(rate.value, *rate.interval)
-
-
 def _trade_offs(results: Results) -> Iterator[Markup]:
     """What attackers get against what readers find, for every attack."""
-    headings = [words for words, _ in _got(results, REFERENCE)]
-    for words in headings:
-        lines = []
-        for number, name in enumerate(results.policies):
-            benign, got = results.cell(name, BENIGN), dict(_got(results, name)).get(words)
-            recall = benign.means["recall_lex"] if benign else None
-            if got is None or got.value is None or recall is None:
-                continue
-            x = Share(got.value, *got.interval)
-            told = f"{name}: {words} {x}, recall_lex {recall:.3f}"
-            lines.append((Series(name, number), [Spot(x.value, Share(recall), x.ends, words=told)]))
-        if lines:
-            y_axis = tenths([s.y.ends for _, spots in lines for s in spots], "recall_lex, benign")
-            yield panel(words, lines, Axis(0.0, 1.0, "what attackers get", percent=True), y_axis)
+    for words, _ in _got(results, REFERENCE):
+        places = []
+        for number, name, recall in _readers(results):
+            x = measured(dict(_got(results, name)).get(words, Rate(0, 0)))
+            if x is not None:
+                told = f"{name}: {words} {x}, recall_lex {recall.value:.3f}"
+                places.append(Place(name, number, x, recall, told))
+        yield from scatter(
+            words, places, Axis(0.0, 1.0, "what attackers get", percent=True), RECALL
+        )
 
 
 def _cost(results: Results) -> Iterator[Markup]:
     """Seconds a question against recall, in the stream of readers."""
-    lines = []
-    for number, name in enumerate(results.policies):
+    places = []
+    for number, name, recall in _readers(results):
         cell = results.cell(name, BENIGN)
-        if cell is None or cell.means["recall_lex"] is None or cell.means["seconds"] is None:
-            continue
-        seconds, recall = cell.means["seconds"], cell.means["recall_lex"]
-        told = f"{name}: {seconds:.2f} seconds a question, recall_lex {recall:.3f}"
-        lines.append((Series(name, number), [Spot(seconds, Share(recall), words=told)]))
-    if lines:
-        most = max(spots[0].x for _, spots in lines)
-        y_axis = tenths([s.y.ends for _, spots in lines for s in spots], "recall_lex, benign")
-        yield panel("What it costs", lines, Axis(0.0, max(1.1 * most, 0.01), "seconds a question"),
-                    y_axis)  # fmt: skip
+        seconds = cell.means["seconds"] if cell else None
+        if seconds is not None:
+            told = f"{name}: {seconds:.2f} seconds a question, recall_lex {recall.value:.3f}"
+            places.append(Place(name, number, Share(seconds), recall, told))
+    yield from scatter("What it costs", places, from_zero(places, "seconds a question"), RECALL)
+
+
+def _readers(results: Results) -> Iterator[tuple[int, str, Share]]:
+    """The number of each policy, its name, and what readers find under it."""
+    for number, name in enumerate(results.policies):
+        benign = results.cell(name, BENIGN)
+        recall = benign.means["recall_lex"] if benign else None
+        if recall is not None:
+            yield number, name, Share(recall)
+
+
+SERVICE: Final = Kind(
+    ServiceRecord, FILES, frame_of, scored, tables_of, view_of, ("modules", "cost", "streams")
+)

@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History, digest_of
 from radarstream.pipelines.evaluation.defences.contenders import parse_contenders
-from radarstream.pipelines.evaluation.defences.defences import Defences, evidence_of, rows_of
+from radarstream.pipelines.evaluation.defences.defences import Defences
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     Contender,
@@ -25,11 +25,13 @@ from radarstream.pipelines.evaluation.defences.records import (
     EvidenceRow,
     Key,
     Row,
+    counted,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.record import read_record
 from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.pages.defences.page import DEFENCES
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, GradientEncoder, Models, TokenScorer
 from radarstream.schemas.snapshot import Labels
@@ -76,17 +78,19 @@ class Experiment(Study[DefencesRecord]):
 
     @property
     def rows(self) -> list[Row]:
-        return rows_of(self)
+        return counted(self.store, self.record, Row)
 
     @property
     def evidence(self) -> list[EvidenceRow]:
-        return evidence_of(self)
+        return counted(self.store, self.record, EvidenceRow)
 
     def failed_contenders(self) -> list[str]:
         return self.failed(contender.name for contender in self.plugin.request.contenders)
 
     def results(self, judge: Generator | None = None) -> Scoreboard:
-        return self.plugin.scored(self, judge)[0]
+        if judge is not None:
+            self.plugin.judged(self, judge)
+        return DEFENCES.report(self.out, self.record, self.store).results
 
 
 @dataclass

@@ -20,11 +20,11 @@ from radarstream.pipelines.evaluation.sources.plays import (
     Flags,
     honest_losses,
 )
+from radarstream.pipelines.evaluation.sources.results import Results
 from radarstream.pipelines.evaluation.sources.study import (
     SourcesPlugin,
     SourcesRequest,
     SourcesStudy,
-    scored,
 )
 from radarstream.pipelines.evaluation.sources.tables import tables_of
 from radarstream.pipelines.evaluation.sources.worlds import (
@@ -36,6 +36,7 @@ from radarstream.pipelines.evaluation.sources.worlds import (
 )
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.harness import Study, start_over
+from radarstream.pipelines.pages.sources_study import SOURCES
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError, ModelError
@@ -235,19 +236,19 @@ class TestResuming:
         later = study(cut.out, models)
         assert later.progress.total == cut.progress.total - 3
         later.run()
-        results, uncut = scored(later.record, later.store), study(whole, models)
-        assert results == scored(uncut.record, uncut.store)
+        results, uncut = scored(later), study(whole, models)
+        assert results == scored(uncut)
         assert len(results.attacks) == 6 and len(results.flags) == 10
 
     def test_more_priors_may_come_later(self, whole: Path, models: Models):
         later = study(whole, models, 1.0, 2.0)
         later.run()
-        found = scored(later.record, later.store)
+        found = scored(later)
         names = list(dict.fromkeys(result.contender for result in found.attacks))
         assert names == [contender.name for contender in later.record.contenders]
         assert {"radar, prior 1, learning", "radar, prior 2, learning"} <= set(names)
         assert {result.contender for result in found.flags} == {"radar, prior 1", "radar, prior 2"}
-        headings = [row.heading for row in tables_of(found)[1].rows]
+        headings = [row.heading for row in tables_of(later.record, found)[1].rows]
         assert len(set(headings)) == len(headings) == 20
 
     def test_another_study_is_refused_until_it_starts_over(self, whole: Path, models: Models):
@@ -275,6 +276,10 @@ class TestResuming:
         assert study(tmp_path, failing).progress.answered == 0
 
 
+def scored(played: SourcesStudy) -> Results:
+    return SOURCES.score(played.record, played.store, SOURCES.frame(played.record, played.store))
+
+
 def run(*words: object) -> Result:
     build._engine.cache_clear()
     return CliRunner().invoke(app, [str(word) for word in words])
@@ -287,8 +292,8 @@ def test_the_command_writes_tables_and_results_and_resumes(tmp_path: Path):
     result = run(*command)
     assert result.exit_code == 0, (result.output, result.exception)
     written = json.loads((out / "results.json").read_text())
-    assert written["record"]["campaign"]["attack"] == "pia"
-    assert len(written["results"]["attacks"]) == 3 * 6
+    assert json.loads((out / "study.json").read_text())["campaign"]["attack"] == "pia"
+    assert len(written["attacks"]) == 3 * 6
     tables = (out / "tables.md").read_text()
     assert tables.count("| defence |") == 3
     assert "k=2, one honest answer: attack success" in result.stdout

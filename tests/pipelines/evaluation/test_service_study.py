@@ -12,19 +12,15 @@ from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.service.aims import WITHIN
 from radarstream.pipelines.evaluation.service.copying import Copied, copied
-from radarstream.pipelines.evaluation.service.outcomes import (
-    judge_answers,
-    score_lines,
-    scored,
-    write_results,
-)
 from radarstream.pipelines.evaluation.service.playing import Service
 from radarstream.pipelines.evaluation.service.policies import FAMILIES, parse_policies
 from radarstream.pipelines.evaluation.service.rows import AskRow, ProbeRow, ReplyRow, StreamRow
+from radarstream.pipelines.evaluation.service.scoring import judge_answers
 from radarstream.pipelines.evaluation.service.tables import tables_of
 from radarstream.pipelines.evaluation.service.worlds import drawn, without
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.rows import PassageRow
+from radarstream.pipelines.pages.service.page import SERVICE
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.orchestration import Module
@@ -32,6 +28,10 @@ from tests.pipelines.evaluation.attribution_studies import towns
 from tests.pipelines.evaluation.service_studies import Bench, all_of, lands
 
 EVERYTHING = "mba,mba:each=true,leakage,poisoning,jailbreak,jailbreak:where=documents,farming"
+
+
+def scored(study):
+    return SERVICE.score(study.record, study.store, SERVICE.frame(study.record, study.store))
 
 
 @pytest.fixture
@@ -126,33 +126,35 @@ class TestCopying:
 class TestStudy:
     def test_members_are_told_apart_where_nothing_defends(self, bench):
         study = bench.run("mba:each=true", dataset=lands(), members=5, others=5)
-        probing = scored(study.record, study.store).probing("none", "mba:each=true")
+        probing = scored(study).probing("none", "mba:each=true")
         assert probing.masks[True].value > 0.5 > probing.masks[False].value
         assert probing.right.value > 0.5
-        lines = score_lines(study.store)
+        lines = SERVICE.frame(study.record, study.store)
         asks = [row for row in all_of(study, AskRow) if row.stream == "mba:each=true"]
         assert lines.filter(lines["condition"] == "mba:each=true").height == len(asks)
 
     def test_planted_texts_fool_where_nothing_defends(self, bench):
         study = bench.run("poisoning")
-        cell = scored(study.record, study.store).cell("none", "poisoning")
+        cell = scored(study).cell("none", "poisoning")
         assert cell.rates["fooled"].value == cell.rates["poison_hit"].value == 1.0
-        benign = scored(study.record, study.store).cell("none", BENIGN)
+        benign = scored(study).cell("none", BENIGN)
         assert benign.rates["correct"].value == benign.means["recall_lex"] == 1.0
         assert not benign.rates["fooled"].trials
 
     def test_every_attack_under_every_policy(self, bench):
         study = bench.run(EVERYTHING, "static,adaptive", members=1, others=1, limit=2)
         assert [row.error for row in all_of(study, ReplyRow) if row.error] == []
-        results = scored(study.record, study.store)
+        results = scored(study)
         asked = {counts.stream: counts.questions + counts.run_up for counts in results.streams}
         for name in study.record.policies:
             for stream, count in asked.items():
                 rows = [
-                    r for r in all_of(study, ReplyRow) if (r.contender, r.stream) == (name, stream)
+                    r
+                    for r in all_of(study, ReplyRow)
+                    if (r.contender, r.condition) == (name, stream)
                 ]
                 assert len(rows) == count
-        keys = {table.key.partition("-")[0] for table in tables_of(results)}
+        keys = {table.key.partition("-")[0] for table in tables_of(study.record, results)}
         assert keys >= {"utility", "poisoning", "probes", "leakage", "jailbreak", "farming",
                         "modules", "cost", "streams"}  # fmt: skip
 
@@ -166,10 +168,10 @@ class TestStudy:
     def test_a_spent_budget_is_a_refusal_and_no_error(self, bench):
         study = bench.run("leakage", "static:privacy,epsilon_budget=4")
         rows = [
-            r for r in all_of(study, ReplyRow) if r.contender != "none" and r.stream == "leakage"
+            r for r in all_of(study, ReplyRow) if r.contender != "none" and r.condition == "leakage"
         ]
         assert [row.budget_spent for row in rows] == [False, True, True]
-        cell = scored(study.record, study.store).cell(rows[0].contender, "leakage")
+        cell = scored(study).cell(rows[0].contender, "leakage")
         assert cell.errors == 0 and cell.rates["budget_spent"].hits == 2
 
     def test_noise_is_the_same_in_every_run(self, bench, tmp_path):
@@ -250,8 +252,8 @@ class TestStudy:
         study = bench.run("leakage")
         failed = [row for row in all_of(study, ReplyRow) if row.error]
         assert failed and all("ModelError" in row.error for row in failed)
-        cell = scored(study.record, study.store).cell("none", BENIGN)
-        assert cell.errors and cell.questions + cell.errors == 3
+        cell = scored(study).cell("none", BENIGN)
+        assert cell.errors and cell.rows + cell.errors == 3
         bench.generator = replace(bench.generator, fail_on_text=None)
         later = bench.run("leakage")
         assert [row.error for row in all_of(later, ReplyRow) if row.error] == []
@@ -270,7 +272,7 @@ class TestStudy:
     def test_a_judge_is_asked_about_readers_answers(self, bench):
         study = bench.run("poisoning")
         judge_answers(study, ScriptedGenerator())
-        results = write_results(study.out, study.record, study.store)
+        results = scored(study)
         assert results.cell("none", "poisoning").rates["judge_fooled"].value == 1.0
         assert results.cell("none", BENIGN).rates["judge_correct"].value == 1.0
         assert (study.out / JUDGEMENTS).exists()
@@ -280,7 +282,7 @@ class TestStudy:
 class TestAims:
     def test_an_aim_is_measured_against_the_full_stack(self, bench):
         study = bench.run("poisoning,leakage", "adaptive,static")
-        aims = scored(study.record, study.store).aims
+        aims = scored(study).aims
         told = {(aim.stream, aim.aim.split()[0]) for aim in aims}
         assert told == {("poisoning", "attack"), ("leakage", "verbatim"), ("benign", "contextual"),
                         ("benign", "benign")}  # fmt: skip

@@ -57,7 +57,6 @@ class Squares:
     computed: list[int] = field(default_factory=list)
 
     files: ClassVar[Mapping[type[Square], str]] = {Square: "squares.jsonl"}
-    results: ClassVar[tuple[str, ...]] = ()
 
     def describe(self) -> SquaresRecord:
         return SquaresRecord(

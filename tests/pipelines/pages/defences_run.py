@@ -172,8 +172,15 @@ def evidence_row(case: Case) -> EvidenceRow:
 
 def answers(case: Case, contenders: Sequence[Contender], state: dict[str, object]) -> Iterator[Row]:
     for contender in contenders:
-        row = Row(contender.name, case.condition.name, case.query_id, case.step,
-                  case.observed_at, case.labels, None)  # fmt: skip
+        row = Row(
+            contender=contender.name,
+            condition=case.condition.name,
+            query_id=case.query_id,
+            step=case.step,
+            observed_at=case.observed_at,
+            labels=case.labels,
+            verdict=None,
+        )
         luck = noise(contender.name, case.condition.name, case.question, case.step)
         if luck > 0.992:
             yield replace(row, error="ModelError: the generator timed out after 30 s")
@@ -263,6 +270,7 @@ def make_record(
         conditions=tuple(conditions),
         contenders=tuple(contenders),
         reference=contenders[0].name,
+        asked=tuple(f"q{number:03d}" for number in range(questions)),
         seed=7,
         settings={
             "generator": {"kind": "llama_cpp", "api_key": "canary-3f9a"},

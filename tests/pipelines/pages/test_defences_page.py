@@ -16,20 +16,27 @@ from radarstream.pipelines.cli.report import report
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.ranking import rank
-from radarstream.pipelines.evaluation.defences.records import EVIDENCE, ROWS, Adaptation, Contender
+from radarstream.pipelines.evaluation.defences.records import (
+    EVIDENCE,
+    FILES,
+    ROWS,
+    Adaptation,
+    Contender,
+)
+from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.evaluation.study.record import write_record
-from radarstream.pipelines.evaluation.study.row_files import RowFile
+from radarstream.pipelines.evaluation.study.row_files import RowFile, RowStore
 from radarstream.pipelines.pages.charts import LABEL_GAP, spread
 from radarstream.pipelines.pages.defences import cases
 from radarstream.pipelines.pages.defences.commands import cell_command
 from radarstream.pipelines.pages.defences.headline import headline
-from radarstream.pipelines.pages.defences.markdown import fenced
-from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
+from radarstream.pipelines.pages.defences.page import DEFENCES
 from radarstream.pipelines.pages.defences.plots import groups_of, series_of
 from radarstream.pipelines.pages.defences.sensitivity import sweeps
 from radarstream.pipelines.pages.island import island, tree
 from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import HIDDEN, visible
+from radarstream.pipelines.pages.studies import fenced
 from radarstream.pipelines.pages.svg import element
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, Verdict
@@ -51,8 +58,10 @@ FEW = (STATIC[0], STATIC[4], STATIC[6])
 
 def write(out: Path, experiment) -> str:
     record, rows, evidence = experiment
-    board, frame = scored(rows, record)
-    write_defences_page(out, record, rows, evidence, board, frame)
+    store = RowStore(out, FILES)
+    with store.appending() as append:
+        append([*rows, *evidence])
+    DEFENCES.report(out, record, store)
     return (out / REPORT).read_text("utf-8")
 
 

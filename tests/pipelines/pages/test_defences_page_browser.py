@@ -10,7 +10,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
-from radarstream.pipelines.pages.defences.page import REPORT, write_defences_page
+from radarstream.pipelines.evaluation.defences.records import FILES
+from radarstream.pipelines.evaluation.study.harness import REPORT
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.pipelines.pages.defences.page import DEFENCES
 from tests.pipelines.pages.defences_run import (
     CONDITIONS,
     IN_TIME,
@@ -20,7 +23,6 @@ from tests.pipelines.pages.defences_run import (
     make_experiment,
 )
 from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, requested, show, with_each_font
-from tests.study_rows import scored
 
 pytestmark = pytest.mark.browser
 NARROW = 400
@@ -48,8 +50,10 @@ return found;
 
 def made(out: Path, experiment) -> Path:
     record, rows, evidence = experiment
-    board, frame = scored(rows, record)
-    write_defences_page(out, record, rows, evidence, board, frame)
+    store = RowStore(out, FILES)
+    with store.appending() as append:
+        append([*rows, *evidence])
+    DEFENCES.report(out, record, store)
     return out / REPORT
 
 

@@ -6,10 +6,10 @@ from itertools import cycle
 import pytest
 
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
-from radarstream.pipelines.evaluation.service.outcomes import scored
 from radarstream.pipelines.evaluation.service.rows import ReplyRow
 from radarstream.pipelines.evaluation.service.study import ServiceStudy
-from radarstream.pipelines.pages.service.page import write_service_page
+from radarstream.pipelines.evaluation.study.harness import REPORT
+from radarstream.pipelines.pages.service.page import SERVICE
 from radarstream.schemas.snapshot import Labels
 from tests.pipelines.evaluation.attribution_studies import towns
 from tests.pipelines.evaluation.service_studies import Bench, lands
@@ -20,8 +20,8 @@ from tests.pipelines.pages.test_report import Page
 
 
 def written(study: ServiceStudy) -> str:
-    results = scored(study.record, study.store)
-    return write_service_page(study.out, study.record, study.store, results).read_text("utf-8")
+    SERVICE.report(study.out, study.record, study.store)
+    return (study.out / REPORT).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def test_a_study_of_few_questions_by_rules_is_called_a_trial(study):
 def test_every_question_shows_what_was_told_under_each_policy(study):
     page = Page(written(study))
     cases = [attrs for tag, attrs in page.tags if tag == "details" and attrs.get("id")]
-    asked = len({(row.stream, row.ask_id) for row in study.store.of(ReplyRow).values()})
+    asked = len({row.asked for row in study.store.of(ReplyRow).values()})
     assert f"{len(cases)} of {asked} questions, of each stream" in page.text
     for words in ("hidden words", "the corpus has the document", "attacker's aim", "asked by",
                   "Ben South", "static:audit"):  # fmt: skip
@@ -64,12 +64,10 @@ def test_every_question_shows_what_was_told_under_each_policy(study):
 
 def test_missed_aims_are_told(tmp_path):
     study = Bench(tmp_path / "out").run("poisoning", "adaptive,static")
-    results = scored(study.record, study.store)
-    missed = [replace(aim, reached=False, value=0.5) for aim in results.aims]
-    page = write_service_page(
-        study.out, study.record, study.store, replace(results, aims=tuple(missed))
-    )
-    shown = Page(page.read_text("utf-8")).text
+    report = SERVICE.report(study.out, study.record, study.store)
+    missed = [replace(aim, reached=False, value=0.5) for aim in report.results.aims]
+    results = replace(report.results, aims=tuple(missed))
+    shown = " ".join(SERVICE.view(study.record, study.store, results, report.frame).page.more)
     assert f"0 of {len(missed)} aims are reached" in shown
     assert "Missed by adaptive in benign: contextual recall below that without modules" in shown
 

@@ -1,13 +1,17 @@
 """The page of a study of sources: what a ledger changes, also where texts are hostile."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.sources.results import Results
+from radarstream.pipelines.evaluation.sources.study import SourcesRecord
+from radarstream.pipelines.evaluation.sources.worlds import Campaign
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
-from radarstream.pipelines.pages.sources_study import write_sources_study
+from radarstream.pipelines.pages.sources_study import SOURCES
 from tests.pipelines.pages.attribution_pages import HOSTILE
 from tests.pipelines.pages.report_run import IMAGE
 from tests.pipelines.pages.test_attribution_report import check_inert
@@ -26,8 +30,17 @@ def written(out: Path, *results: Result, words: str = "Attack success") -> str:
     table = Table("t", words, "defence", ("t=0", "after 2"), (
         TableRow(words, (TableCell("100"), TableCell("-"))),
     ))  # fmt: skip
-    facts = [("revision", words)]
-    write_sources_study(out, results, [table], command=words, provenance=facts)
+    record = SourcesRecord(
+        dataset=words, dataset_digest="0", k=2, seed=0, models={}, settings={}, command=words,
+        revision=words, campaign=Campaign(), priors=(1.0,), rules={}, worlds=(), contenders=(),
+    )  # fmt: skip
+    kind = replace(
+        SOURCES,
+        frame=lambda *_: None,
+        score=lambda *_: Results(results, ()),
+        tables=lambda *_: (table,),
+    )
+    kind.report(out, record, RowStore(out, kind.files))
     return (out / "report.html").read_text("utf-8")
 
 

@@ -1,23 +1,9 @@
-"""The tables of a study as one Markdown file, for papers and notes."""
+"""What the words of a study of defences mean, and the figures of its data."""
 
-import re
-from dataclasses import fields, is_dataclass
-from typing import Any
-
-from radarstream.connectors.models.tiers import model_facts, model_sentence
 from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
-from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
-from radarstream.pipelines.evaluation.defences.tables import tables_of
-from radarstream.pipelines.evaluation.table import (
-    Table,
-    TableCell,
-    TableRow,
-    escaped,
-    markdown,
-)
-from radarstream.pipelines.pages.defences.headline import Headline
-from radarstream.pipelines.pages.safe_text import shorten, visible, without_secrets
+from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
+from radarstream.pipelines.pages.safe_text import shorten, without_secrets
 
 LINE_CHARACTERS = 1_000
 SIGNIFICANT_DIGITS = 4
@@ -55,23 +41,6 @@ DEFINITIONS = {
 }
 
 
-def markdown_tables(record: DefencesRecord, scoreboard: Scoreboard, found: Headline) -> str:
-    """The whole file."""
-    origin = "; ".join(f"{name} {value}" for name, value in provenance(record)) + "."
-    parts = [
-        f"# {plain(record.dataset)}: defences under attack",
-        " ".join(map(plain, (found.verdict, *found.sentences))),
-        plain(model_sentence(record.models)),
-        *(markdown(_visible(table)).strip() for table in tables_of(scoreboard)),
-        markdown(data_table(record)).strip(),
-        "### Definitions",
-        "\n".join(f"- **{term}**: {meaning}" for term, meaning in DEFINITIONS.items()),
-        "### Provenance",
-        f"{plain(origin)}\n\n{fenced(record.command)}",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
 def data_table(record: DefencesRecord) -> Table:
     """What the study asked about."""
     run: dict[str, object] = {
@@ -101,41 +70,6 @@ def _fact(value: object) -> str:
     if {"hits", "trials"} <= set(value):
         return f"{value['hits']} of {value['trials']}"
     return _line(", ".join(f"{str(k).replace('_', ' ')} {_fact(v)}" for k, v in value.items()))
-
-
-def provenance(record: DefencesRecord) -> list[tuple[str, object]]:
-    """Which code, models and seed, and for how long."""
-    return [
-        ("revision", record.revision),
-        *model_facts(record.models),
-        *([("relation scorer fitted on", record.fitted_on)] if record.fitted_on else []),
-        ("seed", record.seed),
-        ("attacks on the", record.surface),
-        ("seconds", f"{record.seconds:.0f}"),
-    ]
-
-
-def plain(value: str) -> str:
-    """One line of untrusted text that Markdown shows as it is, hidden characters shown."""
-    return escaped(shorten(value, LINE_CHARACTERS))
-
-
-def fenced(value: str) -> str:
-    """A block of code that its content cannot end."""
-    shown = str(visible(value))
-    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return f"{fence}\n{shown}\n{fence}"
-
-
-def _visible(value: Any) -> Any:
-    """A table, or a part of one, with hidden characters of names and errors shown."""
-    if isinstance(value, tuple):
-        return tuple(_visible(part) for part in value)
-    if is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: _visible(getattr(value, field.name)) for field in fields(value)}
-        return type(value)(**parts)
-    return _line(value) if isinstance(value, str) else value
 
 
 def _line(value: object) -> str:
