@@ -79,7 +79,7 @@ chaos: $(STAMP) ## kill the job, its broker and its database under load (ENGINE:
 	$(BIN)/python -m tests.chaos --engine $(ENGINE)
 
 docs-check: $(STAMP) ## run the README's Python and check generated files
-	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules --ignore radarstream/connectors/state_table/database/migrations README.md radarstream
+	$(BIN)/python -m pytest --doctest-glob='README.md' --doctest-modules README.md radarstream
 	$(BIN)/python -m radarstream.schemas.json_schema --check
 	$(BIN)/python -m radarstream.pipelines.settings.reference --check
 

@@ -9,7 +9,7 @@ from pydantic import Field
 from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
+from radarstream.connectors.state_table.database.tables import KEPT_EVENTS
 from radarstream.connectors.state_table.queries.lookup import queries_named
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.pipelines.job.incidents.reporting import report

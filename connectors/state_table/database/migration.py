@@ -5,8 +5,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
-from radarstream.connectors.state_table.database.service_tables import METADATA
-from radarstream.connectors.state_table.database.tables import MEMORY
+from radarstream.connectors.state_table.database.tables import MEMORY, METADATA
 from radarstream.schemas.errors import ConfigurationError
 
 HEAD: Final = "1"

@@ -20,7 +20,6 @@ from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_,
 
 from radarstream.connectors.state_table.corpus.listing import document_of
 from radarstream.connectors.state_table.corpus.vectors import locked
-from radarstream.connectors.state_table.database import service_tables as service
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.database.migration import HEAD
@@ -50,10 +49,10 @@ _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.INCIDENTS: ("revision", "decided_ms"),
     t.QUARANTINE: ("updated_ms",),
     t.CONSUMER_OFFSETS: ("next_offset",),
-    service.USERS: ("changed_ms",),
-    service.USER_TRUST: ("updated_ms",),
-    service.EPSILON_SPENDING: ("epsilon",),
-    service.ACTION_LOG: (),
+    t.USERS: ("changed_ms",),
+    t.USER_TRUST: ("updated_ms",),
+    t.EPSILON_SPENDING: ("epsilon",),
+    t.ACTION_LOG: (),
 }
 TABLES: Final = {table.name: table for table in _AGES}
 _VALUES: Final[dict[Column[Any], Collection[str]]] = {
@@ -66,8 +65,8 @@ _COUNTS: Final = {
     t.SOURCE_LEDGER.c.honest,
     t.SOURCE_LEDGER.c.dishonest,
     t.SOURCE_EVENTS.c.weight,
-    service.USER_TRUST.c.trust,
-    service.EPSILON_SPENDING.c.epsilon,
+    t.USER_TRUST.c.trust,
+    t.EPSILON_SPENDING.c.epsilon,
 }
 
 
@@ -114,8 +113,8 @@ def import_file(
             written[table.name] += 1
         if written[t.CORPUS_TEXTS.name]:
             locked(connection, new=1)  # so that others look for what has no vector
-        if written[service.ACTION_LOG.name]:
-            _number_on(connection, service.ACTION_LOG.c.seq)
+        if written[t.ACTION_LOG.name]:
+            _number_on(connection, t.ACTION_LOG.c.seq)
     return dict(written)
 
 
@@ -167,7 +166,7 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
     row = {column.key: _value(column, given[column.name]) for column in table.columns}
     _check_meaning(table, row)
-    if table is service.USER_TRUST and not _is_trust(row["trust"], row["gains"]):
+    if table is t.USER_TRUST and not _is_trust(row["trust"], row["gains"]):
         raise InputError(ReasonClass.WRONG_TYPE, "this is no trust of a user")
     return table, row
 
@@ -218,7 +217,7 @@ def _check_meaning(table: Table, row: dict[str, Any]) -> None:
 def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
     """Return an INSERT over the row of the same key that writes nothing if that one is newer."""
     new, never = db.excluded(table), -(2**62)  # what is null has not happened
-    if table is service.ACTION_LOG and not replace:  # a row that is there never changes
+    if table is t.ACTION_LOG and not replace:  # a row that is there never changes
         same = and_(*(column == new[column.key] for column in table.columns))
         return db.upserting(connection, table, only_if=same)
     ahead = [

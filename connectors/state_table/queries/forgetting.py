@@ -18,7 +18,6 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, Engine, func
 
 from radarstream.connectors.state_table.corpus.texts import forget_query, not_found_by_others
-from radarstream.connectors.state_table.database import service_tables as service
 from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
@@ -61,8 +60,8 @@ QUOTING: Final = (
     t.COMPLAINTS.c.comment,
     t.SOURCE_LEDGER.c.note,
     t.SOURCE_EVENTS.c.claim,
-    service.ACTION_LOG.c.target,
-    service.ACTION_LOG.c.detail,
+    t.ACTION_LOG.c.target,
+    t.ACTION_LOG.c.detail,
 )
 _I, _O, _Q = t.INCIDENTS.c, t.OUTBOX.c, t.QUARANTINE.c
 

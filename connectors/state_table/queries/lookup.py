@@ -9,7 +9,7 @@ from sqlalchemy import Engine, Table, func, select
 
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database import tables as t
-from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
+from radarstream.connectors.state_table.database.tables import KEPT_EVENTS
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.incidents.store import STORED_EVENT, readable
 from radarstream.connectors.state_table.queries.subject import question_subject

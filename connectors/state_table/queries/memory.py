@@ -18,8 +18,12 @@ from sqlalchemy import (
 )
 
 from radarstream.connectors.state_table.database import statements as db
-from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
-from radarstream.connectors.state_table.database.tables import KEPT_ANSWERS, MEMORY, OUTBOX
+from radarstream.connectors.state_table.database.tables import (
+    KEPT_ANSWERS,
+    KEPT_EVENTS,
+    MEMORY,
+    OUTBOX,
+)
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.codec.state import State

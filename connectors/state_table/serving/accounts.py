@@ -20,7 +20,7 @@ from sqlalchemy import (
 )
 
 from radarstream.connectors.state_table.database import statements as db
-from radarstream.connectors.state_table.database.service_tables import (
+from radarstream.connectors.state_table.database.tables import (
     EPSILON_SPENDING,
     USER_QUESTIONS,
     USER_TRUST,

@@ -6,7 +6,7 @@ from typing import Final
 from sqlalchemy import Connection, Engine, insert, select
 
 from radarstream.connectors.state_table.database import statements as db
-from radarstream.connectors.state_table.database.service_tables import ACTION_LOG
+from radarstream.connectors.state_table.database.tables import ACTION_LOG
 from radarstream.schemas.codec import clean
 
 LONGEST: Final = 2_000  # characters of a target or a detail

@@ -19,7 +19,7 @@ from sqlalchemy import (
     update,
 )
 
-from radarstream.connectors.state_table.database import service_tables as t
+from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.database.tables import (
     COMPLAINTS,

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Engine
 
 from radarstream.connectors.state_table.database import statements as db
-from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
+from radarstream.connectors.state_table.database.tables import KEPT_EVENTS
 from radarstream.schemas.codec import clean, decode_answer, encode
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent

@@ -13,7 +13,7 @@ from typing import Final
 from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, insert, select, update
 
 from radarstream.connectors.state_table.database import statements as db
-from radarstream.connectors.state_table.database.service_tables import SESSIONS, USERS
+from radarstream.connectors.state_table.database.tables import SESSIONS, USERS
 from radarstream.schemas.errors import ConfigurationError, NotFoundError, StateConflictError
 from radarstream.schemas.incidents import PIPELINE
 from radarstream.schemas.names import flaw_of

@@ -64,19 +64,15 @@ class ModelMetrics(Collector):
         tokens = [([role, way], n) for name, way in directions.items() for role, n in each(name)]
         text = "Tokens, as the service says"
         yield read(counter, "model_tokens", text, ["model", "direction"], tokens)
-        failed = [
-            ([role, error], count)
-            for role, errors in each("errors")
-            for error, count in dict(errors).items()
-        ]
-        yield read(counter, "model_errors", "Failed attempts", ["model", "error"], failed)
-        judged = [
-            ([role, how], count)
-            for role, counts in each("judgements")
-            for how, count in dict(counts).items()
-        ]
-        text = "Pairs of answers that a language model relates, by what decided"
-        yield read(counter, "relation_judgements", text, ["model", "decided_by"], judged)
+        judged = "Pairs of answers that a language model relates, by what decided"
+        for attribute, name, text, label in (
+            ("errors", "model_errors", "Failed attempts", "error"),
+            ("judgements", "relation_judgements", judged, "decided_by"),
+        ):
+            counts = [
+                ([role, key], n) for role, by in each(attribute) for key, n in dict(by).items()
+            ]
+            yield read(counter, name, text, ["model", label], counts)
         breakers = [(role, breaker.state, breaker.refused) for role, breaker in each("breaker")]
         yield read(
             GaugeMetricFamily,

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from time import time_ns
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 
 from radarstream.pipelines.build import naming_extra
@@ -50,7 +51,7 @@ def traced(
         before = driver.batch, driver.publish, driver.log
         driver.batch = spans.of_batch(driver.batch)
         driver.publish = spans.of_publication(driver.publish)
-        driver.log = TracedLog(driver.log, spans)
+        driver.log = spans.of_log(driver.log)
         observers.append(spans.stage)
         try:
             yield
@@ -144,12 +145,17 @@ class Spans:
 
         return traced_publish
 
-    @contextmanager
-    def commit(self) -> Iterator[None]:
-        """Put a span around a commit of offsets."""
-        attributes = self._of_topic("commit", "settle")
-        with self._span(f"commit {self._topic}", attributes, kind=self._api.SpanKind.CLIENT):
-            yield
+    def of_log(self, log: SnapshotLog) -> SnapshotLog:
+        """Put a span around every commit of offsets."""
+
+        def commit(next_offsets: Mapping[int, int]) -> None:
+            attributes = self._of_topic("commit", "settle")
+            with self._span(f"commit {self._topic}", attributes, kind=self._api.SpanKind.CLIENT):
+                log.commit(next_offsets)
+
+        return SimpleNamespace(
+            poll=log.poll, partitions=log.partitions, unread=log.unread, commit=commit
+        )
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -195,19 +201,3 @@ def messaging(name: str, operation: str) -> dict[str, Any]:
         "messaging.operation.name": name,
         "messaging.operation.type": operation,
     }
-
-
-class TracedLog:
-    """A log whose commits have spans."""
-
-    def __init__(self, log: SnapshotLog, spans: Spans) -> None:
-        self._log = log
-        self._spans = spans
-        self.poll = log.poll
-        self.partitions = log.partitions
-        self.unread = log.unread
-
-    def commit(self, next_offsets: Mapping[int, int]) -> None:
-        """Commit within a span."""
-        with self._spans.commit():
-            self._log.commit(next_offsets)

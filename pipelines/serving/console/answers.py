@@ -9,8 +9,7 @@ from fastapi.responses import HTMLResponse
 from sqlalchemy import Engine, func, select
 
 from radarstream.connectors.state_table.database import statements as db
-from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
-from radarstream.connectors.state_table.database.tables import WATCHLIST
+from radarstream.connectors.state_table.database.tables import KEPT_EVENTS, WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.connectors.state_table.serving.kept_events import KeptEvent, Latest

@@ -16,7 +16,7 @@ from radarstream.connectors.kafka.offsets import OffsetReader
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.migration import HEAD
-from radarstream.connectors.state_table.database.service_tables import EPSILON_SPENDING, USER_TRUST
+from radarstream.connectors.state_table.database.tables import EPSILON_SPENDING, USER_TRUST
 from radarstream.connectors.state_table.incidents import complaints, quarantine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.serving.action_log import read_actions

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 
-from radarstream.connectors.state_table.database.service_tables import USER_QUESTIONS
+from radarstream.connectors.state_table.database.tables import USER_QUESTIONS
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.schemas.trust import UserTrust
 from radarstream.schemas.users import Account

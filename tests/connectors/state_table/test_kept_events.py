@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, update
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.service_tables import KEPT_EVENTS
+from radarstream.connectors.state_table.database.tables import KEPT_EVENTS
 from radarstream.connectors.state_table.queries.lookup import (
     ANYWHERE,
     queries_named,

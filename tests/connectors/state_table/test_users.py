@@ -6,7 +6,7 @@ from threading import Barrier
 import pytest
 from sqlalchemy import Engine, select
 
-from radarstream.connectors.state_table.database.service_tables import SESSIONS, USERS
+from radarstream.connectors.state_table.database.tables import SESSIONS, USERS
 from radarstream.connectors.state_table.serving.action_log import (
     log_action,
     read_actions,

@@ -8,7 +8,7 @@ import httpx
 import pytest
 from sqlalchemy import select, update
 
-from radarstream.connectors.state_table.database.service_tables import SESSIONS
+from radarstream.connectors.state_table.database.tables import SESSIONS
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.serving.users import revoke_user
 from radarstream.pipelines.serving.console.routes import ACTIONS
