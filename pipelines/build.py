@@ -17,8 +17,7 @@ from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.local_torch import insist_on
-from radarstream.connectors.models.local_weights import model_directory
+from radarstream.connectors.models.local_weights import insist_on, model_directory
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens

@@ -8,12 +8,14 @@ from dataclasses import replace
 from typing import assert_never
 
 from radarstream.connectors.models.leave_one_out import LeaveOneOut
-from radarstream.connectors.models.local_torch import insist_on
-from radarstream.connectors.models.local_weights import model_directory
+from radarstream.connectors.models.local_weights import insist_on, model_directory
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import NoLog
-from radarstream.connectors.models.scripted_attention import ScriptedAttention
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
+from radarstream.connectors.models.scripted_networks import (
+    ScriptedAttention,
+    ScriptedGradients,
+    ScriptedMasked,
+)
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines import settings as s

@@ -35,6 +35,7 @@ CANARY = (
     ("A man is playing the guitar on a stage.", "No man is playing the guitar on a stage."),
 )  # in the order of CLASSES
 LONGEST = 512  # tokens a pair; longer ones lose the end of the longer sentence
+BATCH_SIZE = 32  # pairs per forward pass; pairs of similar length share a batch
 TEMPLATE = "sentence-1"  # part of model_id: change it when `proposition` changes
 
 
@@ -71,22 +72,11 @@ class CrossEncoderNli:
     Parameters
     ----------
     model: directory or cached hub name of a sequence-classification model with its tokenizer.
-    batch_size: pairs per forward pass; pairs of similar length share a batch.
-    device: None takes CUDA when present.
     canary: False accepts a model that fails the canary; only for models known to be right.
     """
 
-    def __init__(
-        self,
-        model: str | Path,
-        *,
-        batch_size: int = 32,
-        device: str | None = None,
-        canary: bool = True,
-    ) -> None:
+    def __init__(self, model: str | Path, *, canary: bool = True) -> None:
         self._name = model
-        self._batch_size = batch_size
-        self._device = device
         self._canary = canary
         self._columns: list[int] = []
         self._model: Any = None
@@ -124,7 +114,7 @@ class CrossEncoderNli:
 
     def _score(self, sentences: list[tuple[str, str]]) -> FloatArray:
         rows = np.empty((len(sentences), 3))
-        for chosen in by_length([sum(map(len, pair)) for pair in sentences], self._batch_size):
+        for chosen in by_length([sum(map(len, pair)) for pair in sentences], BATCH_SIZE):
             rows[chosen] = self._forward([sentences[i] for i in chosen])
         return rows
 
@@ -160,7 +150,7 @@ class CrossEncoderNli:
             raise ConfigurationError(
                 "transformers and torch are missing: pip install 'radarstream[gpu]'"
             ) from error
-        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+        device = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
             model = AutoModelForSequenceClassification.from_pretrained(

@@ -14,10 +14,10 @@ from typing import Any, Final
 import numpy as np
 
 from radarstream.connectors.models.bundled import MINILM, differing, refusal
-from radarstream.connectors.models.local_torch import insist_on
 from radarstream.connectors.models.local_weights import (
     deciding_files,
     forbid_hub_access,
+    insist_on,
     model_directory,
     weights_digest,
 )

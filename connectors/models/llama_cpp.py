@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from queue import SimpleQueue
 from secrets import token_hex
@@ -16,7 +17,6 @@ from threading import Event, Lock
 from typing import Any, Final
 
 from radarstream.connectors.models.batching import Outcome, in_order, places, split
-from radarstream.connectors.models.chat_template import has_chat_template
 from radarstream.connectors.models.gguf_weights import embedded_gguf, weights_name
 from radarstream.connectors.models.openai_http.replies import read_completion
 from radarstream.connectors.models.rendering import (
@@ -41,6 +41,8 @@ _WAITING: Final = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT")
 _PREFIXES_MIB: Final = 64  # of prompts whose slot another one took: 18 KB a token
 _GREEDY: Final = {"samplers": ["top_k"], "top_k": 1, "temperature": 0.0, "seed": 0}
 _Arrival = tuple[Prompt, Completion | ModelError]
+_TEMPLATE: Final = b"tokenizer.chat_template"
+_METADATA_BYTES: Final = 2**26  # which the metadata, at the start of a file, never fill
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +250,21 @@ def _counted(text: str, response: dict[str, Any]) -> Completion:
         case {"prompt_tokens": int(asked), "completion_tokens": int(told)}:
             return Completion(text, asked, told)
     return Completion(text)
+
+
+@cache
+def has_chat_template(gguf: Path | None) -> bool:
+    """Whether weights have a chat template; None stands for the embedded ones, which have none.
+
+    Raises ModelError when the file cannot be read.
+    """
+    if gguf is None:
+        return False
+    try:
+        with gguf.open("rb") as stream:
+            return _TEMPLATE in stream.read(_METADATA_BYTES)
+    except OSError as error:
+        raise ModelError(f"cannot read {gguf}: {error.strerror}") from error
 
 
 def physical_cores() -> int:

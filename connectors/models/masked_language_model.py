@@ -13,9 +13,9 @@ from typing import Any, Final
 import numpy as np
 
 from radarstream.connectors.models.batching import split
-from radarstream.connectors.models.local_torch import insist_on
 from radarstream.connectors.models.local_weights import (
     forbid_hub_access,
+    insist_on,
     model_directory,
     weights_digest,
 )

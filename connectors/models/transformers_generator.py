@@ -2,20 +2,18 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any, Final
 
 from radarstream.connectors.models.batching import Outcome, in_order, places, split
-from radarstream.connectors.models.local_weights import file_sha256
+from radarstream.connectors.models.local_weights import weights_digest
 from radarstream.connectors.models.rendering import chat_messages, completion_text, rendering_name
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Completion, Prompt
 
 _LOADED: Final[dict["TransformersGenerator", tuple[Any, Any]]] = {}
 _LOADING: Final = Lock()
-_MODEL_FILES: Final = (".safetensors", ".bin", ".json", ".jinja", ".model")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +36,13 @@ class TransformersGenerator:
 
     @property
     def model_id(self) -> str:
-        """Directory name and checksum of its files, sampling, and how prompts are rendered."""
-        checksum = _directory_checksum(self.model_path)
+        """Directory name and checksum of its files, sampling, and how prompts are rendered.
+
+        Raises ModelError without a directory.
+        """
+        if not self.model_path.is_dir():
+            raise ModelError(f"no model directory at {self.model_path}")
+        checksum = weights_digest(self.model_path)
         rendering = rendering_name(self.passage_characters)
         return f"transformers/{self.model_path.name}@{checksum}/greedy/{rendering}"
 
@@ -173,13 +176,3 @@ def check_fits(model: Any, tokens: int) -> None:
     limit = getattr(model.config, "max_position_embeddings", None)
     if limit is not None and tokens > limit:
         raise ModelError(f"a prompt and its reply of {tokens} tokens do not fit {limit} positions")
-
-
-def _directory_checksum(directory: Path) -> str:
-    """Twelve hex digits over names and contents of a model's files. Raises ModelError."""
-    try:
-        files = sorted(p for p in directory.iterdir() if p.suffix in _MODEL_FILES)
-        contents = [(path.name, file_sha256(path)) for path in files]
-    except OSError as error:
-        raise ModelError(f"cannot read the model directory {directory}: {error}") from error
-    return sha256(repr(contents).encode()).hexdigest()[:12]

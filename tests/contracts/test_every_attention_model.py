@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 
 from radarstream.connectors.models.leave_one_out import LeaveOneOut
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.scripted_attention import ScriptedAttention
+from radarstream.connectors.models.scripted_networks import ScriptedAttention
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.transformers_attention import TransformersAttention
 from radarstream.connectors.models.transformers_generator import TransformersGenerator

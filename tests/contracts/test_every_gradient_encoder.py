@@ -12,7 +12,7 @@ pytest.importorskip("sentence_transformers")
 import torch
 
 from radarstream.connectors.models.gradient_encoder import GradientEncoder as Torch
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients
+from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.pipelines.signals.ports import GradientEncoder
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.gradients import Disturbance, ProbeQuery, SalienceQuery

@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 
 from radarstream.connectors.models.causal_substitute import CausalSubstitute
 from radarstream.connectors.models.masked_language_model import MaskedLanguageModel
-from radarstream.connectors.models.scripted_gradients import ScriptedMasked
+from radarstream.connectors.models.scripted_networks import ScriptedMasked
 from radarstream.pipelines.signals.ports import MaskedModel
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.gradients import MaskedQuery

@@ -15,7 +15,7 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients
+from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.protocol import Defending

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.leave_one_out import LeaveOneOut
-from radarstream.connectors.models.scripted_attention import ScriptedAttention
-from radarstream.connectors.models.scripted_gradients import ScriptedMasked
+from radarstream.connectors.models.scripted_networks import ScriptedAttention, ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker

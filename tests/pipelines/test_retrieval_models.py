@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
+from radarstream.connectors.models.scripted_networks import ScriptedGradients, ScriptedMasked
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.registry import RERANKERS

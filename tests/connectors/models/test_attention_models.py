@@ -14,9 +14,11 @@ pytest.importorskip("transformers")
 import torch
 
 from radarstream.connectors.models.leave_one_out import LeaveOneOut
-from radarstream.connectors.models.passage_places import passage_places
 from radarstream.connectors.models.rendering import completion_text, neutral
-from radarstream.connectors.models.transformers_attention import TransformersAttention
+from radarstream.connectors.models.transformers_attention import (
+    TransformersAttention,
+    passage_places,
+)
 from radarstream.connectors.models.transformers_generator import TransformersGenerator, prompt_text
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.attention import AttentionQuery

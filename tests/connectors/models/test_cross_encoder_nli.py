@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from radarstream.connectors.models import cross_encoder_nli
 from radarstream.connectors.models.cross_encoder_nli import (
     CrossEncoderNli,
     label_columns,
@@ -70,9 +71,10 @@ def test_a_refused_model_stays_refused(mislabelled):
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 64])
-def test_batches_change_neither_order_nor_values(straight, batch_size):
+def test_batches_change_neither_order_nor_values(straight, batch_size, monkeypatch):
     whole = CrossEncoderNli(straight).probabilities(PAIRS)
-    again = CrossEncoderNli(straight, batch_size=batch_size).probabilities(PAIRS[::-1])[::-1]
+    monkeypatch.setattr(cross_encoder_nli, "BATCH_SIZE", batch_size)
+    again = CrossEncoderNli(straight).probabilities(PAIRS[::-1])[::-1]
     assert np.allclose(whole, again, atol=1e-5)
 
 

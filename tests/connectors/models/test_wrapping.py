@@ -11,8 +11,11 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.models.scripted_attention import ScriptedAttention
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
+from radarstream.connectors.models.scripted_networks import (
+    ScriptedAttention,
+    ScriptedGradients,
+    ScriptedMasked,
+)
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
 from radarstream.schemas.attention import AttentionQuery

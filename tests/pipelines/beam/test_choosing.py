@@ -12,7 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients
+from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.corpus.listing import newest
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.incidents.quarantine import put, switch

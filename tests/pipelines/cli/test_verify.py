@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import radarstream
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients
+from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.defenses.recheck.checks import TOLERANCE
 from radarstream.defenses.recheck.given import ALWAYS
 from radarstream.defenses.registry import build_defense

@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from radarstream.connectors.models.scripted_attention import ScriptedAttention
-from radarstream.connectors.models.scripted_gradients import ScriptedGradients, ScriptedMasked
+from radarstream.connectors.models.scripted_networks import (
+    ScriptedAttention,
+    ScriptedGradients,
+    ScriptedMasked,
+)
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.defenses.protocol import Complete, Signal

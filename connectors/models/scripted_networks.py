@@ -1,8 +1,8 @@
-"""Gradients and hidden words without a network, for tests and dry runs.
+"""Gradients, hidden words and attention without a network, for tests and dry runs.
 
 They are weak on purpose in the way real networks are: the gradients of a passage that repeats the
-question vary most, and words without a vowel are improbable, so that attacks and defences have
-something to show.
+question vary most, words without a vowel are improbable, and passages that say the words of an
+answer share its attention.
 """
 
 import re
@@ -13,13 +13,16 @@ from typing import Final
 
 import numpy as np
 
+from radarstream.connectors.models.attention_shares import first_line, percentages
 from radarstream.connectors.models.scripted import Scripted
+from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 
 PARAMETERS: Final = 16
 CALM, SHAKEN = 0.1, 1.0  # how far gradients of runs are apart, of 1
 _WORD: Final = re.compile(r"\w+")
+_SPOKEN: Final = re.compile(r"[^\W_]+")
 _VOWEL: Final = re.compile(r"[aeiouy\d]", re.IGNORECASE)
 
 
@@ -51,6 +54,26 @@ class ScriptedMasked(Scripted):
             np.array([_probability(query.text[start:stop]) for start, stop in query.spans], float)
             for query in queries
         ]
+
+
+@dataclass
+class ScriptedAttention(Scripted):
+    """Shares by how often a passage has a word of the answer's first line."""
+
+    def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
+        """Per query (n,) percentages, in order. Raises ModelError where told to."""
+        self.begin(queries)
+        return [_shares(query) for query in queries]
+
+
+def _shares(query: AttentionQuery) -> FloatArray:
+    said = set(_spoken(first_line(query.answer)))
+    counts = [sum(word in said for word in _spoken(text)) for text in query.prompt.passages]
+    return percentages(np.array(counts, np.float64))
+
+
+def _spoken(text: str) -> list[str]:
+    return [word.casefold() for word in _SPOKEN.findall(text)]
 
 
 def _gram(query: ProbeQuery) -> FloatArray:
