@@ -54,7 +54,6 @@ def router(context: Context) -> APIRouter:
         """Answer a question from own documents, the corpus or a search."""
         asked = await body_of(request, AskedQuestion)
         question = question_of(context.settings, user, asked.question, asked, asked.defense)
-        questions.admit(request, user)
         reply = await questions.reply(request, question)
         return {"question": question.text, "text": text_of(reply)} | facts_of(reply)
 

@@ -105,7 +105,6 @@ class Tools:
         given = {"source": source, "documents": documents, "wanted": wanted}
         chosen = Sources.model_validate(given)
         asked = question_of(self._context.settings, user, question, chosen, defense)
-        self._context.questions.admit(request, user)
         reply = await self._context.questions.reply(request, asked)
         return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)
 

@@ -27,10 +27,16 @@ PIECE: Final = re.compile(r"\S+\s*|\s+")
 CONFIGURED: Final = "radarstream"  # the model that stands for the configured defence
 # What asks for another kind of answer than one defended text. Others, such as `temperature`, only
 # say how a model should write, and are ignored.
-UNSUPPORTED: Final = (
-    *("tools", "functions", "audio", "logprobs", "top_logprobs", "stop", "prediction"),
-    *("web_search_options",),
-)
+UNSUPPORTED: Final = [
+    "tools",
+    "functions",
+    "audio",
+    "logprobs",
+    "top_logprobs",
+    "stop",
+    "prediction",
+    "web_search_options",
+]
 
 
 class Loose(BaseModel):
@@ -74,16 +80,7 @@ class ChatRequest(Loose):
     @property
     def defense(self) -> str | None:
         """The defence that `model` names. Raises ServiceError 404."""
-        if self.model == CONFIGURED:
-            return None
-        if self.model in DEFENSES:
-            return self.model
-        raise ServiceError(
-            404,
-            "model_not_found",
-            "there is no such model; GET /v1/models lists them",
-            param="model",
-        )
+        return None if self.model == CONFIGURED else known(self.model)
 
     @property
     def question(self) -> str:
@@ -93,9 +90,8 @@ class ChatRequest(Loose):
         """
         asked = [message for message in self.messages if message.role == "user"]
         if not asked:
-            raise ServiceError(
-                400, "no_question", "messages: there is no user message", param="messages"
-            )
+            told = "messages: there is no user message"
+            raise ServiceError(400, "no_question", told, param="messages")
         content = asked[-1].content
         if isinstance(content, list):
             if any(part.type != "text" or part.text is None for part in content):
@@ -137,9 +133,7 @@ def router(context: Context) -> APIRouter:
     @routes.get("/v1/models/{name}", response_class=JSONResponse)
     async def one_model(name: str, _user: MayAsk) -> dict[str, Any]:
         """One defence as a model."""
-        if name != CONFIGURED and name not in DEFENSES:
-            raise ServiceError(404, "model_not_found", "there is no such model", param="model")
-        return model(name)
+        return model(known(name))
 
     @routes.post("/v1/chat/completions", openapi_extra=described(ChatRequest))
     async def chat(request: Request, user: MayAsk) -> Response:
@@ -149,7 +143,6 @@ def router(context: Context) -> APIRouter:
         question = question_of(
             context.settings, user, asked.question, asked.radarstream, asked.defense
         )
-        questions.admit(request, user)
         if asked.stream:
             return await streamed(questions, request, asked, question)
         reply = await questions.reply(request, question)
@@ -160,6 +153,14 @@ def router(context: Context) -> APIRouter:
         )
 
     return routes
+
+
+def known(name: str) -> str:
+    """The name of a model. Raises ServiceError 404 for one that there is not."""
+    if name != CONFIGURED and name not in DEFENSES:
+        told = "there is no such model; GET /v1/models lists them"
+        raise ServiceError(404, "model_not_found", told, param="model")
+    return name
 
 
 def model(name: str) -> dict[str, Any]:

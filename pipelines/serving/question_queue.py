@@ -12,7 +12,7 @@ from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.errors import ServiceError, told_of, too_many
-from radarstream.pipelines.serving.people import User, share_of
+from radarstream.pipelines.serving.people import share_of
 from radarstream.pipelines.serving.shares import Buckets
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings.serving import ServingSettings
@@ -43,23 +43,21 @@ class QuestionQueue:
         self._buckets = Buckets(settings.questions_per_minute)
         self._batched = Batched[UserQuestion, Reply](answer_all, "service", AT_ONCE)
 
-    def admit(self, request: Request | None, user: User) -> None:
-        """Count a question of a user, or of an address without one. Raises ServiceError 429."""
-        if wait := self._buckets.take(share_of(user.name, request)):
-            raise too_many("too many questions", wait)
-
     async def reply(self, request: Request | None, question: UserQuestion) -> Reply:
-        """The reply. Raises ServiceError, with status 499 where the client went away.
+        """The reply. Raises ServiceError: 429 where the user, or the address without one, asked too
+        much, 499 where the client went away.
 
         A batch that has begun goes on without whoever left; one that waits is not begun for them.
         Without `request` nobody can leave. The time limit counts from when the models are loaded.
         """
-        started = perf_counter()
+        share, started = share_of(question.user, request), perf_counter()
+        if wait := self._buckets.take(share):
+            raise too_many("too many questions", wait)
         leaving = asyncio.create_task(gone(request))
         try:
             if self._warming.loading:
                 await first_of(self._warming.tried(), leaving)
-            reply = await self._before(leaving, question, share_of(question.user, request))
+            reply = await self._before(leaving, question, share)
         finally:
             leaving.cancel()
         self._count(reply, perf_counter() - started)

@@ -167,7 +167,6 @@ def router(context: Context) -> APIRouter:
             text, user.name, datetime.now(UTC), Origin(origin), serving.documents
         )
         try:
-            context.questions.admit(request, user)
             reply = await context.questions.reply(request, question)
         except ServiceError as told:
             return page(request, user, form, as_sentence(told.message), status=told.status)
