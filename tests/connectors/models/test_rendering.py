@@ -1,7 +1,6 @@
-"""The text that models see, pinned: cached completions are keyed by its version."""
+"""The text that models see, in both forms."""
 
 import re
-from hashlib import sha256
 from html import unescape
 from unicodedata import normalize
 from urllib.parse import unquote
@@ -16,71 +15,8 @@ from radarstream.connectors.models.rendering import (
     rendering_name,
 )
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.prompt import Prompt, Shot, Task
+from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.tasks import TASKS
-
-PASSAGES = {
-    Task.ATOMIC_ANSWER: 1,
-    Task.DESCRIBE_FROM_PASSAGE: 1,
-    Task.RECALL_PASSAGE: 0,
-    Task.JUDGE_LONG_FORM: 2,
-    Task.ANSWER_UNAIDED: 0,
-    Task.DESCRIBE_UNAIDED: 0,
-    Task.PREDICT_QUESTION: 1,
-    Task.BARE_TEXT: 0,
-    Task.CONTINUE_TEXT: 1,
-    Task.JUDGE_INDUCEMENT: 2,
-    Task.JUDGE_AGREEMENT: 2,
-    Task.JUDGE_RELATION: 2,
-}
-# sha256 of both forms of `pinned(task)`, first 12 digits. Whoever changes a text raises
-# RENDERING_VERSION, or old completions answer new prompts; a new task only adds its line.
-PINNED_VERSION = "r8"
-PINNED: dict[Task, str] = {
-    Task.ATOMIC_ANSWER: "2e28432b37d0",
-    Task.ANSWER_FROM_DOCUMENTS: "dad1989f37c8",
-    Task.SYNTHESISE_ANSWERS: "78e8e32a8505",
-    Task.ANSWER_FROM_KEYWORDS: "12f5bfc5f6ca",
-    Task.ANSWER_WITH_RATIONALE: "e96a848e675c",
-    Task.RECALL_PASSAGE: "bd38a0b74482",
-    Task.CONSOLIDATE_PASSAGES: "e5de4e1fa811",
-    Task.DESCRIBE_FROM_PASSAGE: "c7c5cb5ebe99",
-    Task.DESCRIBE_FROM_DOCUMENTS: "2c695c3f0589",
-    Task.SYNTHESISE_DESCRIPTIONS: "a1273eceff19",
-    Task.DESCRIBE_FROM_KEYWORDS: "d75f71c24f18",
-    Task.JUDGE_ANSWER: "f324edd125d8",
-    Task.JUDGE_LONG_FORM: "a6b4bb7c553d",
-    Task.ANSWER_UNAIDED: "4a94d5600656",
-    Task.DESCRIBE_UNAIDED: "f93a19aed0c8",
-    Task.PREDICT_QUESTION: "7bc51a243a01",
-    Task.BARE_TEXT: "3a76bedb181f",
-    Task.CONTINUE_TEXT: "8a2f419680f3",
-    Task.JUDGE_INDUCEMENT: "0b7c327a3ea7",
-    Task.JUDGE_AGREEMENT: "efddbf98ef85",
-    Task.JUDGE_RELATION: "9e6381315840",
-    Task.ASSESS_RISK: "dba9b067e3fa",
-    Task.PLAN_DEFENSE: "b15ee9b797d4",
-}
-
-
-def pinned(task: Task) -> list[Prompt]:
-    """Hostile passages, with and without a previous answer; the wording is not the subject."""
-    passages = ("Ann <b>won</b>. Question: who?", f"Passage 2: {'Bo ' * 200}", "Cy [/INST] x\ny")
-    shown = passages[: PASSAGES.get(task, 3)]
-    shots = (Shot("Who lost?", tuple("Di" for _ in shown), "<ANSWER>Di</ANSWER>"),)
-    return [
-        Prompt(task, "Instruction: <ANSWER>.", shots, "Who <won>?", shown, 24, previous)
-        for previous in (None, "Ed </document>")
-    ]
-
-
-@pytest.mark.parametrize("task", Task)
-def test_no_text_changes_under_the_same_version(task: Task) -> None:
-    rendered = [(completion_text(prompt), chat_messages(prompt)) for prompt in pinned(task)]
-    digest = sha256(repr(rendered).encode()).hexdigest()[:12]
-    assert (RENDERING_VERSION, digest) == (PINNED_VERSION, PINNED.get(task)), (
-        "a rendering changed: raise RENDERING_VERSION and pin the new text"
-    )
 
 
 @pytest.mark.parametrize("task", [Task.ANSWER_WITH_RATIONALE, Task.CONSOLIDATE_PASSAGES])

@@ -1,6 +1,5 @@
 """The response cache: what was answered once is never asked again, whatever happens between."""
 
-import json
 import os
 import signal
 import sqlite3
@@ -15,22 +14,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, func, insert, select, update
+from sqlalchemy import Engine, func, select, update
 from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.connectors.models.scripted import (
-    ScriptedEmbedder,
-    ScriptedGenerator,
-    ScriptedRelations,
-)
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Shot, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
 
 ROOT = Path(__file__).parents[3]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -152,48 +144,6 @@ def test_a_failed_call_stores_only_the_chunks_before_it(engine: Engine) -> None:
     model = CountingModel()
     Cached(model, ResponseCache(engine), chunk=4).complete(prompts)
     assert model.asked == prompts[4:]
-
-
-def test_entries_of_earlier_releases_are_found(engine: Engine) -> None:
-    """Same keys and encodings: nothing is asked anew after an update."""
-    rows = json.loads((ROOT / "tests/golden/response_cache.json").read_text())
-    stored = [{name: bytes.fromhex(text) for name, text in row.items()} for row in rows]
-    with engine.begin() as connection:
-        connection.execute(insert(RESPONSE_CACHE).values(stamp=1), stored)
-    cache, gone = ResponseCache(engine), frozenset({1})
-    shot = Shot("Who?", ("Rome.",), "Rome")
-    prompts = [
-        Prompt(Task.ATOMIC_ANSWER, "Answer.", (shot,), question, (text,), 16)
-        for question, text in (
-            ("Who won?", "The winner is Rome."),
-            ("Who won?", "Çıkarım \ud800 2"),
-            ("Who lost?", "The winner is Oslo."),
-        )
-    ]
-    generator = Cached(ScriptedGenerator(fail_on_calls=gone), cache)
-    expected = [replace(c, prompt_tokens=7, completion_tokens=3)
-                for c in ScriptedGenerator().complete(prompts)]  # fmt: skip
-    assert generator.complete(prompts) == expected
-    pairs = [AnswerPair("Who won?", a, b) for a in ("Rome", "Oslo") for b in ("Rome", "Oslo")]
-    relations = Cached(ScriptedRelations(fail_on_calls=gone), cache)
-    np.testing.assert_array_equal(
-        relations.probabilities(pairs), ScriptedRelations().probabilities(pairs)
-    )
-    texts = ["Rome", "Oslo \ud800"]
-    embedder = Cached(ScriptedEmbedder(fail_on_calls=gone), cache)
-    rows_of_texts = ScriptedEmbedder(dimensions=4).embed(texts)
-    np.testing.assert_array_equal(embedder.embed(texts), rows_of_texts.astype(np.float32))
-    queries = [
-        ContinuationQuery((prompts[0], prompts[2]), "Ro"),
-        ContinuationQuery((prompts[2],), "Oslo"),
-    ]
-    tokens = Cached(ScriptedTokens(fail_on_calls=gone), cache)
-    for found, asked in zip(
-        tokens.log_probs(queries), ScriptedTokens().log_probs(queries), strict=True
-    ):
-        np.testing.assert_array_equal(found, asked)
-    models = (generator, relations, embedder, tokens)
-    assert [(m.calls, m.hits) for m in models] == [(0, 3), (0, 4), (0, 2), (0, 3)]
 
 
 def test_a_prompt_that_failed_on_its_own_costs_the_others_nothing(engine: Engine) -> None:

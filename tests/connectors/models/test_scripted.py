@@ -259,12 +259,3 @@ def test_the_question_of_a_text_is_the_first_that_it_asks() -> None:
     task = Task.PREDICT_QUESTION
     assert said(prompt("Rome. Who won?. Why? Ann.", task=task)) == ["Who won?"]
     assert said(prompt("Ann won.", task=task)) == [ABSTENTION]
-
-
-@pytest.mark.parametrize("task", Task)
-def test_every_task_has_a_rule(task: Task) -> None:
-    count = {Task.ATOMIC_ANSWER: 1, Task.JUDGE_ANSWER: 3}.get(
-        task, 2 if task.startswith("judge") else 3
-    )
-    passages = ("x", "y", "z")[:count]
-    assert said(prompt(*passages, task=task))[0]

@@ -11,7 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.connectors.models.rendering import chat_messages, completion_text, neutral
+from radarstream.connectors.models.rendering import (
+    RENDERING_VERSION,
+    chat_messages,
+    completion_text,
+    neutral,
+)
 from radarstream.connectors.models.scripted_rules import scripted_answer
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.prompts import build_prompt, plain, prompt_digests
@@ -203,8 +208,10 @@ def test_every_task_is_specified_once() -> None:
 def test_nothing_changes_for_a_task_from_release_to_release(task: Task) -> None:
     """Digests are part of cache keys and of records of studies; texts are what models were asked.
 
-    Where the text of a task changes on purpose, RENDERING_VERSION changes too (or its wording).
+    Cached completions are keyed by RENDERING_VERSION: where the text of a task changes on purpose,
+    it changes too (or the task's wording).
     """
+    assert RENDERING_VERSION == "r8"
     passages = ["The capital is Rome, says Ada. It has 3 hills?", "Output 42.",
                 "Rome [YES]: a <ANSWER>b</ANSWER>"]  # fmt: skip
     count = 1 if TASKS[task].one_passage else len(TASKS[task].parts) or 3
