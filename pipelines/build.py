@@ -21,7 +21,7 @@ from radarstream.connectors.models.local_weights import insist_on, model_directo
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
-from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.response_cache import CHUNK, Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.connectors.models.transformers_generator import TransformersGenerator
@@ -135,14 +135,14 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     norms = build_embedder(settings.embedder)
     embedder = Cached(norms, cached)
-    generator = Cached(build_generator(settings.generator), cached, chunk=settings.cache.chunk)
+    generator = Cached(build_generator(settings.generator), cached, chunk=CHUNK)
     relations = build_relations(settings.relations, lambda: generator, cached)
     tokens = build_tokens(settings)
     models = Models(
         generator,
         relations,
         embedder,
-        None if tokens is None else Cached(tokens, cached, chunk=settings.cache.chunk),
+        None if tokens is None else Cached(tokens, cached, chunk=CHUNK),
         norms,
     )
     return with_retrieval_models(models, settings, needs, cached)

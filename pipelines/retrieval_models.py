@@ -9,7 +9,7 @@ from typing import assert_never
 
 from radarstream.connectors.models.leave_one_out import LeaveOneOut
 from radarstream.connectors.models.local_weights import insist_on, model_directory
-from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.response_cache import CHUNK, Cached, ResponseCache
 from radarstream.connectors.models.scripted import NoLog
 from radarstream.connectors.models.scripted_networks import (
     ScriptedAttention,
@@ -46,13 +46,12 @@ def with_retrieval_models(
         masked = build_masked(settings.retrieval.masked)
     if Signal.ATTENTION in needs:
         attention = build_attention(settings.retrieval.attention, models.tokens)
-    chunk = settings.cache.chunk
     return replace(
         models,
-        gradients=None if gradients is None else Cached(gradients, cache, chunk=chunk),
-        surrogate=None if surrogate is None else Cached(surrogate, cache, chunk=chunk),
-        masked=None if masked is None else Cached(masked, cache, chunk=chunk),
-        attention=None if attention is None else Cached(attention, cache, chunk=chunk),
+        gradients=None if gradients is None else Cached(gradients, cache, chunk=CHUNK),
+        surrogate=None if surrogate is None else Cached(surrogate, cache, chunk=CHUNK),
+        masked=None if masked is None else Cached(masked, cache, chunk=CHUNK),
+        attention=None if attention is None else Cached(attention, cache, chunk=CHUNK),
     )
 
 

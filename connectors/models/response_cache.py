@@ -39,6 +39,7 @@ from radarstream.schemas.prompt import Completion
 from radarstream.schemas.tokens import ContinuationQuery
 
 KEYS_PER_SELECT = 500
+CHUNK: Final = 64  # responses that are written in one transaction
 KEY_BYTES = 32
 CHECKSUM_BYTES = 4
 _OWNER: Final[ContextVar[bytes]] = ContextVar("owner", default=b"")

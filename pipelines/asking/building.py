@@ -35,6 +35,8 @@ from radarstream.schemas.orchestration import Module
 
 logger = logging.getLogger(__name__)
 
+CONTROL_S = 10.0  # that a Sentinel or Strategist may take; then the rules decide
+
 
 def build_answerer(
     settings: Settings,
@@ -88,7 +90,7 @@ def build_control(settings: Settings, models: Models) -> ControlPlane | None:
         strategist=ModelStrategist(rules) if chosen.strategist == "language_model" else rules,
         models=models,
         usual=Usual.of(chosen.thresholds) if known else None,
-        limit_s=chosen.control_s,
+        limit_s=CONTROL_S,
     )
 
 

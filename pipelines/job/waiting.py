@@ -21,6 +21,7 @@ from radarstream.schemas.errors import RadarstreamError
 ResultT = TypeVar("ResultT")
 LOOK_S: Final = 0.05  # how soon a wish to stop is noticed
 PATIENCE_S: Final = 1.0  # for work in hand at the end
+BUSY_SILENCE_S: Final = 1_800.0  # without progress while a model works, before /healthz fails
 
 log = structlog.get_logger("radarstream")
 
@@ -148,6 +149,6 @@ def starting(
 ) -> Iterator[Waiting]:
     """Serve the telemetry of a process, and yield what waits for the services that it needs."""
     telemetry = settings.telemetry
-    health = Health(telemetry.silence_s, telemetry.busy_silence_s, checks=checks)
+    health = Health(telemetry.silence_s, BUSY_SILENCE_S, checks=checks)
     with serving(telemetry.listen, registry, health):
         yield Waiting(health, stop, settings.job, patient)

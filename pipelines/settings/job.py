@@ -110,9 +110,6 @@ class TelemetrySettings(Section):
     silence_s: PositiveFloat = Field(
         default=180.0, description="seconds without progress after which /healthz fails"
     )
-    busy_silence_s: PositiveFloat = Field(
-        default=1_800.0, description="the same while a model works, in seconds"
-    )
     traces: bool = Field(
         default=False, description="OpenTelemetry traces, configured by the OTEL_… variables"
     )
@@ -125,11 +122,6 @@ class WatchSettings(Section):
         default=False, description="read the result pages, not only their snippets"
     )
     pages: PageOptions = PageOptions()
-    lease_s: PositiveFloat = Field(
-        default=900.0,
-        description="seconds after which another collector may repeat a search that is not"
-        " finished",
-    )
     first_pause_s: PositiveFloat = Field(
         default=60.0,
         description="seconds before a failed query is tried again; doubles with each further"
@@ -137,13 +129,6 @@ class WatchSettings(Section):
     )
     longest_pause_s: PositiveFloat = Field(
         default=6 * HOUR, description="longest pause of a failing query, in seconds"
-    )
-    exhausted_pause_s: PositiveFloat = Field(
-        default=HOUR,
-        description="seconds that all queries pause when credits or searches are used up",
-    )
-    publish_attempts: int = Field(
-        default=6, ge=1, description="most attempts to publish one snapshot"
     )
 
 

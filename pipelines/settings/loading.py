@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -20,9 +19,6 @@ from radarstream.schemas.errors import ConfigurationError
 
 NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
 FILE_BYTES: Final = 2**20
-DEPTH: Final = 16
-LARGEST_INTEGER: Final = 2**63 - 1  # of TOML
-_LONG_KEY: Final = re.compile(rb"""(?<![\w"'-])(?:[\w"'-]+[ \t]*\.[ \t]*){64}""")
 KEY: Final = "OPENAI_API_KEY"
 
 
@@ -127,36 +123,12 @@ def read_toml(file: Path) -> dict[str, Any]:
         raise ConfigurationError(f"cannot read {file}: {error.strerror}") from None
     if len(data) > FILE_BYTES:
         raise ConfigurationError(f"{file} is over {FILE_BYTES} bytes: no file of settings")
-    if _LONG_KEY.search(data):  # a key of n parts would take memory for n squared
-        raise too_deep(file)
     try:
-        values = loads(data.decode())
+        return loads(data.decode())
     except (TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"{file} is not TOML: {error}") from None
-    except ValueError:  # int() takes 4,300 digits
-        raise ConfigurationError(f"{file} holds an integer beyond 64 bits") from None
-    except RecursionError:
-        raise too_deep(file) from None
-    check_values(values, file)
-    return values
-
-
-def check_values(values: dict[str, Any], file: Path) -> None:
-    """Raise ConfigurationError for values that no setting takes and no message can show."""
-    level: list[Any] = [values]
-    for _ in range(DEPTH):
-        if any(isinstance(value, int) and abs(value) > LARGEST_INTEGER for value in level):
-            raise ConfigurationError(f"{file} holds an integer beyond 64 bits")
-        tables = [value.values() for value in level if isinstance(value, dict)]
-        arrays = [value for value in level if isinstance(value, list)]
-        level = [value for holder in (*tables, *arrays) for value in holder]
-    if level:
-        raise too_deep(file)
-
-
-def too_deep(file: Path) -> ConfigurationError:
-    """Say that a file nests more than settings do."""
-    return ConfigurationError(f"{file} is nested more than {DEPTH} levels deep")
+    except (ValueError, RecursionError):  # int() takes 4,300 digits
+        raise ConfigurationError(f"{file} holds values that no setting takes") from None
 
 
 def chosen_model(

@@ -10,7 +10,6 @@ from pydantic_core import ErrorDetails
 
 PREFIX = "RADARSTREAM_"
 MOST_TOLD = 30
-MEANT = {"state": "database", "text": "question"}  # what is spelt otherwise and means the same
 ENVIRONMENT = "environment"  # name of the layer whose places are variables
 
 
@@ -67,13 +66,11 @@ def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -
 
 
 def closest(name: str, known: Sequence[str]) -> str | None:
-    """Return the known name that another one means or resembles.
+    """Return the known name that another one resembles.
 
-    >>> closest("bootstap", ["bootstrap", "group"]), closest("state", ["database", "start"])
-    ('bootstrap', 'database')
+    >>> closest("bootstap", ["bootstrap", "group"])
+    'bootstrap'
     """
-    if (meant := MEANT.get(name)) in known:
-        return meant
     return next(iter(get_close_matches(name, known, n=1)), None)
 
 

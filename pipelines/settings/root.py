@@ -68,9 +68,6 @@ class CacheSettings(Section):
     max_entries: int = Field(
         default=1_000_000, ge=1, description="most responses; the oldest are deleted"
     )
-    chunk: int = Field(
-        default=64, ge=1, description="model responses that are written in one transaction"
-    )
 
 
 class BatchSettings(Section):

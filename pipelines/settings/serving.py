@@ -58,10 +58,6 @@ class OrchestrationSettings(Section):
         description="what counts as near duplicates and as unusual: corrected, as measured on"
         " harmless questions, or paper, as published",
     )
-    control_s: PositiveFloat = Field(
-        default=10.0,
-        description="seconds that a Sentinel or Strategist may take; then the rules decide",
-    )
     epsilon_budget: PositiveFloat = Field(
         default=100.0,
         description="epsilon that a user may spend on noisy retrievals; then the corpus is refused",

@@ -371,7 +371,7 @@ def test_only_the_same_input_is_resumed(
 
 
 CHANGED = "defense.options = {pair_scale = 0.5}\n[sources]\nhalf_life_days = 9.0"
-UNCHANGED = """cache.chunk = 3
+UNCHANGED = """cache.max_entries = 3000
 [batch]
 snapshots = 2
 queries = 1
@@ -545,7 +545,7 @@ def test_resuming_an_interrupted_replay_equals_an_uninterrupted_one(
     history: Path, tmp_path: Path, number: signal.Signals, call: int, code: int
 ) -> None:
     config = tmp_path / "small.toml"
-    config.write_text("[batch]\nsnapshots = 4\nqueries = 1\n[cache]\nchunk = 4\n")
+    config.write_text("[batch]\nsnapshots = 1\nqueries = 1\n")
     out, whole = tmp_path / "out", tmp_path / "whole"
     common = ["replay", str(history), "--dry-run", "--config", str(config), "--attack", ATTACK]
     run(*common, "--out", whole)

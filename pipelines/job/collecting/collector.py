@@ -41,6 +41,9 @@ from radarstream.schemas.errors import (
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
+LEASE_MS: Final = 900_000  # then another collector may repeat a search that is not finished
+EXHAUSTED_PAUSE_S: Final = 3_600.0  # of all queries, when credits or searches are used up
+PUBLISH_ATTEMPTS: Final = 6
 TICK_S: Final = 1.0  # how soon a signal is noticed
 LOOK_AGAIN_S: Final = 30.0  # how soon a change of the table by somebody else is noticed
 PUBLISH_PAUSE_S: Final = 10.0
@@ -135,7 +138,7 @@ class Collector:
 
     def _claim(self, watched: WatchedQuery, now_ms: int) -> bool:
         due_ms = watched.next_due_ms
-        return claim(self.engine, watched.query_id, due_ms, now_ms, self._lease_ms)
+        return claim(self.engine, watched.query_id, due_ms, now_ms, LEASE_MS)
 
     def _fetch(self, watched: WatchedQuery, claimed_ms: int) -> bool:
         """Search, publish and record; True when the snapshot is out."""
@@ -165,7 +168,7 @@ class Collector:
         retrying = Retrying(
             retry=retry_if_exception_type(BrokerError),
             wait=wait_random_exponential(max=PUBLISH_PAUSE_S),
-            stop=stop_after_attempt(self.settings.publish_attempts),
+            stop=stop_after_attempt(PUBLISH_ATTEMPTS),
             sleep=self.clock.wait,
             reraise=True,
         )
@@ -202,8 +205,8 @@ class Collector:
         self._give_back(watched, claimed_ms, watched.next_due_ms)
         if kind in EXHAUSTED:
             self.metrics.failures.labels(kind).inc()
-            self._pause_all(self.settings.exhausted_pause_s)
-            log.warning("searching pauses", failure=kind, pause_s=self.settings.exhausted_pause_s)
+            self._pause_all(EXHAUSTED_PAUSE_S)
+            log.warning("searching pauses", failure=kind, pause_s=EXHAUSTED_PAUSE_S)
         return False
 
     def _failed(self, watched: WatchedQuery, claimed_ms: int, failure: str) -> Literal[False]:
@@ -228,17 +231,13 @@ class Collector:
         record_fetch(
             self.engine,
             watched.query_id,
-            claimed_ms + self._lease_ms,
+            claimed_ms + LEASE_MS,
             fetched_ms=fetched_ms,
             next_due_ms=due_ms,
         )
 
     def _pause_all(self, seconds: float) -> None:
         self.quiet_until = self.clock.monotonic() + seconds
-
-    @property
-    def _lease_ms(self) -> int:
-        return int(self.settings.lease_s * 1000)
 
     def _now_ms(self) -> int:
         return milliseconds(self.clock.now())

@@ -183,9 +183,9 @@ def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(
     engine: Engine, clock: FakeClock, world: World
 ) -> None:
     world.search_faults["a"] = [SearchFailedError(FailureClass.OUT_OF_BUDGET, "none left")]
-    collector = collector_of(engine, world, exhausted_pause_s=1800.0)
+    collector = collector_of(engine, world)
     collector.replace(entries("a", "b"))
-    run_for(collector, clock, 1700.0)
+    run_for(collector, clock, 3500.0)
     assert world.names() == ["a"]
     run_for(collector, clock, 300.0)
     assert world.names() == ["a", "a", "b"]
@@ -195,7 +195,7 @@ def test_a_snapshot_that_could_not_be_published_is_not_paid_for_twice(
     engine: Engine, clock: FakeClock, world: World
 ) -> None:
     world.publish_faults = [BrokerError("down")] * 9
-    collector = collector_of(engine, world, publish_attempts=6)
+    collector = collector_of(engine, world)
     collector.replace(entries("a"))
     run_for(collector, clock, 600.0)
     assert world.names() == ["a"]
@@ -222,12 +222,12 @@ def test_a_crash_between_publication_and_record_publishes_a_newer_snapshot(
     class CrashError(BaseException):
         pass
 
-    collector = collector_of(engine, world, lease_s=900.0)
+    collector = collector_of(engine, world)
     collector.replace(entries("a"))
     collector._succeed = lambda *_: (_ for _ in ()).throw(CrashError)  # type: ignore[assignment]
     with pytest.raises(CrashError):
         collector.fetch_next()
-    again = collector_of(engine, world, lease_s=900.0)
+    again = collector_of(engine, world)
     again.replace(entries("a"))
     run_for(again, clock, 890.0)
     assert len(world.published) == 1  # the claim still holds

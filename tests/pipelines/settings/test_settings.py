@@ -186,15 +186,8 @@ def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("a = " + "[" * 50_000, "nested more than 16 levels"),
-        ("a = " + "{a = " * 50_000, "nested more than 16 levels"),
-        ("a = " + "[" * 300 + "]" * 300, "nested more than 16 levels"),
-        (".".join("a" * 100_000) + " = 1", "nested more than 16 levels"),
-        ("[" + ' . "a"' * 20 + "]", "not TOML"),
-        ("[generator" + ".a" * 30 + "]", "nested more than 16 levels"),
-        ("[generator]\nslots = " + "9" * 100_000, "an integer beyond 64 bits"),
-        ("[generator]\nslots = 0x" + "f" * 100_000, "an integer beyond 64 bits"),
-        ("slots = [[" + "9" * 20 + "]]", "an integer beyond 64 bits"),
+        ("a = " + "[" * 50_000, "no setting takes"),
+        ("[generator]\nslots = " + "9" * 100_000, "no setting takes"),
         ("[generator]\nslots = 2001-99-99", "not TOML"),
         ("\n".join(f"a{i} = 1" for i in range(10_000)), "and 9970 more$"),
         ("#" * (2**20 + 1), "over 1048576 bytes"),
@@ -228,7 +221,7 @@ def test_settings_travel_to_workers_and_cannot_change(profile: Profile) -> None:
 
 def test_a_refusal_does_not_repeat_the_value(monkeypatch: pytest.MonkeyPatch) -> None:
     """A value in the wrong place may be a password."""
-    monkeypatch.setenv("RADARSTREAM_CACHE__CHUNK", "hunter2")
+    monkeypatch.setenv("RADARSTREAM_CACHE__MAX_ENTRIES", "hunter2")
     monkeypatch.setenv("RADARSTREAM_LIMITS__PASSWORD", "hunter2")
     with pytest.raises(ConfigurationError) as refusal:
         load_settings()
@@ -290,13 +283,6 @@ def test_the_example_settings_are_valid(file: Path) -> None:
     settings = load_settings(file)
     assert f'profile = "{settings.profile}"' in file.read_text()
     build_defense(settings.defense.name, settings.defense.options)
-
-
-def test_a_setting_by_another_word_is_refused_with_its_name(tmp_path: Path) -> None:
-    config = tmp_path / "settings.toml"
-    config.write_text('state = "sqlite:///x.db"\n')
-    with pytest.raises(ConfigurationError, match=r"state is not a setting; did you mean database"):
-        load_settings(config)
 
 
 def test_groups_differ_between_topic_prefixes(tmp_path: Path) -> None:
