@@ -78,7 +78,7 @@ class TransformersTokens(Section):
 
 
 class OpenAiTokens(OpenAiTokenOptions):
-    """A service that tells the log-probabilities of prompts; never whole distributions."""
+    """A service that tells the log-probabilities of prompts."""
 
     kind: Literal["openai"] = "openai"
 

@@ -1,4 +1,4 @@
-"""A loopback server with the two interfaces that tell log-probabilities of a prompt's tokens.
+"""A loopback server with the interface that tells log-probabilities of a prompt's tokens.
 
 Its tokens are words with the space before them; the logarithm of each follows from all before it.
 `mend` changes a reply before it is sent, to play servers that do otherwise.
