@@ -2,7 +2,7 @@
 
 A defence holds no model, clock, file or random number generator. It yields requests by
 `radarstream.defenses.responses.ask`, is sent the responses, and returns `(Verdict, new_state)`;
-`pipelines.guard` fulfils the requests of many queries in one model batch. State is a small frozen
+`pipelines.round` fulfils the requests of many queries in one model batch. State is a small frozen
 value; stateless defences use None.
 """
 

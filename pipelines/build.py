@@ -1,4 +1,4 @@
-"""Settings to a working guard: the only module that names concrete models and connectors.
+"""Settings to a working pipeline: the only module that names concrete models and connectors.
 
 Heavy libraries are imported in the arm that needs them; a missing one names its extra. The
 `shared_…` functions keep one instance per process, which Beam workers and the command line share.
@@ -35,8 +35,9 @@ from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import settings as s
-from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.retrieval_models import with_retrieval_models
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.withholding import Blocked, Quarantined, Rule
 from radarstream.pipelines.signals.ports import (
     Generator,
     MeasuringEmbedder,
@@ -58,18 +59,23 @@ SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 
 
 def build_defense_pipeline(settings: s.Settings, engine: Engine) -> DefensePipeline[Any]:
-    """Wire the defence and its models, every model behind the response cache."""
+    """Wire the defence, its models and its rules, every model behind the response cache."""
     defense, baseline = build_methods(settings)
+    sources = build_source_reader(settings, engine)
+    rules: list[Rule] = [Quarantined(engine)] if settings.attribution.enabled else []
+    if settings.sources.block:
+        rules.append(Blocked(sources))
     return DefensePipeline(
         name=settings.defense.name,
         defense=defense,
         models=build_models(settings, engine),
         baseline=baseline,
-        sources=build_source_reader(settings, engine),
+        sources=sources,
         min_support=settings.defense.min_support,
         reading=settings.reading,
         reranker=build_reranker_of(settings),
         keep=settings.retrieval.keep,
+        rules=tuple(rules),
     )
 
 
@@ -106,9 +112,9 @@ def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
 
     Loads no model and connects to nothing, so that a command can tell at once.
     """
-    guard = build_defense_pipeline(settings, create_engine("sqlite://"))
+    pipeline = build_defense_pipeline(settings, create_engine("sqlite://"))
     if attributing:
-        check_needs(configured_attributor(settings), guard.models)
+        check_needs(configured_attributor(settings), pipeline.models)
 
 
 def configured_attributor(settings: s.Settings) -> Attributor:
@@ -119,7 +125,7 @@ def configured_attributor(settings: s.Settings) -> Attributor:
 
 
 def build_source_reader(settings: s.Settings, engine: Engine) -> SourceReader:
-    """Create what tells a guard how honest sources have been."""
+    """Create what tells a defence how honest sources have been."""
     return SourceReader(engine, settings.sources.granularity, settings.sources.half_life_days)
 
 
@@ -284,7 +290,7 @@ def naming_extra(extra: str) -> Iterator[None]:
 
 
 def shared_pipeline(settings: s.Settings) -> DefensePipeline[Any]:
-    """Return this process's guard for these settings; repeated calls return the same one."""
+    """Return this process's pipeline for these settings; repeated calls return the same one."""
     return _pipeline(settings.model_dump_json())
 
 

@@ -9,11 +9,10 @@ from radarstream.defenses.orchestration.audit import OutputAudit
 from radarstream.pipelines.asking.parts import Parts, Prompting, Variant
 from radarstream.pipelines.asking.steps import each, in_groups, together
 from radarstream.pipelines.asking.values import NOT_ASKED, Answered, Drafted, Found
-from radarstream.pipelines.guard import DefensePipeline
-from radarstream.pipelines.signals.reranking import with_left_out
-from radarstream.pipelines.stages import Failure, Reranked
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Concluded, Observed
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.schemas.errors import RadarstreamError
-from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.orchestration import Audited, Module
 
@@ -70,42 +69,28 @@ def drafted(
 
 
 def decided(
-    guard: DefensePipeline[Any], known: Sequence[tuple[Found, Memory[Any]]]
+    pipeline: DefensePipeline[Any], known: Sequence[tuple[Found, Memory[Any]]]
 ) -> list[Drafted | RadarstreamError]:
-    """Choose, read, gather and decide, as the job does."""
+    """Let the round go on from what is left."""
     # A reranker chooses among all that are left.
-    shown = [one.snapshot if guard.reranker else one.best for one, _ in known]
-    ready = [
-        outcome if isinstance(outcome, Failure) else (found, memory, outcome)
-        for (found, memory), outcome in zip(known, guard.rerank(shown), strict=True)
-    ]
-    return together(ready, partial(concluded, guard))
-
-
-def concluded(
-    guard: DefensePipeline[Any], ready: Sequence[tuple[Found, Memory[Any], Reranked]]
-) -> list[Drafted | RadarstreamError]:
-    """Gather and decide."""
-    snapshots = [reranked.snapshot for _, _, reranked in ready]
-    evidences = guard.gather(snapshots)
-    items = [
-        (s, e, memory) for s, e, (_, memory, _) in zip(snapshots, evidences, ready, strict=True)
+    observed = [
+        (Observed(one.snapshot if pipeline.reranker else one.best, one.left_out), memory)
+        for one, memory in known
     ]
     return [
-        outcome if isinstance(outcome, Failure) else draft_of(found, reranked, outcome[0])
-        for (found, _, reranked), outcome in zip(ready, guard.decide(items), strict=True)
+        outcome if isinstance(outcome, Failure) else draft_of(found, outcome)
+        for (found, _), outcome in zip(known, pipeline.finish(observed), strict=True)
     ]
 
 
-def draft_of(found: Found, reranked: Reranked, event: AnswerEvent) -> Drafted:
-    """The event with the documents that no model saw."""
-    documents = [*reranked.snapshot.documents, *reranked.dropped]
-    documents += [document for document, _ in found.left_out]
+def draft_of(found: Found, outcome: Concluded[Any]) -> Drafted:
+    """The event with the documents that were found."""
+    documents = [*outcome.chosen.usable.documents, *(d for d, _ in found.left_out)]
     return Drafted(
         found,
-        with_left_out(reranked.told(event), found.left_out),
+        outcome.event,
         tuple(sorted(documents, key=lambda document: document.rank)),
-        tuple(document.passage for document in reranked.snapshot.documents),
+        tuple(document.passage for document in outcome.chosen.snapshot.documents),
     )
 
 

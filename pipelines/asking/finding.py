@@ -11,9 +11,8 @@ from typing import Final
 from radarstream.pipelines.asking.parts import CHOOSING, Options, Parts
 from radarstream.pipelines.asking.steps import each, in_groups, together
 from radarstream.pipelines.asking.values import NOT_ASKED, Found, Origin, Planned
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.reranking import rerank
-from radarstream.pipelines.stages import Failure
-from radarstream.pipelines.withholding import Observed, leave_out
 from radarstream.schemas.errors import (
     BudgetSpentError,
     DatabaseUnavailableError,
@@ -22,13 +21,11 @@ from radarstream.schemas.errors import (
     ReasonClass,
 )
 from radarstream.schemas.orchestration import Module, Plan
-from radarstream.schemas.records import RawRecord
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import Reason
 
 CANDIDATES: Final = 3  # times the wanted documents are looked at where a module chooses
-NO_RECORD: Final = RawRecord("asked", 0, b"")  # nothing is read from it again
 CORPUS: Final = "corpus"  # the name of the one corpus that there is, in accounts
 # A filter may keep all: how many documents the answer rests on is decided after it.
 ALL: Final = 10_000
@@ -88,17 +85,10 @@ def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
 
 def without_withheld(parts: Parts, found: Sequence[Found]) -> list[Found]:
     """Leave out what is in quarantine and of blocked sources, as the job does."""
-    observed = [Observed(NO_RECORD, one.snapshot) for one in found]
+    observed = parts.guard.withhold([one.snapshot for one in found])
     return [
-        replace(
-            one,
-            snapshot=left.snapshot,
-            left_out=(
-                *((document, Reason.QUARANTINED) for document in left.withheld),
-                *((document, Reason.BLOCKED) for document in left.blocked),
-            ),
-        )
-        for one, left in zip(found, leave_out(parts.settings, parts.engine, observed), strict=True)
+        replace(one, snapshot=left.snapshot, left_out=left.left_out)
+        for one, left in zip(found, observed, strict=True)
     ]
 
 

@@ -21,7 +21,7 @@ from radarstream.connectors.state_table.queries.lookup import (
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load, remembered
 from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.connectors.state_table.queries.watchlist import load_active, version
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings.watched import Watched, entry_of
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass

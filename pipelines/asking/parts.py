@@ -17,7 +17,7 @@ from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.values import Origin, UserQuestion
 from radarstream.pipelines.build import build_methods
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.guardrail import guarded
 from radarstream.pipelines.signals.ports import Models

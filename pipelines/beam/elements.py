@@ -1,14 +1,23 @@
-"""What flows between the steps of the graph; Parked may take the place of any of them."""
+"""What flows between the steps of the graph; Parked may take the place of any Recorded."""
 
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
-from radarstream.pipelines.stages import Failure, Gathered
-from radarstream.pipelines.withholding import Observed
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.schemas.codec import dead_letter
 from radarstream.schemas.errors import InputError, ModelError, ReasonClass
 from radarstream.schemas.events import DeadLetter
-from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.records import RawRecord
+
+ValueT_co = TypeVar("ValueT_co", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded(Generic[ValueT_co]):
+    """What a step of the round made of a snapshot, with the record it came in."""
+
+    record: RawRecord
+    value: ValueT_co
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,33 +26,6 @@ class Parked:
 
     record: RawRecord
     letter: DeadLetter
-
-
-@dataclass(frozen=True, eq=False)
-class Answered:
-    """A snapshot with the texts that were read and, where needed, an answer per document."""
-
-    observed: Observed
-    gathered: Gathered
-
-    @property
-    def record(self) -> RawRecord:
-        """The record that the snapshot came in."""
-        return self.observed.record
-
-
-@dataclass(frozen=True, eq=False)
-class Ready:
-    """A snapshot with all the evidence its defence needs."""
-
-    observed: Observed
-    evidence: Evidence
-
-    @property
-    def order(self) -> tuple[int, str, int]:
-        """Folding order within a query: event time, then place in the source."""
-        record = self.observed.record
-        return self.observed.snapshot.observed_at_ms, record.source, record.position
 
 
 def failed(record: RawRecord, error: Failure) -> DeadLetter:

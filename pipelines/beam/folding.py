@@ -23,11 +23,11 @@ from radarstream.connectors.state_table.queries.memory import (
 )
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.beam.elements import Ready, failed
+from radarstream.pipelines.beam.elements import Recorded, failed
 from radarstream.pipelines.beam.witnesses import Witness, Write
-from radarstream.pipelines.guard import DefensePipeline
-from radarstream.pipelines.stages import Failure
-from radarstream.pipelines.withholding import with_withheld
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Ready
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
@@ -40,13 +40,14 @@ from radarstream.schemas.times import stored_time, wire_time
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
 Outcome = AnswerEvent | DeadLetter
+Item = Recorded[Ready]
 
 
 @dataclass(slots=True)
 class Progress:
     """One query on its way through this bundle; with `damage` nothing of it can be folded."""
 
-    waiting: deque[Ready]
+    waiting: deque[Item]
     stored: MemoryRow | None
     current: MemoryRow | None
     memory: Memory[Any]
@@ -57,9 +58,9 @@ class Progress:
 
 
 def fold_queries(
-    guard: DefensePipeline[Any],
+    pipeline: DefensePipeline[Any],
     engine: Engine,
-    snapshots: Mapping[str, Sequence[Ready]],
+    snapshots: Mapping[str, Sequence[Item]],
     log_epoch: str,
     witnesses: Sequence[Witness] = (),
 ) -> Iterator[Outcome]:
@@ -77,7 +78,7 @@ def fold_queries(
     """
     rows = load(engine, list(snapshots))
     queries = {
-        query_id: start(guard, engine, rows.get(query_id), readies)
+        query_id: start(pipeline, engine, rows.get(query_id), readies)
         for query_id, readies in snapshots.items()
     }
     while wave := [
@@ -85,18 +86,17 @@ def fold_queries(
         for progress in queries.values()
         if (ready := next_to_fold(progress, log_epoch)) is not None
     ]:
-        outcomes = guard.decide([(r.observed.snapshot, r.evidence, p.memory) for p, r in wave])
+        outcomes = pipeline.conclude([(item.value, progress.memory) for progress, item in wave])
         for (progress, ready), outcome in zip(wave, outcomes, strict=True):
             if isinstance(outcome, Failure):
-                park(progress, failed(ready.observed.record, outcome), ready)
+                park(progress, failed(ready.record, outcome), ready)
                 continue
-            event, progress.memory = outcome
-            event = with_withheld(event, ready.observed)
-            snapshot, position = ready.observed.snapshot, log_position(ready, log_epoch)
-            row = row_after(guard, progress.memory, snapshot, position)
+            event, progress.memory = outcome.event, outcome.memory
+            snapshot, position = outcome.chosen.snapshot, log_position(ready, log_epoch)
+            row = row_after(pipeline, progress.memory, snapshot, position)
             progress.current = advance(progress.current, row)
             progress.outgoing.extend(outgoing(event, position.partition))
-            progress.beside.extend(witness(event, ready.observed) for witness in witnesses)
+            progress.beside.extend(witness(event, outcome.chosen) for witness in witnesses)
             yield event
     for progress in queries.values():
         yield from progress.dead
@@ -109,20 +109,26 @@ def fold_queries(
 
 
 def start(
-    guard: DefensePipeline[Any], engine: Engine, row: MemoryRow | None, readies: Sequence[Ready]
+    pipeline: DefensePipeline[Any], engine: Engine, row: MemoryRow | None, readies: Sequence[Item]
 ) -> Progress:
     """Begin where the query's row left off."""
-    ordered = deque(sorted(readies, key=lambda ready: ready.order))
-    progress = Progress(ordered, stored=row, current=row, memory=guard.initial_memory())
+    ordered = deque(sorted(readies, key=folding_order))
+    progress = Progress(ordered, stored=row, current=row, memory=pipeline.initial_memory())
     if row is None:
         return progress
     try:
-        check_defense(guard.name, engine, row)
+        check_defense(pipeline.name, engine, row)
         progress.memory = remembered(row)
     except InputError as error:
         told = f"the memory of query {shown(row.query_id)} is damaged: {error.detail}"
         progress.damage = InputError(ReasonClass.DAMAGED_STATE, told)
     return progress
+
+
+def folding_order(ready: Item) -> tuple[int, str, int]:
+    """Within a query: event time, then place in the source."""
+    record = ready.record
+    return ready.value.chosen.snapshot.observed_at_ms, record.source, record.position
 
 
 def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
@@ -141,24 +147,24 @@ def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
     raise InputError(ReasonClass.WRONG_TYPE, f"it is not of defence {name!r}")
 
 
-def next_to_fold(progress: Progress, log_epoch: str) -> Ready | None:
+def next_to_fold(progress: Progress, log_epoch: str) -> Item | None:
     """Take the query's next new snapshot; skip what was folded before.
 
     Parks what is late, and everything new of a query whose memory is damaged.
     """
     while progress.waiting:
         ready = progress.waiting.popleft()
-        as_of_ms = ready.observed.snapshot.observed_at_ms
+        as_of_ms = ready.value.chosen.snapshot.observed_at_ms
         position = log_position(ready, log_epoch)
         row = progress.current
         match order_decision(row, as_of_ms, position.epoch, position.partition, position.offset):
             case "fold" | "late" if progress.damage is not None:
-                park(progress, dead_letter(ready.observed.record, progress.damage), ready)
+                park(progress, dead_letter(ready.record, progress.damage), ready)
             case "fold":
                 return ready
             case "late":
-                error = InputError(ReasonClass.LATE, lateness(ready.observed.snapshot, row))
-                park(progress, dead_letter(ready.observed.record, error), ready)
+                error = InputError(ReasonClass.LATE, lateness(ready.value.chosen.snapshot, row))
+                park(progress, dead_letter(ready.record, error), ready)
             case "replayed":
                 pass
     return None
@@ -181,16 +187,16 @@ def shown(query_id: str) -> str:
     return name if len(name) <= QUERY_CHARACTERS else name[:QUERY_CHARACTERS] + "…"
 
 
-def log_position(ready: Ready, log_epoch: str) -> LogPosition:
+def log_position(ready: Item, log_epoch: str) -> LogPosition:
     """Return the record's place in its log; in a bounded replay the event time stands for it."""
-    as_of_ms = ready.observed.snapshot.observed_at_ms
-    return ready.observed.record.log or LogPosition(log_epoch, BOUNDED_LOG, as_of_ms)
+    as_of_ms = ready.value.chosen.snapshot.observed_at_ms
+    return ready.record.log or LogPosition(log_epoch, BOUNDED_LOG, as_of_ms)
 
 
-def park(progress: Progress, letter: DeadLetter, ready: Ready) -> None:
+def park(progress: Progress, letter: DeadLetter, ready: Item) -> None:
     """Send a record to the dead letters, in the transaction of its query."""
     progress.dead.append(letter)
-    progress.outgoing.append(outbox_record(letter, lane=lane_of(ready.observed.record)))
+    progress.outgoing.append(outbox_record(letter, lane=lane_of(ready.record)))
 
 
 def lane_of(record: RawRecord) -> int:
@@ -199,7 +205,7 @@ def lane_of(record: RawRecord) -> int:
 
 
 def row_after(
-    guard: DefensePipeline[Any],
+    pipeline: DefensePipeline[Any],
     memory: Memory[Any],
     snapshot: SearchSnapshot,
     position: LogPosition,
@@ -207,7 +213,7 @@ def row_after(
     """Build the state row once this snapshot is folded."""
     return MemoryRow(
         query_id=snapshot.query.id,
-        defense=guard.name,
+        defense=pipeline.name,
         step=memory.step,
         as_of_ms=snapshot.observed_at_ms,
         log_epoch=position.epoch,

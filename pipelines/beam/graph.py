@@ -20,16 +20,18 @@ from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import append
 from radarstream.pipelines.beam.coding import Element
-from radarstream.pipelines.beam.elements import Parked, Ready
+from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
-from radarstream.pipelines.beam.model_stages import InBatches, answer_each, relate_each
+from radarstream.pipelines.beam.model_stages import InBatches
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_pipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.records import OutboxRecord, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 
 NO_LOG = ""  # every record says its place in its log itself
 READY = "ready"
@@ -86,8 +88,8 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     # Annotated, Beam would warn at every start: it cannot name the type of several outputs.
     def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
-        answers = InBatches(answer_each, self.settings)
-        relations = InBatches(relate_each, self.settings)
+        answers = InBatches(DefensePipeline.answer_each, self.settings)
+        relations = InBatches(DefensePipeline.relate, self.settings)
         return (
             records
             | "Decode"
@@ -100,19 +102,19 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
 
 
 class Decode(beam.DoFn):
-    """RawRecord -> Observed or Parked."""
+    """RawRecord -> a Recorded snapshot or Parked."""
 
     def __init__(self, settings: Settings, *, live: bool) -> None:
         self.limits = settings.limits
         self.tolerance = timedelta(seconds=settings.job.clock_tolerance_s)
         self.live = live
 
-    def process(self, record: RawRecord) -> Iterator[Observed | Parked]:
+    def process(self, record: RawRecord) -> Iterator[Recorded[SearchSnapshot] | Parked]:
         """Decode one record."""
         now = datetime.now(UTC) if self.live else None
         try:
             snapshot = decode_record(record, limits=self.limits, now=now, tolerance=self.tolerance)
-            yield Observed(replace(record, snapshot=None), snapshot)
+            yield Recorded(replace(record, snapshot=None), snapshot)
         except InputError as error:
             yield Parked(record, dead_letter(record, error))
 
@@ -148,7 +150,7 @@ class FoldQueries(beam.DoFn):
     def __init__(self, settings: Settings, log_epoch: str) -> None:
         self.settings = settings
         self.log_epoch = log_epoch
-        self.queries: dict[str, list[Ready]] = {}
+        self.queries: dict[str, list[Recorded[Ready]]] = {}
 
     def start_bundle(self) -> None:
         """Forget what a failed bundle left."""
@@ -170,12 +172,12 @@ class FoldQueries(beam.DoFn):
     def fold(self) -> Iterator[Outcome]:
         """Fold what has been collected, so many queries at a time as the settings say."""
         collected, self.queries = list(self.queries.items()), {}
-        guard, engine = shared_pipeline(self.settings), shared_engine(self.settings)
+        pipeline, engine = shared_pipeline(self.settings), shared_engine(self.settings)
         witnesses = witnesses_of(self.settings)
         size = self.settings.batch.queries
         for start in range(0, len(collected), size):
             queries = dict(collected[start : start + size])
-            yield from fold_queries(guard, engine, queries, self.log_epoch, witnesses)
+            yield from fold_queries(pipeline, engine, queries, self.log_epoch, witnesses)
 
 
 def split_dead(element: Any) -> Iterator[Any]:
@@ -183,6 +185,6 @@ def split_dead(element: Any) -> Iterator[Any]:
     yield TaggedOutput(DEAD, element) if isinstance(element, Parked) else element
 
 
-def key_by_query(ready: Any) -> tuple[str, Ready]:
+def key_by_query(item: Any) -> tuple[str, Recorded[Ready]]:
     """Key a snapshot by its query."""
-    return ready.observed.snapshot.query.id, ready
+    return item.value.chosen.snapshot.query.id, item

@@ -6,31 +6,30 @@ letters of earlier steps pass through.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import apache_beam as beam
 
 from radarstream.pipelines.beam.coding import Element
-from radarstream.pipelines.beam.elements import Answered, Parked, Ready, failed
-from radarstream.pipelines.build import shared_engine, shared_pipeline
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.beam.elements import Parked, Recorded, failed
+from radarstream.pipelines.build import shared_pipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.stages import Failure
-from radarstream.pipelines.withholding import Observed, choose
-from radarstream.schemas.errors import ModelError
+from radarstream.pipelines.signals.fulfilment import Failure
+from radarstream.schemas.records import RawRecord
 
-ItemT = TypeVar("ItemT", Observed, Answered)
-OutT = TypeVar("OutT", Answered, Ready)
-# Returns one element for each of the batch, in order.
-Stage = Callable[[Settings, DefensePipeline[Any], Sequence[Any]], Sequence[Any]]
+# A part of the round: one outcome for each item of a batch, in order.
+Part = Callable[[DefensePipeline[Any], Sequence[Any]], Sequence[Any]]
 
 
 class InBatches(beam.PTransform[Any, Any]):
-    """Apply a stage to batches of the configured size; the last ones of a bundle are smaller."""
+    """Apply a part of the round to batches of the configured size; the last ones of a bundle are
+    smaller.
+    """
 
-    def __init__(self, stage: Stage, settings: Settings) -> None:
+    def __init__(self, part: Part, settings: Settings) -> None:
         super().__init__()
-        self.stage = stage
+        self.part = part
         self.settings = settings
 
     def expand(self, elements: Any) -> Any:
@@ -40,65 +39,39 @@ class InBatches(beam.PTransform[Any, Any]):
         return (
             elements
             | "Batch" >> batching
-            | "Ask" >> beam.ParDo(Ask(self.stage, self.settings)).with_output_types(Element)
+            | "Ask" >> beam.ParDo(Ask(self.part, self.settings)).with_output_types(Element)
         )
 
 
 class Ask(beam.DoFn):
-    """Runs a stage on each batch, with the guard that the process shares."""
+    """Runs a part of the round on each batch, with the pipeline that the process shares."""
 
-    def __init__(self, stage: Stage, settings: Settings) -> None:
-        self.stage = stage
+    def __init__(self, part: Part, settings: Settings) -> None:
+        self.part = part
         self.settings = settings
 
     def start_bundle(self) -> None:
-        """Look the guard up: once a bundle, since settings are compared by all they say."""
-        self.guard = shared_pipeline(self.settings)
+        """Look the pipeline up: once a bundle, since settings are compared by all they say."""
+        self.pipeline = shared_pipeline(self.settings)
 
     def process(self, batch: Sequence[Any]) -> Sequence[Any]:
-        """Run the stage on one batch."""
-        return self.stage(self.settings, self.guard, batch)
-
-
-def answer_each(
-    settings: Settings, guard: DefensePipeline[Any], batch: Sequence[Observed | Parked]
-) -> list[Answered | Parked]:
-    """Choose the documents that the defence sees; read and answer every one of them."""
-
-    def answer(items: Sequence[Observed]) -> list[Answered | Failure]:
-        chosen = choose(settings, shared_engine(settings), guard, items)
-        seen = [outcome for outcome in chosen if isinstance(outcome, Observed)]
-        gathered = guard.atomic_answers([observed.snapshot for observed in seen])
-        answers = (g.failure or Answered(o, g) for o, g in zip(seen, gathered, strict=True))
-        return [next(answers) if isinstance(found, Observed) else found for found in chosen]
-
-    return each_alive(answer, batch)
-
-
-def relate_each(
-    _: Settings, guard: DefensePipeline[Any], batch: Sequence[Answered | Parked]
-) -> list[Ready | Parked]:
-    """Relate the atomic answers within every snapshot of the batch."""
-
-    def relate(items: Sequence[Answered]) -> list[Ready | ModelError]:
-        evidences = guard.relate([item.gathered for item in items])
-        return [
-            e if isinstance(e, ModelError) else Ready(i.observed, e)
-            for i, e in zip(items, evidences, strict=True)
-        ]
-
-    return each_alive(relate, batch)
+        """Run the part on one batch."""
+        return each_alive(self.part, self.pipeline, batch)
 
 
 def each_alive(
-    work: Callable[[Sequence[ItemT]], Sequence[OutT | Failure]], batch: Sequence[ItemT | Parked]
-) -> list[OutT | Parked]:
+    part: Part, pipeline: DefensePipeline[Any], batch: Sequence[Recorded[Any] | Parked]
+) -> list[Recorded[Any] | Parked]:
     """Work on the batch's living elements, in order; failing ones become dead letters."""
     living = [item for item in batch if not isinstance(item, Parked)]
-    results = iter(
-        Parked(item.record, failed(item.record, outcome))
-        if isinstance(outcome, Failure)
-        else outcome
-        for item, outcome in zip(living, work(living) if living else (), strict=True)
-    )
-    return [item if isinstance(item, Parked) else next(results) for item in batch]
+    made = iter(part(pipeline, [item.value for item in living]) if living else ())
+    return [
+        item if isinstance(item, Parked) else outcome_of(item.record, next(made)) for item in batch
+    ]
+
+
+def outcome_of(record: RawRecord, made: Any) -> Recorded[Any] | Parked:
+    """What a part made of a record; a dead letter where it failed."""
+    if isinstance(made, Failure):
+        return Parked(record, failed(record, made))
+    return Recorded(record, made)

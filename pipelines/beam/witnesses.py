@@ -9,9 +9,9 @@ from radarstream.connectors.state_table.incidents.complaints import StoredCompla
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.pipelines.build import shared_corpus
+from radarstream.pipelines.round.values import Chosen
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.source_credit import credit_sources
-from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
@@ -19,7 +19,7 @@ from radarstream.schemas.times import milliseconds
 
 Write = Callable[[Connection], None]
 # An answer and what it was made of -> what to write; must not fail for what a page says.
-Witness = Callable[[AnswerEvent, Observed], Write]
+Witness = Callable[[AnswerEvent, Chosen], Write]
 
 
 def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
@@ -34,7 +34,7 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
             witnesses.append(complain_of_suspicions)
     if settings.sources.learn:
         credit = credit_sources(settings.sources)
-        witnesses.append(lambda event, observed: credit(event, observed.snapshot))
+        witnesses.append(lambda event, chosen: credit(event, chosen.snapshot))
     if settings.corpus.archive:
         witnesses.append(archive(settings))
     return tuple(witnesses)
@@ -43,8 +43,8 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
 def keep_answers(steps: int) -> Witness:
     """Keep what the last answers of a query were made of."""
 
-    def keep(event: AnswerEvent, observed: Observed) -> Write:
-        kept = KeptAnswer.of(event, observed.snapshot)
+    def keep(event: AnswerEvent, chosen: Chosen) -> Write:
+        kept = KeptAnswer.of(event, chosen.snapshot)
         return partial(keep_answer, kept=kept, steps=steps)
 
     return keep
@@ -53,7 +53,7 @@ def keep_answers(steps: int) -> Witness:
 def keep_events(steps: int) -> Witness:
     """Keep the last answer events of a query, for its history and the console."""
 
-    def keep(event: AnswerEvent, _: Observed) -> Write:
+    def keep(event: AnswerEvent, _: Chosen) -> Write:
         return partial(keep_event, event=event, steps=steps)
 
     return keep
@@ -67,16 +67,16 @@ def archive(settings: Settings) -> Witness:
     """
     corpus = shared_corpus(settings)
 
-    def keep(_: AnswerEvent, observed: Observed) -> Write:
+    def keep(_: AnswerEvent, chosen: Chosen) -> Write:
         def write(connection: Connection) -> None:
-            corpus.archive(connection, observed.usable)
+            corpus.archive(connection, chosen.usable)
 
         return write
 
     return keep
 
 
-def complain_of_suspicions(event: AnswerEvent, _: Observed) -> Write:
+def complain_of_suspicions(event: AnswerEvent, _: Chosen) -> Write:
     """Complain in the pipeline's name about what a defence averted or corrected.
 
     That is an undefended answer in other words than the defended one, on the same step, and a

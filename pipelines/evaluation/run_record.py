@@ -9,7 +9,7 @@ from radarstream.pipelines.evaluation.provenance import code_revision, reworded
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
 from radarstream.pipelines.evaluation.study.record import differing
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError

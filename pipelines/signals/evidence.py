@@ -16,7 +16,7 @@ from radarstream.pipelines.signals.responses import (
     together,
 )
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, FloatArray, Relations
+from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence, FloatArray, Relations
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -24,7 +24,7 @@ Question = str
 
 
 def answer_documents(
-    generator: Generator, snapshots: Sequence[SearchSnapshot]
+    generator: Generator, snapshots: Sequence[SearchSnapshot | Evidence]
 ) -> list[tuple[AtomicAnswer, ...]]:
     """Answer every document of every snapshot in one model batch, order preserved.
 
@@ -37,7 +37,7 @@ def answer_documents(
     )
 
 
-def document_prompts(snapshot: SearchSnapshot) -> list[Prompt]:
+def document_prompts(snapshot: SearchSnapshot | Evidence) -> list[Prompt]:
     """What is asked to answer each document of a snapshot by itself."""
     question = snapshot.query.text
     return [build_prompt(Task.ATOMIC_ANSWER, question, (d.passage,)) for d in snapshot.documents]

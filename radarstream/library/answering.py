@@ -18,16 +18,15 @@ from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.beam.folding import row_after
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_defense_pipeline
+from radarstream.pipelines.round.values import Concluded
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.stages import Failure
-from radarstream.pipelines.withholding import Observed, choose, with_withheld
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError, StateConflictError
-from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Memory
-from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.records import LogPosition
+from radarstream.schemas.snapshot import SearchSnapshot
 
 LOG: Final = "library"  # in the place of a Kafka log: nothing is read from it again
-NO_RECORD: Final = RawRecord(LOG, 0, b"")
 TRIES: Final = 20  # when another process answers the same question at the same time
 
 
@@ -37,7 +36,7 @@ class Answering(Closing):
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self._engine = open_engine(settings.database)
-        self.guard = build_defense_pipeline(settings, self._engine)
+        self.pipeline = build_defense_pipeline(settings, self._engine)
         self._witnesses = witnesses_of(settings)
         self._lock = RLock()
         self._closed = False
@@ -73,62 +72,43 @@ class Answering(Closing):
         """Answer and remember; a failure is the outcome of its question alone."""
         rows = load(self._engine, [one.query.id for one in wave])
         outcomes: dict[int, Answer | RadarstreamError] = {}
-        begun: dict[int, tuple[Observed, Memory[Any]]] = {}
+        begun: dict[int, tuple[SearchSnapshot, Memory[Any]]] = {}
         for place, one in enumerate(wave):
             row = rows.get(one.query.id)
             try:
                 self.settings.limits.check_count(len(one.documents))
-                begun[place] = Observed(NO_RECORD, one.snapshot(row)), self._memory(row)
+                begun[place] = one.snapshot(row), self._memory(row)
             except RadarstreamError as error:
                 outcomes[place] = error
-        given = [observed for observed, _ in begun.values()]
-        seen: dict[int, Observed] = {}
-        for place, found in zip(
-            begun, choose(self.settings, self._engine, self.guard, given), strict=True
-        ):
-            if isinstance(found, Failure):
-                outcomes[place] = found
+        for place, outcome in zip(begun, self.pipeline.run(list(begun.values())), strict=True):
+            if isinstance(outcome, Failure):
+                outcomes[place] = outcome
             else:
-                seen[place] = found
-        snapshots = [observed.snapshot for observed in seen.values()]
-        memories = [begun[place][1] for place in seen]
-        items = zip(snapshots, self.guard.gather(snapshots), memories, strict=True)
-        decided = self.guard.decide(list(items))
-        for (place, observed), decision in zip(seen.items(), decided, strict=True):
-            if isinstance(decision, Failure):
-                outcomes[place] = decision
-            else:
-                one, (event, memory) = wave[place], decision
-                before = rows.get(one.query.id)
-                outcomes[place] = self._remember(one, before, observed, event, memory)
+                one = wave[place]
+                outcomes[place] = self._remember(one, rows.get(one.query.id), outcome)
         return [outcomes[place] for place in range(len(wave))]
 
     def _memory(self, row: MemoryRow | None) -> Memory[Any]:
         """Read a memory. Raises InputError for a damaged one, ConfigurationError for another's."""
         if row is None:
-            return self.guard.initial_memory()
-        if row.defense != self.guard.name:
+            return self.pipeline.initial_memory()
+        if row.defense != self.pipeline.name:
             raise ConfigurationError(
-                f"defence {row.defense!r} wrote this memory, not {self.guard.name!r}: "
+                f"defence {row.defense!r} wrote this memory, not {self.pipeline.name!r}: "
                 "name that defence, or another database"
             )
         return remembered(row)
 
     def _remember(
-        self,
-        one: Asked,
-        before: MemoryRow | None,
-        observed: Observed,
-        event: AnswerEvent,
-        memory: Memory[Any],
+        self, one: Asked, before: MemoryRow | None, outcome: Concluded[Any]
     ) -> Answer | StateConflictError:
         """Store the memory after an answer, unless another writer was first."""
-        event = with_withheld(event, observed)
-        snapshot = observed.snapshot
-        row = row_after(self.guard, memory, snapshot, LogPosition(LOG, 0, snapshot.observed_at_ms))
-        beside = [witness(event, observed) for witness in self._witnesses]
+        snapshot = outcome.chosen.snapshot
+        position = LogPosition(LOG, 0, snapshot.observed_at_ms)
+        row = row_after(self.pipeline, outcome.memory, snapshot, position)
+        beside = [witness(outcome.event, outcome.chosen) for witness in self._witnesses]
         try:
             commit_fold(self._engine, before, row, beside=beside)
         except StateConflictError as conflict:
             return conflict
-        return answer_of(event, one.given)
+        return answer_of(outcome.event, one.given)

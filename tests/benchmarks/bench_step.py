@@ -25,13 +25,13 @@ from radarstream.defenses.cut_graph import verdict_on
 from radarstream.defenses.kernels.independence import voices_of
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.radar import Radar
-from radarstream.pipelines.beam.elements import Ready
-from radarstream.pipelines.beam.folding import fold_queries, outgoing
+from radarstream.pipelines.beam.elements import Recorded
+from radarstream.pipelines.beam.folding import Item, fold_queries, outgoing
 from radarstream.pipelines.build import build_defense_pipeline
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Concluded
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import encode_state, outbox_record
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Belief, Memory
@@ -92,12 +92,10 @@ def scripted_guard() -> DefensePipeline[Belief | None]:
 
 def readies(
     guard: DefensePipeline[Belief | None], snapshots: Sequence[SearchSnapshot]
-) -> list[Ready]:
+) -> list[Item]:
     return [
-        Ready(Observed(RawRecord("history", position, b""), seen), evidence)
-        for position, (seen, evidence) in enumerate(
-            zip(snapshots, guard.gather(snapshots), strict=True)
-        )
+        Recorded(RawRecord("history", position, b""), found)
+        for position, found in enumerate(guard.gather(snapshots))
     ]
 
 
@@ -111,13 +109,12 @@ class InMemory:
         self.events: list[AnswerEvent] = []
         self.records: list[OutboxRecord] = []
 
-    def decide(self, ready: Ready) -> tuple[AnswerEvent, Memory[Belief | None]]:
-        seen = ready.observed.snapshot
-        (outcome,) = self.guard.decide([(seen, ready.evidence, self.memory)])
-        assert isinstance(outcome, tuple)
-        return outcome
+    def decide(self, ready: Item) -> tuple[AnswerEvent, Memory[Belief | None]]:
+        (outcome,) = self.guard.conclude([(ready.value, self.memory)])
+        assert isinstance(outcome, Concluded)
+        return outcome.event, outcome.memory
 
-    def fold(self, ready: Ready) -> None:
+    def fold(self, ready: Item) -> None:
         event, self.memory = self.decide(ready)
         self.state = encode_state(self.memory.state, self.memory.standing)
         self.records.extend(outgoing(event, 0))
@@ -137,7 +134,7 @@ def test_whole_step(figures: Figures, engine: Engine, k: int) -> None:
     steps = readies(guard, [snapshot(k, step) for step in range(STEPS[k])])
     in_memory = InMemory(guard)
 
-    def fold_and_commit(ready: Ready) -> None:
+    def fold_and_commit(ready: Item) -> None:
         (_,) = fold_queries(guard, engine, {QUERY.id: [ready]}, LOG_EPOCH)
 
     contenders = {

@@ -18,16 +18,16 @@ import psutil
 import pytest
 
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.pipelines.beam.elements import Ready
-from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.beam.elements import Recorded
+from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.graph import NO_LOG
-from radarstream.pipelines.beam.model_stages import answer_each, relate_each
+from radarstream.pipelines.beam.model_stages import each_alive
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.evaluation.study.plugin import batched
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -108,12 +108,13 @@ def by_hand(settings: Settings, records: Sequence[RawRecord]) -> int:
     """What the graph does with a batch, without Beam; how many answers there are."""
     guard, engine, size = shared_pipeline(settings), shared_engine(settings), settings.batch
     now = datetime.now(UTC)
-    seen = [Observed(r, decode_record(r, limits=settings.limits, now=now)) for r in records]
-    queries: dict[str, list[Ready]] = {}
+    seen = [Recorded(r, decode_record(r, limits=settings.limits, now=now)) for r in records]
+    queries: dict[str, list[Item]] = {}
     for part in batched(seen, size.snapshots):
-        for ready in relate_each(settings, guard, answer_each(settings, guard, part)):
-            assert isinstance(ready, Ready)
-            queries.setdefault(ready.observed.snapshot.query.id, []).append(ready)
+        answered = each_alive(DefensePipeline.answer_each, guard, part)
+        for item in each_alive(DefensePipeline.relate, guard, answered):
+            assert isinstance(item, Recorded)
+            queries.setdefault(item.value.chosen.snapshot.query.id, []).append(item)
     witnesses = witnesses_of(settings)
     return sum(
         len(list(fold_queries(guard, engine, dict(part), NO_LOG, witnesses)))

@@ -10,8 +10,8 @@ import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.pages.verdict_words import side_in_words
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.codec import decode_stored, encode_state
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent
@@ -200,7 +200,7 @@ def test_radar_is_asked_once_about_its_answer() -> None:
     (snapshot,) = [claims(("Rome", "Rome", "Bern"))]
     (evidence,) = guard.gather([snapshot])
     before = len(guard.models.relations.log)
-    guard.decide([(snapshot, evidence, guard.initial_memory())])
+    guard.conclude([(evidence, guard.initial_memory())])
     asked = [pair for batch in guard.models.relations.log[before:] for pair in batch]
     assert len(asked) == 6  # what `believe` asks, in both directions
 

@@ -14,7 +14,7 @@ from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGen
 from radarstream.defenses.kernels.reliability import independent_set
 from radarstream.defenses.protocol import Complete, Signal
 from radarstream.defenses.reliability_rag import ReliabilityRag
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence

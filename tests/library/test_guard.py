@@ -182,14 +182,14 @@ def test_many_questions_are_answered_in_their_order(guard) -> None:
 
 
 def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None:
-    complete = guard._answering.guard.models.generator.complete
+    complete = guard._answering.pipeline.models.generator.complete
 
     def failing(prompts):
         if any("Chile" in prompt.question for prompt in prompts):
             raise ModelError("away")
         return complete(prompts)
 
-    generator = type(guard._answering.guard.models.generator)
+    generator = type(guard._answering.pipeline.models.generator)
     monkeypatch.setattr(generator, "complete", lambda _, p: failing(p))
     failed, answered = guard.try_many([("Capital of Chile?", ["Santiago."]), (CAPITAL, TRUE)])
     assert isinstance(failed, ModelError)
@@ -244,7 +244,7 @@ def test_with_the_settings_of_attribution_an_answer_can_be_complained_about(tmp_
 
 def test_nothing_is_asked_that_nobody_reads(guard) -> None:
     assert guard.answer(CAPITAL, TRUE).event.undefended_answer is None
-    assert "undefended answer" not in guard._answering.guard.meter.stages
+    assert "undefended answer" not in guard._answering.pipeline.meter.stages
 
 
 def test_two_guards_on_one_database_lose_no_step(tmp_path: Path) -> None:

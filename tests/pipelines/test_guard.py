@@ -12,7 +12,8 @@ from radarstream.defenses.protocol import Complete, Defending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.build import build_methods
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Concluded, Ready
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.codec import encode
@@ -74,11 +75,11 @@ def test_one_by_one_equals_many_in_lockstep() -> None:
     together: dict[str, list[Any]] = {q: [] for q in stories}
     for step in range(len(HISTORY)):
         snapshots = [stories[q][step] for q in stories]
-        evidences = guard.gather(snapshots)
-        items = list(zip(snapshots, evidences, memories.values(), strict=True))
-        for query_id, (event, memory) in zip(list(stories), guard.decide(items), strict=True):
-            together[query_id].append(event)
-            memories[query_id] = memory
+        items = list(zip(snapshots, memories.values(), strict=True))
+        for query_id, outcome in zip(list(stories), guard.run(items), strict=True):
+            assert isinstance(outcome, Concluded)
+            together[query_id].append(outcome.event)
+            memories[query_id] = outcome.memory
     for query_id, (events, memory) in alone.items():
         assert [encode(e) for e in together[query_id]] == [encode(e) for e in events]
         assert memories[query_id] == memory
@@ -208,13 +209,10 @@ def test_a_failed_comparison_with_the_previous_answer_is_that_query_s_own() -> N
         _, before[query_id] = guard.answer(first, guard.initial_memory())
     changed = claims("Bern", "Bern", "Bern", step=1, query_id="a")
     steady = claims("Rome", "Rome", "Rome", step=1, query_id="b")
-    evidences = guard.gather([changed, steady])
-    failed, good = guard.decide(
-        [(changed, evidences[0], before["a"]), (steady, evidences[1], before["b"])]
-    )
+    failed, good = guard.run([(changed, before["a"]), (steady, before["b"])])
     assert isinstance(failed, ModelError)
-    assert not isinstance(good, ModelError)
-    assert good[0].answer == "Rome"
+    assert isinstance(good, Concluded)
+    assert good.event.answer == "Rome"
 
 
 def test_labels_never_reach_the_evidence() -> None:
@@ -222,9 +220,10 @@ def test_labels_never_reach_the_evidence() -> None:
     bare = claims("Rome", "Oslo", "Rome")
     labelled = replace(bare, labels=labels)
     guard = radar_guard()
-    (evidence,) = guard.gather([labelled])
-    assert not hasattr(evidence, "labels")
-    assert "pia" not in repr(evidence)
+    (ready,) = guard.gather([labelled])
+    assert isinstance(ready, Ready)
+    assert not hasattr(ready.evidence, "labels")
+    assert "pia" not in repr(ready.evidence)
     memory = guard.initial_memory()
     assert guard.answer(labelled, memory) == guard.answer(bare, memory)
 
@@ -250,7 +249,7 @@ def test_a_batch_of_snapshots_takes_one_call_per_model() -> None:
 def test_nothing_to_do_is_no_error() -> None:
     guard = radar_guard()
     assert guard.gather([]) == []
-    assert guard.decide([]) == []
+    assert guard.run([]) == []
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,9 @@ from radarstream.pipelines.evaluation.defences.contenders import PRODUCTION, par
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.evaluation.sources import playing
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.fulfilment import Failure, drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.stages import Failure
 from radarstream.schemas.codec import (
     decode_answer,
     decode_dead_letter,

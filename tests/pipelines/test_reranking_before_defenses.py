@@ -10,10 +10,10 @@ from radarstream.connectors.models.scripted_networks import ScriptedAttention, S
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
-from radarstream.pipelines import stages
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
+from radarstream.pipelines.signals.reranking import Reranked, rerank
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import make_snapshot
@@ -53,8 +53,8 @@ def test_any_defence_judges_what_it_keeps(name: str, defense: str):
     check_needs(reranker, asked)
     claims = ["Rome", "Oslo", "Rome", "Oslo", "Oslo", "Rome", "Oslo", "Oslo"]
     snapshot = make_snapshot([f"Paper {i}, the winner: {c}." for i, c in enumerate(claims)])
-    (found,) = stages.rerank(reranker, 5, [snapshot], asked, costs)
-    assert isinstance(found, stages.Reranked)
+    (found,) = rerank(reranker, 5, [snapshot], asked, costs)
+    assert isinstance(found, Reranked)
     texts = {document.text for document in (*found.snapshot.documents, *found.dropped)}
     assert texts == {document.text for document in snapshot.documents}
     guard = DefensePipeline(defense, build_defense(defense), asked)
@@ -68,7 +68,7 @@ def test_a_long_answer_is_asked_at_length():
     asked = models()
     short = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
     long = replace(short, query=replace(short.query, id="long", tags=("long_form",)))
-    stages.rerank(build_reranker("raguard"), 4, [short, long], asked, Costs())
+    rerank(build_reranker("raguard"), 4, [short, long], asked, Costs())
     tasks = {prompt.task for batch in asked.generator.log for prompt in batch}
     assert tasks == {"answer_from_documents", "describe_from_documents"}
 
@@ -79,7 +79,7 @@ def test_attention_is_that_of_the_long_answer():
     snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
     long = replace(snapshot, query=replace(snapshot.query, id="long", tags=("long_form",)))
     reranker = build_reranker("attention_variance")
-    stages.rerank(reranker, 4, [snapshot, long], replace(asked, attention=attends), Costs())
+    rerank(reranker, 4, [snapshot, long], replace(asked, attention=attends), Costs())
     tasks = {query.prompt.task for batch in attends.log for query in batch}
     assert tasks == {"answer_from_documents", "describe_from_documents"}
 
@@ -93,7 +93,7 @@ def test_the_models_that_only_a_reranker_asks_are_named(name: str):
         masked=ScriptedMasked(model_id="a substitute"),
     )
     snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
-    (found,) = stages.rerank(build_reranker(name), 4, [snapshot], asked, Costs())
+    (found,) = rerank(build_reranker(name), 4, [snapshot], asked, Costs())
     expected = {
         "prog_rank": ("insights",),
         "gmtp": ("insights", "a substitute"),
@@ -110,7 +110,7 @@ def test_where_trust_rag_leaves_nothing_the_guard_abstains(defense: str):
     copies = tuple(replace(document, title="") for document in snapshot.documents)
     snapshot = replace(snapshot, documents=copies)
     reranker = build_reranker("trust_rag")
-    (found,) = stages.rerank(reranker, 4, [snapshot], asked, Costs())
+    (found,) = rerank(reranker, 4, [snapshot], asked, Costs())
     assert found.snapshot.documents == ()
     assert {c.reason for c in found.reranking.candidates} == {Reason.SUSPECT}
     guard = DefensePipeline(defense, build_defense(defense), asked)

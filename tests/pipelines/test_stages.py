@@ -8,12 +8,17 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.protocol import EVIDENCE, Complete, Request, Signal
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines import stages
+from radarstream.pipelines.round import gathering
+from radarstream.pipelines.round.deciding import decide, undefended_answers
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Needs, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.reranking import Reranked
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.evidence import Evidence, Relations
+from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from tests.builders import make_snapshot
@@ -32,28 +37,43 @@ def snapshot(name: str, *winners: str, long: bool = False) -> SearchSnapshot:
     return replace(made, query=replace(made.query, tags=(LONG_FORM,) if long else ()))
 
 
-def everything(_: SearchSnapshot) -> frozenset[Signal]:
-    return EVIDENCE
+def gathered(
+    snapshots: Sequence[SearchSnapshot],
+    models: Models,
+    meter: Meter | None = None,
+    needs: Needs = lambda _: EVIDENCE,
+) -> list[Ready | Failure]:
+    meter = meter or Meter()
+    read = gathering.read([Chosen(Reranked(s)) for s in snapshots], READING, models, meter)
+    answered = onward(read, lambda items: gathering.answer(items, needs, models, meter))
+    return onward(answered, lambda items: gathering.relate(items, needs, models, meter))
 
 
-def gathered(snapshots: Sequence[SearchSnapshot], models: Models) -> list[Evidence | ModelError]:
-    found = stages.gather(snapshots, everything, READING, models, Meter())
-    return [item.evidence(EVIDENCE) for item in found]
+def evidence_of(items: Sequence[Ready | Failure]) -> list[Evidence]:
+    return [item.evidence for item in items if isinstance(item, Ready)]
 
 
 def test_an_item_that_fails_is_its_error_and_keeps_its_place() -> None:
     models = scripted_models(fail_on_text="Broken")
     snapshots = [snapshot("a", "Rome"), snapshot("b", "Broken"), snapshot("c", "Bern", "Bern")]
-    first, failed, last = evidences = gathered(snapshots, models)
-    assert isinstance(first, Evidence) and first.query.id == "a"
+    first, failed, last = found = gathered(snapshots, models)
+    assert isinstance(first, Ready) and first.evidence.query.id == "a"
     assert isinstance(failed, ModelError)
-    assert isinstance(last, Evidence) and last.query.id == "c"
-    decisions = stages.decide(Radar(), [(e, None) for e in evidences], models, Meter())
-    assert decisions[1] is failed
-    answers = [d.verdict.answer for d in decisions if isinstance(d, stages.Decided)]
-    assert answers == ["Rome", "Bern"]
-    undefended = stages.undefended_answers(Vanilla(), evidences, models, Meter())
-    assert undefended == ["Rome", None, "Bern"]
+    assert isinstance(last, Ready) and last.evidence.query.id == "c"
+    evidences = evidence_of(found)
+    decisions = decide(Radar(), [(e, None) for e in evidences], models, Meter())
+    assert [d.verdict.answer for d in decisions if isinstance(d, Decided)] == ["Rome", "Bern"]
+    undefended = undefended_answers(Vanilla(), evidences, models, Meter())
+    assert undefended == ["Rome", "Bern"]
+
+
+def test_a_round_keeps_the_place_of_what_failed() -> None:
+    pipeline = DefensePipeline("radar", Radar(), scripted_models(fail_on_text="Broken"))
+    snapshots = [snapshot("a", "Rome"), snapshot("b", "Broken"), snapshot("c", "Bern", "Bern")]
+    outcomes = pipeline.run([(s, pipeline.initial_memory()) for s in snapshots])
+    assert [isinstance(outcome, ModelError) for outcome in outcomes] == [False, True, False]
+    events = [outcome.event for outcome in outcomes if isinstance(outcome, Concluded)]
+    assert [(event.query_id, event.answer) for event in events] == [("a", "Rome"), ("c", "Bern")]
 
 
 def test_only_what_a_snapshot_needs_is_asked() -> None:
@@ -64,18 +84,16 @@ def test_only_what_a_snapshot_needs_is_asked() -> None:
         "c": frozenset({Signal.RELATIONS}),
     }
     snapshots = [snapshot(name, "Rome", "Oslo") for name in needs]
-    found = stages.gather(snapshots, lambda s: needs[s.query.id], READING, models, Meter())
-    assert [item.answers is None for item in found] == [False, True, False]
-    assert [isinstance(item.relations, Relations) for item in found] == [False, False, True]
+    found = evidence_of(gathered(snapshots, models, needs=lambda e: needs[e.query.id]))
+    assert [evidence.answers is None for evidence in found] == [False, True, False]
+    assert [evidence.relations is None for evidence in found] == [True, True, False]
     assert tasks(models) == [(Task.ATOMIC_ANSWER, 4)]
-    bare = found[2].evidence(frozenset({Signal.ATOMIC_ANSWERS}))
-    assert isinstance(bare, Evidence) and bare.relations is None
 
 
 def test_nothing_needed_asks_and_meters_nothing() -> None:
     models, meter = scripted_models(), Meter()
-    found = stages.gather([snapshot("a", "Rome")], lambda _: NOTHING, READING, models, meter)
-    assert found[0].answers is None and found[0].relations is None
+    (found,) = evidence_of(gathered([snapshot("a", "Rome")], models, meter, lambda _: NOTHING))
+    assert found.answers is None and found.relations is None
     assert meter.stages == {} and tasks(models) == []
 
 
@@ -86,13 +104,13 @@ def test_long_and_short_answers_may_come_in_one_list() -> None:
         snapshot("b", "Oslo"),
         snapshot("c", "Bern", long=True),
     ]
-    evidences = gathered(snapshots, models)
+    evidences = evidence_of(gathered(snapshots, models))
     assert tasks(models) == [(Task.ATOMIC_ANSWER, 1), (Task.DESCRIBE_FROM_PASSAGE, 2)]
-    assert [e.query.id for e in evidences if isinstance(e, Evidence)] == ["a", "b", "c"]
+    assert [e.query.id for e in evidences] == ["a", "b", "c"]
     log = models.generator.log  # type: ignore[attr-defined]
     log.clear()
-    decisions = stages.decide(Vanilla(), [(e, None) for e in evidences], models, Meter())
-    assert [d.verdict.answer for d in decisions if isinstance(d, stages.Decided)] == [
+    decisions = decide(Vanilla(), [(e, None) for e in evidences], models, Meter())
+    assert [d.verdict.answer for d in decisions if isinstance(d, Decided)] == [
         "Rome",
         "Oslo",
         "Bern",
@@ -132,10 +150,10 @@ def test_costs_hear_which_item_asks_whatever_its_form() -> None:
         snapshot("c", "Oslo"),
         snapshot("d", "Bern", long=True),
     ]
-    evidences = gathered(snapshots, models)
-    stages.decide(Vanilla(), [(e, None) for e in evidences], models, costs)
-    assert costs.asked == {0: ["Who won a?"], 2: ["Who won c?"], 3: ["Who won d?"]}
+    evidences = evidence_of(gathered(snapshots, models))
+    decide(Vanilla(), [(e, None) for e in evidences], models, costs)
+    assert costs.asked == {0: ["Who won a?"], 1: ["Who won c?"], 2: ["Who won d?"]}
     short, long = costs.given
     assert isinstance(short.generator, ScriptedGenerator)
     assert not isinstance(long.generator, ScriptedGenerator)
-    assert costs.stages["defence"].records == 4
+    assert costs.stages["defence"].records == 3

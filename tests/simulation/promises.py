@@ -11,7 +11,7 @@ from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam.folding import outgoing
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.codec import (
     decode_answer,
     decode_dead_letter,

@@ -20,19 +20,19 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.elements import Parked, Ready
+from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import lane_of
 from radarstream.pipelines.beam.holding import HoldBack
-from radarstream.pipelines.beam.model_stages import answer_each, relate_each
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.beam.model_stages import each_alive
 from radarstream.pipelines.job.answering.driver import Driver
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
-from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
 from tests.scripted_models import last_words
 from tests.simulation.plan import Plan
 from tests.simulation.world import (
@@ -148,22 +148,22 @@ def run_graph(
 ) -> list[AnswerEvent | DeadLetter]:
     """What the graph's steps do to one batch, in the order in which Beam's runner runs them."""
     observed = [decoded(record, clock) for record in records]
-    answered = answer_each(SETTINGS, guard, observed)
-    related = relate_each(SETTINGS, guard, answered)
+    answered = each_alive(DefensePipeline.answer_each, guard, observed)
+    related = each_alive(DefensePipeline.relate, guard, answered)
     parked = [item for item in related if isinstance(item, Parked)]
     outbox.append(engine, [outbox_record(p.letter, lane=lane_of(p.record)) for p in parked])
-    queries: dict[str, list[Ready]] = defaultdict(list)
+    queries: dict[str, list[folding.Item]] = defaultdict(list)
     for item in related:
-        if isinstance(item, Ready):
-            queries[item.observed.snapshot.query.id].append(item)
+        if isinstance(item, Recorded):
+            queries[item.value.chosen.snapshot.query.id].append(item)
     return [*(p.letter for p in parked), *folding.fold_queries(guard, engine, queries, "")]
 
 
-def decoded(record: RawRecord, clock: Clock) -> Observed | Parked:
+def decoded(record: RawRecord, clock: Clock) -> Recorded[SearchSnapshot] | Parked:
     """Decode with the simulated clock."""
     try:
         snapshot = decode_record(record, limits=LIMITS, now=clock.now(), tolerance=TOLERANCE)
-        return Observed(record, snapshot)
+        return Recorded(record, snapshot)
     except InputError as error:
         return Parked(record, dead_letter(record, error))
 

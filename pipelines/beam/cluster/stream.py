@@ -23,7 +23,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
-from radarstream.pipelines.beam.elements import Parked, Ready
+from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import lane_of
 from radarstream.pipelines.beam.graph import (
     DEAD,
@@ -35,6 +35,7 @@ from radarstream.pipelines.beam.graph import (
     key_by_query,
 )
 from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import RawRecord
@@ -105,13 +106,13 @@ class FoldByQuery(FoldQueries):
 
     def process(  # type: ignore[override]
         self,
-        keyed: tuple[str, Ready],
+        keyed: tuple[str, Recorded[Ready]],
         owner: Any = OWNER,  # noqa: ARG002 see OWNER
     ) -> None:
         """Collect one snapshot; fold when as many as a batch may have are there."""
         query_id, ready = keyed
         self.queries.setdefault(query_id, []).append(ready)
-        self.lanes.add(lane_of(ready.observed.record))
+        self.lanes.add(lane_of(ready.record))
         self.waiting += 1
         if self.waiting >= self.settings.job.batch_records:
             self.fold_collected()

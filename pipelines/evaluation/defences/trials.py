@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from radarstream.defenses.protocol import EVIDENCE, Defense, Signal
+from radarstream.defenses.protocol import EVIDENCE, Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.temporal import Pool
-from radarstream.pipelines import stages
 from radarstream.pipelines.evaluation.costs import ATOMIC, RELATIONS, ItemCosts, Ledger, Spending
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scorers import Perturbation
@@ -17,15 +16,18 @@ from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.evaluation.study.rows import error_words
-from radarstream.pipelines.guard import Concluded, DefensePipeline
+from radarstream.pipelines.round import gathering
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Chosen, Concluded, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.stages import Failure, Reranked
+from radarstream.pipelines.signals.reranking import Reranked, rerank
 from radarstream.schemas.codec import encode_state
-from radarstream.schemas.errors import ConfigurationError, ModelError
-from radarstream.schemas.evidence import Evidence, FloatArray, Relations
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.retrieval import Reranking
@@ -35,18 +37,40 @@ DECIMALS = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered(stages.Gathered):
+class Gathered:
     """One snapshot with its signals, its step in its history, and what they cost.
 
+    `snapshot` has the texts that models read. Of the three the first has no signals, the next has
+    atomic answers, the last relations, too, as far as anybody needs them.
     `relation_seconds` is what relating took, or once took if that is known. `reranking` says how
     the documents were chosen, `poisoned_sites` on how many sites planted ones were found.
     """
 
+    snapshot: SearchSnapshot
+    read: Evidence | Failure
+    answered: Evidence | Failure
+    related: Evidence | Failure
     step: int = 0
     ledger: Ledger = field(default_factory=Ledger)
     relation_seconds: float = 0.0
     reranking: Reranking | None = None
     poisoned_sites: int = 0
+
+    @property
+    def answers(self) -> tuple[AtomicAnswer, ...]:
+        """What each document says by itself; nothing where that failed or nobody needs it."""
+        return () if isinstance(self.answered, Failure) else self.answered.answers or ()
+
+    @property
+    def relations(self) -> Relations | None:
+        """How these relate."""
+        return None if isinstance(self.related, Failure) else self.related.relations
+
+    def evidence(self, needs: frozenset[Signal]) -> Evidence | Failure:
+        """What a defence with these needs is given, or why it cannot be."""
+        if Signal.RELATIONS in needs:
+            return self.related
+        return self.answered if needs & EVIDENCE else self.read
 
     def tally(self, needs: frozenset[Signal], ledger: Ledger) -> Spending:
         """The cost with which an answer that needs these signals starts; it goes on in `ledger`."""
@@ -62,8 +86,7 @@ class Gathered(stages.Gathered):
 
     def row(self, condition: str) -> EvidenceRow:
         """What is written down of it."""
-        answers = self.answers if isinstance(self.answers, tuple) else ()
-        known = self.relations if isinstance(self.relations, Relations) else None
+        known = self.relations
         return EvidenceRow(
             condition=condition,
             query_id=self.snapshot.query.id,
@@ -72,7 +95,7 @@ class Gathered(stages.Gathered):
             observed_at=self.snapshot.observed_at,
             documents=self.snapshot.documents,
             labels=self.snapshot.labels or Labels(),
-            answers=tuple(None if a.abstained else a.text for a in answers),
+            answers=tuple(None if a.abstained else a.text for a in self.answers),
             entailment=rounded(known.entailment) if known else (),
             contradiction=rounded(known.contradiction) if known else (),
             relation_seconds=self.relation_seconds,
@@ -93,42 +116,45 @@ def gather(
     A `reranker` first chooses at most `keep` documents of each; no contender is charged for that.
     """
     ledger = Ledger()
+    costs = ItemCosts(ledger)
     bare = [snapshot for snapshot, _ in snapshots]
-    chosen: Sequence[Reranked | Failure] = [Reranked(snapshot) for snapshot in bare]
+    reranked: Sequence[Reranked | Failure] = [Reranked(snapshot) for snapshot in bare]
     if reranker is not None:
-        chosen = stages.rerank(reranker, keep, bare, models, Costs())
-    seen = [one.snapshot for one in chosen if isinstance(one, Reranked)]
-    read = iter(stages.gather(seen, lambda _: needs, reading, models, ItemCosts(ledger)))
+        reranked = rerank(reranker, keep, bare, models, Costs())
+    chosen = [one if isinstance(one, Failure) else Chosen(one) for one in reranked]
+    read = onward(chosen, lambda items: gathering.read(items, reading, models, costs))
+    answered = onward(read, lambda items: gathering.answer(items, lambda _: needs, models, costs))
+    related = onward(
+        answered, lambda items: gathering.relate(items, lambda _: needs, models, costs)
+    )
     gathered = []
-    for one, (snapshot, step) in zip(chosen, snapshots, strict=True):
-        found = next(read) if isinstance(one, Reranked) else not_chosen(snapshot, one)
-        seconds = sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(found))
-        gathered.append(
-            Gathered(
-                found.snapshot,
-                found.answers,
-                found.relations,
-                found.unread,
-                step,
-                ledger,
-                seconds,
-                one.reranking if isinstance(one, Reranked) else None,
-                sites_of_planted(snapshot),
-            )
+    for (snapshot, step), one, *found in zip(
+        snapshots, reranked, read, answered, related, strict=True
+    ):
+        signals: list[Evidence | Failure] = [
+            item if isinstance(item, Failure) else item.evidence for item in found
+        ]
+        seen = snapshot if isinstance(one, Failure) else one.snapshot
+        if isinstance(signals[0], Evidence):
+            seen = replace(seen, documents=signals[0].documents)
+        item = Gathered(
+            seen,
+            read=signals[0],
+            answered=signals[1],
+            related=signals[2],
+            step=step,
+            ledger=ledger,
+            reranking=None if isinstance(one, Failure) else one.reranking,
+            poisoned_sites=sites_of_planted(snapshot),
         )
+        seconds = sum(ledger.pair_seconds.get(pair, 0.0) for pair in pairs_of(item))
+        gathered.append(replace(item, relation_seconds=seconds))
     return gathered
 
 
-def not_chosen(snapshot: SearchSnapshot, failure: Failure) -> stages.Gathered:
-    """A snapshot whose documents the reranker did not choose: nobody answers it."""
-    error = failure if isinstance(failure, ModelError) else ModelError(error_words(failure))
-    return stages.Gathered(snapshot, unread=error)
-
-
-def pairs_of(gathered: stages.Gathered) -> list[AnswerPair]:
+def pairs_of(gathered: Gathered) -> list[AnswerPair]:
     """The pairs that relating the answers asks for."""
-    answers = gathered.answers if isinstance(gathered.answers, tuple) else ()
-    return answer_pairs(gathered.snapshot.query.text, answers)
+    return answer_pairs(gathered.snapshot.query.text, gathered.answers)
 
 
 def rounded(matrix: FloatArray) -> tuple[tuple[float, ...], ...]:
@@ -181,36 +207,47 @@ class Trial:
 
         A failed step leaves the memory as it was: the next one goes on from there.
         """
-        guard = DefensePipeline(
+        pipeline = DefensePipeline(
             self.contender, self.defense, self.models, min_support=self.min_support
         )
-        memories = [guard.initial_memory() for _ in histories]
+        memories = [pipeline.initial_memory() for _ in histories]
         for step in range(max(map(len, histories), default=0)):
             present = [i for i, history in enumerate(histories) if len(history) > step]
             for part in batched(present, batch):
                 items = [(histories[i][step], memories[i]) for i in part]
                 rows = []
-                for i, (row, memory) in zip(part, self.answers(guard, items), strict=True):
+                for i, (row, memory) in zip(part, self.answers(pipeline, items), strict=True):
                     rows.append(row)
                     memories[i] = memory
                 yield rows
 
     def answers(
-        self, guard: DefensePipeline[Any], items: Sequence[tuple[Gathered, Memory[Any]]]
+        self, pipeline: DefensePipeline[Any], items: Sequence[tuple[Gathered, Memory[Any]]]
     ) -> Iterator[tuple[Row, Memory[Any]]]:
         """One row per snapshot and the memory after it, in one batch per model."""
         ledger = Ledger()
-        tallies, given = [], []
+        tallies: list[Spending] = []
+        given: list[tuple[Ready, Memory[Any], Spending] | Failure] = []
         for seen, memory in items:
-            needs = guard.needs(seen.snapshot)
-            evidence = seen.evidence(needs)
-            if self.perturbation is not None and isinstance(evidence, Evidence):
+            needs = needs_at(self.defense, len(seen.snapshot.documents))
+            evidence, tally = seen.evidence(needs), seen.tally(needs, ledger)
+            tallies.append(tally)
+            if isinstance(evidence, Failure):
+                given.append(evidence)
+                continue
+            if self.perturbation is not None:
                 evidence = self.perturbation.perturbed(evidence)
-            tallies.append(seen.tally(needs, ledger))
-            given.append((seen.snapshot, evidence, memory))
-        decided = guard.decide(given, ItemCosts(ledger, tallies))
-        for (seen, before), outcome, tally in zip(items, decided, tallies, strict=True):
-            memory = before if isinstance(outcome, Failure) else outcome[1]
+            given.append((Ready(Chosen(Reranked(seen.snapshot)), evidence), memory, tally))
+
+        def conclude(
+            ready: Sequence[tuple[Ready, Memory[Any], Spending]],
+        ) -> list[Concluded[Any] | Failure]:
+            costs = ItemCosts(ledger, [tally for *_, tally in ready])
+            return pipeline.conclude([(one, memory) for one, memory, _ in ready], costs)
+
+        concluded = onward(given, conclude)
+        for (seen, before), outcome, tally in zip(items, concluded, tallies, strict=True):
+            memory = before if isinstance(outcome, Failure) else outcome.memory
             yield self.row(seen, memory, outcome, tally), memory
 
     def row(
@@ -221,7 +258,7 @@ class Trial:
         tally: Spending,
     ) -> Row:
         """What is written down of one answer or failure; `memory` is the one after it."""
-        event = None if isinstance(outcome, Failure) else outcome[0]
+        event = None if isinstance(outcome, Failure) else outcome.event
         return Row(
             contender=self.contender,
             condition=self.condition,

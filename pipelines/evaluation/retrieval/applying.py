@@ -5,16 +5,17 @@ from dataclasses import dataclass
 
 from radarstream.defenses.registry import build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
-from radarstream.pipelines import stages
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger, Spending
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
     RerankingRow,
 )
 from radarstream.pipelines.evaluation.study.rows import error_words
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.reranking import rerank
 from radarstream.schemas.snapshot import SearchSnapshot
 
 
@@ -36,11 +37,11 @@ class Reranker:
         """One row per snapshot, whose documents are a pool; in one model batch."""
         tallies = [Spending(self.ledger) for _ in snapshots]
         costs = ItemCosts(self.ledger, tallies)
-        outcomes = stages.rerank(self.method, self.keep, snapshots, models, costs)
+        outcomes = rerank(self.method, self.keep, snapshots, models, costs)
         rows = []
         for snapshot, outcome, tally in zip(snapshots, outcomes, tallies, strict=True):
             key = (self.name, condition, snapshot.query.id)
-            if isinstance(outcome, stages.Failure):
+            if isinstance(outcome, Failure):
                 rows.append(RerankingRow(*key, error=error_words(outcome)))
                 continue
             assert outcome.reranking is not None
@@ -57,16 +58,15 @@ def answered(
     models: Models,
 ) -> list[GuardedRow]:
     """What the defence `before` which the reranker `name` stands answers from what was kept."""
-    guard = DefensePipeline(before, build_defense(before), models, reading=reading)
-    evidences = guard.gather(snapshots)
-    memory = guard.initial_memory()
-    outcomes = guard.decide([(s, e, memory) for s, e in zip(snapshots, evidences, strict=True)])
+    pipeline = DefensePipeline(before, build_defense(before), models, reading=reading)
+    memory = pipeline.initial_memory()
+    outcomes = pipeline.run([(snapshot, memory) for snapshot in snapshots])
     rows = []
     for snapshot, outcome in zip(snapshots, outcomes, strict=True):
         key = (name, condition, snapshot.query.id, before)
-        if isinstance(outcome, stages.Failure):
+        if isinstance(outcome, Failure):
             rows.append(GuardedRow(*key, error=error_words(outcome)))
         else:
-            event, _ = outcome
+            event = outcome.event
             rows.append(GuardedRow(*key, answer=None if event.abstention else event.answer))
     return rows

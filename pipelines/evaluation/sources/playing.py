@@ -18,12 +18,12 @@ from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.sources.rows import AnswerRow
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.responses import all_answered
 from radarstream.pipelines.signals.source_credit import borne_out
-from radarstream.pipelines.stages import Failure
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, without_answer
@@ -98,6 +98,13 @@ class Played:
     ledger: dict[str, Standing]
 
 
+def insisted(found: Ready | Failure) -> Ready:
+    """What was found. Raises what failed."""
+    if isinstance(found, Failure):
+        raise found
+    return found
+
+
 @dataclass(frozen=True)
 class Stage:
     """Histories of one length with their evidence, gathered once for all contenders."""
@@ -107,10 +114,15 @@ class Stage:
     reading: ReadingSettings = ReadingSettings()
 
     @cached_property
-    def evidence(self) -> list[list[Evidence]]:
-        """Per step, per question."""
-        guard = DefensePipeline("radar", build_defense("radar"), self.models, reading=self.reading)
-        return [all_answered(guard.gather(wave)) for wave in zip(*self.histories, strict=True)]
+    def evidence(self) -> list[list[Ready]]:
+        """Per step, per question. Raises ModelError."""
+        pipeline = DefensePipeline(
+            "radar", build_defense("radar"), self.models, reading=self.reading
+        )
+        return [
+            [insisted(found) for found in pipeline.gather(wave)]
+            for wave in zip(*self.histories, strict=True)
+        ]
 
     def play(
         self,
@@ -149,18 +161,18 @@ class Stage:
         engine: Engine,
     ) -> Iterator[AnswerRow]:
         sources = SourceReader(engine, half_life_days=rules.half_life_days)
-        guard = DefensePipeline(contender.name, contender.build(), self.models, sources=sources)
-        memories: list[Memory[Any]] = [guard.initial_memory() for _ in self.histories]
+        pipeline = DefensePipeline(contender.name, contender.build(), self.models, sources=sources)
+        memories: list[Memory[Any]] = [pipeline.initial_memory() for _ in self.histories]
         confirmed = [0] * len(self.histories)
         for wave, evidence in zip(zip(*self.histories, strict=True), self.evidence, strict=True):
-            outcomes = guard.decide(list(zip(wave, evidence, memories, strict=True)))
+            outcomes = pipeline.conclude(list(zip(evidence, memories, strict=True)))
             with engine.begin() as connection:
                 for number, (snapshot, outcome) in enumerate(zip(wave, outcomes, strict=True)):
                     if isinstance(outcome, Failure):
                         raise outcome
-                    event, memories[number] = outcome
+                    event, memories[number] = outcome.event, outcome.memory
                     told = told_step(event, snapshot, contender, condition)
-                    alone = _ranks_that_answer(evidence[number]) <= _planted(snapshot)
+                    alone = _ranks_that_answer(evidence[number].evidence) <= _planted(snapshot)
                     yield replace(told, confirmed=confirmed[number], alone=alone)
                     if told.fooled and oracle is not None:
                         confirmed[number] += 1

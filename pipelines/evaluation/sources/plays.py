@@ -125,8 +125,8 @@ def best_site(stage: Stage) -> str:
     """The site whose pages give the right answer most often."""
     counts: Counter[str] = Counter()
     for step, wave in enumerate(stage.evidence):
-        for history, evidence in zip(stage.histories, wave, strict=True):
-            labels = history[step].labels or Labels()
+        for history, ready in zip(stage.histories, wave, strict=True):
+            labels, evidence = history[step].labels or Labels(), ready.evidence
             for document, answer in zip(evidence.documents, evidence.answers or (), strict=True):
                 counts[key_of(document)] += not answer.abstained and is_correct(answer.text, labels)
     return max(counts, key=lambda site: (counts[site], site))

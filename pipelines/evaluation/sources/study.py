@@ -41,7 +41,6 @@ CODE: Final = (  # what every answer depends on, beside its defence
     *answering_code.SHARED,
     *(f"radarstream.pipelines.evaluation.sources.{name}" for name in ("playing", "plays")),
     "radarstream.connectors.state_table.sources.ledger",
-    "radarstream.pipelines.guard",
 )
 
 Play = Attack | Flags

@@ -18,8 +18,10 @@ PACKAGES = (
 SHARED = (
     "radarstream.defenses.temporal",
     "radarstream.pipelines.evaluation.defences.scorers",
-    "radarstream.pipelines.guard",
-    "radarstream.pipelines.stages",
+    "radarstream.pipelines.round.deciding",
+    "radarstream.pipelines.round.gathering",
+    "radarstream.pipelines.round.pipeline",
+    "radarstream.pipelines.round.values",
 )
 WORDING = (
     "radarstream.schemas.tasks.answering",

@@ -17,7 +17,7 @@ from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
 from radarstream.defenses.radar import Radar
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError, PartialModelError
 from tests.builders import make_snapshot

@@ -22,13 +22,13 @@ from radarstream.defenses.recheck import rechecked
 from radarstream.defenses.recheck.checks import Outcome
 from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines import build, retrieval_models, stages
+from radarstream.pipelines import build, retrieval_models
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine, shared_pipeline
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS
+from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS, Reranked, rerank
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
@@ -235,7 +235,7 @@ def test_a_restart_gives_the_same_reranking(tmp_path: Path) -> None:
     settings = settings_in(tmp_path / "torn", cache={"max_entries": 1})
     records = [record_of(s, n) for n, s in enumerate(days)]
     guard = shared_pipeline(settings)
-    guard.rerank(days)  # lost in the crash
+    guard.rerank(guard.withhold(days))  # lost in the crash
     first = list(MicroBatch(settings)(records[:2]))
     build._pipeline.cache_clear()
     again = list(MicroBatch(settings)(records))  # what was folded is not answered again
@@ -304,8 +304,8 @@ def test_rerankers_read_the_beginning_of_a_long_page() -> None:
     models = replace(scripted_models(), gradients=encoder)
     page = "y" * 1_000_000
     snapshot = make_snapshot([page])
-    (found,) = stages.rerank(Wary(), 1, [snapshot], models, Costs())
-    assert isinstance(found, stages.Reranked)
+    (found,) = rerank(Wary(), 1, [snapshot], models, Costs())
+    assert isinstance(found, Reranked)
     assert found.snapshot.documents[0].text == page
     assert encoder.longest == CANDIDATE_CHARACTERS
 
@@ -322,8 +322,8 @@ def test_kept_and_dropped_are_what_was_found(texts: list[str], keep: int, gap: i
     poisoned = tuple(d.rank for d in spread if d.text == PLANTED)
     snapshot = replace(snapshot, documents=spread, labels=Labels(poisoned_ranks=poisoned))
     models = replace(scripted_models(), gradients=ScriptedGradients())
-    (found,) = stages.rerank(Wary(), keep, [snapshot], models, Costs())
-    assert isinstance(found, stages.Reranked)
+    (found,) = rerank(Wary(), keep, [snapshot], models, Costs())
+    assert isinstance(found, Reranked)
     everything = (*found.snapshot.documents, *found.dropped)
     assert sorted(d.content_id for d in everything) == sorted(d.content_id for d in spread)
     assert sorted(d.rank for d in everything) == sorted(d.rank for d in spread)

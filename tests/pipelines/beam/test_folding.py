@@ -15,10 +15,9 @@ from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.elements import Ready
-from radarstream.pipelines.beam.folding import fold_queries
-from radarstream.pipelines.guard import DefensePipeline
-from radarstream.pipelines.withholding import Observed
+from radarstream.pipelines.beam.elements import Recorded
+from radarstream.pipelines.beam.folding import Item, fold_queries
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.codec import decode_dead_letter, decode_state, decode_stored, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.events import AnswerEvent
@@ -30,7 +29,7 @@ from tests.scripted_models import scripted_models
 
 EPOCH = "digest-of-the-input"
 WINNERS = ["Rome", "Rome", "Oslo", "Bern", "Bern"]
-Queries = dict[str, list[Ready]]
+Queries = dict[str, list[Item]]
 
 
 @pytest.fixture
@@ -58,13 +57,13 @@ def snapshot_at(step: int, winner: str, query_id: str = "cup") -> SearchSnapshot
     return make_snapshot(texts, query_id=query_id, observed_at=time)
 
 
-def ready(snapshot: SearchSnapshot, position: int = 1) -> Ready:
-    (evidence,) = guard_with().gather([snapshot])
+def ready(snapshot: SearchSnapshot, position: int = 1) -> Item:
+    (found,) = guard_with().gather([snapshot])
     record = RawRecord("history.jsonl", position, encode(snapshot))
-    return Ready(Observed(record, snapshot), evidence)
+    return Recorded(record, found)
 
 
-def story(query_id: str = "cup", winners: Sequence[str] = WINNERS) -> list[Ready]:
+def story(query_id: str = "cup", winners: Sequence[str] = WINNERS) -> list[Item]:
     return [
         ready(snapshot_at(step, winner, query_id), step + 1) for step, winner in enumerate(winners)
     ]
@@ -163,7 +162,7 @@ def test_a_snapshot_of_the_same_moment_is_folded_once(engine: Engine, at_once: b
         events = fold(engine, {"cup": [first, second]})
         events += fold(engine, {"cup": [first, second, copy, third]})
     assert [event.snapshot_id for event in events] == [
-        r.observed.snapshot.id for r in (first, second, third)
+        r.value.chosen.snapshot.id for r in (first, second, third)
     ]
     assert events[1].answer == "Rome"  # the one that comes first in the source
     assert letters(engine) == []
@@ -205,7 +204,7 @@ def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: 
     dead = [r for r in outbox(engine) if r.topic == "snapshots.deadletter"]
     assert len({record.event_id for record in dead}) == 1
     detail = decode_dead_letter(dead[0].data).detail
-    times = [wire_time(r.observed.snapshot.observed_at) for r in (early, rest[-1])]
+    times = [wire_time(r.value.chosen.snapshot.observed_at) for r in (early, rest[-1])]
     assert detail == (
         f"observed {times[0]}, but query a  {'x' * 61}… has answered up to {times[1]}"
     )
@@ -290,7 +289,7 @@ def folded_elsewhere(queries: Queries) -> list[AnswerEvent]:
     for readies in queries.values():
         memory = guard.initial_memory()
         for r in readies:
-            event, memory = guard.answer(r.observed.snapshot, memory)
+            event, memory = guard.answer(r.value.chosen.snapshot, memory)
             events.append(event)
     return events
 
@@ -303,7 +302,7 @@ def test_nothing_to_fold_is_no_error(engine: Engine) -> None:
 
 def test_a_stateless_defence_folds_and_resumes(engine: Engine) -> None:
     guard = guard_with("vanilla")
-    bare = [replace(r, evidence=guard.gather([r.observed.snapshot])[0]) for r in story()]
+    bare = [replace(r, value=guard.gather([r.value.chosen.snapshot])[0]) for r in story()]
     fold(engine, {"cup": bare[:2]}, guard)
     assert [event.step for event in fold(engine, {"cup": bare}, guard)] == [2, 3, 4]
     state, standing = decode_stored(row(engine).state)

@@ -190,4 +190,4 @@ def test_elements_are_pickled_where_they_wait_and_nowhere_else(
 
     monkeypatch.setattr(coding.ElementCoder, "encoder", staticmethod(noted))
     assert len(MicroBatch(settings_in(tmp_path))(records())) == 9
-    assert [type(element) for element in waited] == [elements.Ready] * 9
+    assert [type(element) for element in waited] == [elements.Recorded] * 9

@@ -11,8 +11,8 @@ import pytest
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.defenses.radar import Radar
-from radarstream.pipelines.guard import DefensePipeline
-from radarstream.pipelines.stages import weighed
+from radarstream.pipelines.round.deciding import weighed
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Prompt

@@ -18,14 +18,14 @@ from radarstream.connectors.state_table.sources.ledger import agree, judge, reco
 from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.elements import Parked, Ready
-from radarstream.pipelines.beam.folding import fold_queries
+from radarstream.pipelines.beam.elements import Parked, Recorded
+from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_defense_pipeline
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.withholding import Blocked
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.source_credit import borne_out
-from radarstream.pipelines.withholding import Observed, leave_out_blocked
 from radarstream.schemas.codec import decode_answer, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.events import AnswerEvent
@@ -67,9 +67,9 @@ def guard_with(engine: Engine, source_prior: float = 1.0) -> DefensePipeline:
     )
 
 
-def ready(snapshot: SearchSnapshot, position: int = 1) -> Ready:
-    (evidence,) = DefensePipeline("radar", Radar(), scripted_models()).gather([snapshot])
-    return Ready(Observed(RawRecord("h.jsonl", position, encode(snapshot)), snapshot), evidence)
+def ready(snapshot: SearchSnapshot, position: int = 1) -> Item:
+    (found,) = DefensePipeline("radar", Radar(), scripted_models()).gather([snapshot])
+    return Recorded(RawRecord("h.jsonl", position, encode(snapshot)), found)
 
 
 def lie_of(domain: str, name: str = "case", step: int = 0) -> SourceEvent:
@@ -77,13 +77,11 @@ def lie_of(domain: str, name: str = "case", step: int = 0) -> SourceEvent:
     return SourceEvent(name, domain, EventKind.CONFIRMED, at_ms, "cup", step)
 
 
-def fold(
-    engine: Engine, readies: Sequence[Ready], guard: DefensePipeline | None = None, **settings
-):
+def fold(engine: Engine, readies: Sequence[Item], guard: DefensePipeline | None = None, **settings):
     witnesses = witnesses_of(load_settings(profile="scripted", sources=settings))
-    queries: dict[str, list[Ready]] = {}
+    queries: dict[str, list[Item]] = {}
     for item in readies:
-        queries.setdefault(item.observed.snapshot.query.id, []).append(item)
+        queries.setdefault(item.value.chosen.snapshot.query.id, []).append(item)
     outcomes = fold_queries(guard or guard_with(engine), engine, queries, LOG, witnesses)
     return [outcome for outcome in outcomes if isinstance(outcome, AnswerEvent)]
 
@@ -242,18 +240,15 @@ class TestBlocked:
             judge(connection, "s2.example", SourceVerdict.BLOCKED, None)
         first, second = (snapshot_at(0, ["Rome", "Oslo", "Bern"], q) for q in ("q-1", "q-2"))
         untouched = replace(second, documents=second.documents[:1])
-        batch = [
-            Observed(RawRecord("h", 1, b""), first),
-            Observed(RawRecord("h", 2, b""), untouched),
-        ]
         statements = Statements(engine)
-        seen, whole = leave_out_blocked(SourceReader(engine), batch)
+        pipeline = replace(guard_with(engine), rules=(Blocked(SourceReader(engine)),))
+        seen, whole = pipeline.withhold([first, untouched])
         assert len(statements.about_sources()) == 1
-        assert whole is batch[1]
+        assert (whole.snapshot, whole.left_out) == (untouched, ())
         assert [d.rank for d in seen.snapshot.documents] == [1, 3]
-        assert [d.rank for d in seen.blocked] == [2]
-        (evidence,) = guard_with(engine).gather([seen.snapshot])
-        (answer,) = fold(engine, [Ready(seen, evidence)])
+        assert [(d.rank, reason) for d, reason in seen.left_out] == [(2, Reason.BLOCKED)]
+        (found,) = pipeline.gather([first])
+        (answer,) = fold(engine, [Recorded(RawRecord("h", 1, b""), found)])
         judged = answer.verdict.documents[1]
         assert (judged.rank, judged.kept, judged.reason) == (2, False, Reason.BLOCKED)
         assert [source.rank for source in answer.sources] == [1, 2, 3]
@@ -263,7 +258,7 @@ class TestBlocked:
 class TestCredit:
     CONFIRMED = ("Rome", "Rome", "Oslo")
 
-    def story(self, steps: int = 3, claims: Sequence[str] = CONFIRMED) -> list[Ready]:
+    def story(self, steps: int = 3, claims: Sequence[str] = CONFIRMED) -> list[Item]:
         return [ready(snapshot_at(step, claims), step + 1) for step in range(steps)]
 
     def honest(self, engine: Engine) -> dict[str, float]:
@@ -353,7 +348,7 @@ class TestCredit:
 def test_the_graph_leaves_blocked_sources_out_before_any_model(tmp_path: Path):
     """Through Beam's first stage, with the real settings: no prompt holds the blocked page."""
     from radarstream.pipelines import build
-    from radarstream.pipelines.beam.model_stages import answer_each
+    from radarstream.pipelines.beam.model_stages import each_alive
 
     database = f"sqlite:///{tmp_path / 'state.db'}"
     settings = load_settings(profile="scripted", database=database)
@@ -361,12 +356,13 @@ def test_the_graph_leaves_blocked_sources_out_before_any_model(tmp_path: Path):
     with engine.begin() as connection:
         judge(connection, "s1.example", SourceVerdict.BLOCKED, None)
     generator = ScriptedGenerator()
-    guard = DefensePipeline("radar", Radar(), replace(scripted_models(), generator=generator))
-    item = Observed(RawRecord("h", 1, b""), snapshot_at(0, ["Rome", "Oslo"]))
+    guard = build_defense_pipeline(settings, engine)
+    guard = replace(guard, models=replace(scripted_models(), generator=generator), baseline=None)
+    item = Recorded(RawRecord("h", 1, b""), snapshot_at(0, ["Rome", "Oslo"]))
     letter = Parked(RawRecord("h.jsonl", 1, b""), ReasonClass.LATE)  # type: ignore[arg-type]
-    parked, answered = answer_each(settings, guard, [letter, item])
+    parked, answered = each_alive(DefensePipeline.answer_each, guard, [letter, item])
     assert parked is letter
-    assert [d.rank for d in answered.observed.blocked] == [1]
+    assert [d.rank for d, _ in answered.value.chosen.left_out] == [1]
     prompts = [prompt for batch in generator.log for prompt in batch]
     assert len(prompts) == 1
     assert "Rome" not in repr(prompts)

@@ -16,15 +16,14 @@ from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.beam import model_stages
-from radarstream.pipelines.beam.elements import Answered, Parked, Ready
-from radarstream.pipelines.beam.folding import fold_queries
-from radarstream.pipelines.beam.model_stages import answer_each, relate_each
+from radarstream.pipelines.beam.elements import Parked, Recorded
+from radarstream.pipelines.beam.folding import Item, fold_queries
+from radarstream.pipelines.beam.model_stages import each_alive
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.guard import DefensePipeline
 from radarstream.pipelines.job.incidents.settling import Policy, release
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.withholding import Quarantined
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
-from radarstream.pipelines.withholding import Observed
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.events import AnswerEvent
@@ -77,25 +76,26 @@ def gathered(
     engine: Engine,
     settings: Settings,
     guard: DefensePipeline[Any],
-    monkeypatch: pytest.MonkeyPatch,
     *snapshots: SearchSnapshot,
-) -> dict[str, list[Ready]]:
+) -> dict[str, list[Item]]:
     """What the stages before the fold make of snapshots, in one batch."""
-    monkeypatch.setattr(model_stages, "shared_engine", lambda _: engine)
-    observed = [
-        Observed(RawRecord("test", number, encode(snapshot)), snapshot)
+    rules = (Quarantined(engine),) if settings.attribution.enabled else ()
+    guard = replace(guard, rules=rules)
+    batch: Any = [
+        Recorded(RawRecord("test", number, encode(snapshot)), snapshot)
         for number, snapshot in enumerate(snapshots)
     ]
-    answered = answer_each(settings, guard, observed)
-    queries: dict[str, list[Ready]] = {}
-    for ready in relate_each(settings, guard, answered):
-        assert isinstance(ready, Ready)
-        queries.setdefault(ready.observed.snapshot.query.id, []).append(ready)
+    for part in (DefensePipeline.answer_each, DefensePipeline.relate):
+        batch = each_alive(part, guard, batch)
+    queries: dict[str, list[Item]] = {}
+    for item in batch:
+        assert isinstance(item, Recorded)
+        queries.setdefault(item.value.chosen.snapshot.query.id, []).append(item)
     return queries
 
 
 def folded(
-    engine: Engine, settings: Settings, guard: DefensePipeline[Any], queries: dict[str, list[Ready]]
+    engine: Engine, settings: Settings, guard: DefensePipeline[Any], queries: dict[str, list[Item]]
 ) -> list[AnswerEvent]:
     outcomes = list(fold_queries(guard, engine, queries, "log", witnesses_of(settings)))
     assert all(isinstance(outcome, AnswerEvent) for outcome in outcomes)
@@ -109,13 +109,11 @@ def radar() -> DefensePipeline[Any]:
 @pytest.mark.parametrize(
     "guard", [radar(), DefensePipeline("vanilla", Vanilla(), scripted_models())]
 )
-def test_no_defence_sees_what_is_in_quarantine(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, guard: DefensePipeline[Any]
-) -> None:
+def test_no_defence_sees_what_is_in_quarantine(engine: Engine, guard: DefensePipeline[Any]) -> None:
     snapshot = snapshot_of("Rome", "Oslo", "Rome", "Oslo")
     hold(engine, snapshot.documents[0], snapshot.documents[2])
     settings = settings_with()
-    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    queries = gathered(engine, settings, guard, snapshot)
     (answer,) = folded(engine, settings, guard, queries)
     assert answer.answer == "Oslo"
     assert [d.rank for d in answer.verdict.documents] == [1, 2, 3, 4]
@@ -136,35 +134,31 @@ def test_no_defence_sees_what_is_in_quarantine(
     assert [d.rank for d in case.snapshot.documents] == [2, 4]
 
 
-def test_the_same_words_elsewhere_are_withheld_too(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_same_words_elsewhere_are_withheld_too(engine: Engine) -> None:
     first, *others = snapshot_of("Rome", "Oslo", "Oslo").documents
     hold(engine, replace(first, url="https://elsewhere.example", rank=9))
     loud = replace(first, text=f"  {first.text.upper()}\n")
     snapshot = replace(snapshot_of(), documents=(loud, *others))
     guard, settings = radar(), settings_with()
-    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
-    assert [d.rank for d in queries["cup"][0].observed.withheld] == [1]
+    queries = gathered(engine, settings, guard, snapshot)
+    assert [d.rank for d, _ in queries["cup"][0].value.chosen.left_out] == [1]
 
 
-def test_an_honest_text_quoted_under_a_lying_title_is_not_withheld(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_honest_text_quoted_under_a_lying_title_is_not_withheld(engine: Engine) -> None:
     snapshot = snapshot_of("Rome", "Oslo", "Oslo")
     hold(engine, replace(snapshot.documents[1], title="It was Rome"))
     guard, settings = radar(), settings_with()
-    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
-    assert queries["cup"][0].observed.withheld == ()
+    queries = gathered(engine, settings, guard, snapshot)
+    assert queries["cup"][0].value.chosen.left_out == ()
 
 
-def test_other_queries_only_after_approval(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_other_queries_only_after_approval(engine: Engine) -> None:
     mine, other = snapshot_of("Rome", "Oslo"), snapshot_of("Rome", "Oslo", query_id="other")
     guard, settings = radar(), settings_with()
 
     def withheld() -> dict[str, int]:
-        queries = gathered(engine, settings, guard, monkeypatch, mine, other)
-        return {name: len(ready[0].observed.withheld) for name, ready in queries.items()}
+        queries = gathered(engine, settings, guard, mine, other)
+        return {name: len(ready[0].value.chosen.left_out) for name, ready in queries.items()}
 
     assert withheld() == {"cup": 0, "other": 0}
     hold(engine, mine.documents[0])
@@ -175,59 +169,55 @@ def test_other_queries_only_after_approval(engine: Engine, monkeypatch: pytest.M
     assert withheld() == {"cup": 0, "other": 0}
 
 
-def test_everything_may_be_withheld(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_everything_may_be_withheld(engine: Engine) -> None:
     snapshot = snapshot_of("Rome", "Rome")
     hold(engine, *snapshot.documents)
     guard, settings = radar(), settings_with()
-    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    queries = gathered(engine, settings, guard, snapshot)
     (answer,) = folded(engine, settings, guard, queries)
     assert answer.abstention is not None
     assert {d.reason for d in answer.verdict.documents} == {Reason.QUARANTINED}
 
 
-def test_dead_letters_pass_through(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_dead_letters_pass_through(engine: Engine) -> None:
     from tests.wire_samples import DEAD_LETTER
 
     snapshot = snapshot_of("Rome", "Oslo")
     hold(engine, snapshot.documents[0])
     record = RawRecord("test", 0, b"")
     parked = Parked(record, DEAD_LETTER)
-    monkeypatch.setattr(model_stages, "shared_engine", lambda _: engine)
-    batch = [parked, Observed(record, snapshot)]
-    passed, answered = answer_each(settings_with(), radar(), batch)
+    guard = replace(radar(), rules=(Quarantined(engine),))
+    batch = [parked, Recorded(record, snapshot)]
+    passed, answered = each_alive(DefensePipeline.answer_each, guard, batch)
     assert passed is parked
-    assert isinstance(answered, Answered)
-    assert len(answered.observed.withheld) == 1
+    assert isinstance(answered, Recorded)
+    assert len(answered.value.chosen.left_out) == 1
 
 
-def test_without_the_setting_nothing_is_read_or_kept(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_setting_nothing_is_read_or_kept(engine: Engine) -> None:
     snapshot = snapshot_of("Rome", "Oslo", "Oslo")
     hold(engine, snapshot.documents[0])
     guard, settings = radar(), settings_with(enabled=False)
     statements: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
-    queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+    queries = gathered(engine, settings, guard, snapshot)
     assert not any("quarantine" in statement for statement in statements)
     folded(engine, settings, guard, queries)
     assert not any("cases" in s or "quarantine" in s or "reports" in s for s in statements)
-    assert queries["cup"][0].observed.withheld == ()
+    assert queries["cup"][0].value.chosen.left_out == ()
     assert kept_answers(engine, "cup") == []
 
 
-def test_one_read_for_a_batch(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_read_for_a_batch(engine: Engine) -> None:
     guard, settings = radar(), settings_with()
     statements: list[str] = []
     event.listen(engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
     snapshots = [snapshot_of("Rome", query_id=f"q{number}") for number in range(5)]
-    gathered(engine, settings, guard, monkeypatch, *snapshots)
+    gathered(engine, settings, guard, *snapshots)
     assert len([s for s in statements if "quarantine" in s]) == 1
 
 
-def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(engine: Engine) -> None:
     def gullible(prompt):
         claims_ = [p.rsplit(":", 1)[-1].strip(" .") for p in prompt.passages]
         return "Rome" if len(claims_) > 3 and "Rome" in claims_ else max(claims_, key=claims_.count)
@@ -236,23 +226,21 @@ def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(
     settings = settings_with(self_detect=True)
     for step, winners in enumerate([("Rome", *["Oslo"] * 4), ("Bern", *["Bern"] * 4)]):
         snapshot = snapshot_of(*winners, step=step)
-        queries = gathered(engine, settings, guard, monkeypatch, snapshot)
+        queries = gathered(engine, settings, guard, snapshot)
         folded(engine, settings, guard, queries)
     found = {(r["step"], r["answer"]): r["sender"] for r in complaints.find_complaints(engine)}
     assert found == {(0, "Rome"): PIPELINE, (0, "Oslo"): PIPELINE}
 
 
-def test_a_fold_that_loses_leaves_no_case_and_no_report(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_fold_that_loses_leaves_no_case_and_no_report(engine: Engine) -> None:
     guard, settings = radar(), settings_with(self_detect=True)
     first, second = snapshot_of("Oslo", "Oslo"), snapshot_of("Rome", "Rome", step=1)
-    folded(engine, settings, guard, gathered(engine, settings, guard, monkeypatch, first))
-    queries = gathered(engine, settings, guard, monkeypatch, second)
+    folded(engine, settings, guard, gathered(engine, settings, guard, first))
+    queries = gathered(engine, settings, guard, second)
     late = fold_queries(guard, engine, queries, "log", witnesses_of(settings))
     next(late)  # the row is read; another worker moves it now
     third = snapshot_of("Bern", "Bern", step=2)
-    folded(engine, settings, guard, gathered(engine, settings, guard, monkeypatch, third))
+    folded(engine, settings, guard, gathered(engine, settings, guard, third))
     before = [case.step for case in kept_answers(engine, "cup")]
     with pytest.raises(StateConflictError):
         list(late)

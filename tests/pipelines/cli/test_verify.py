@@ -23,7 +23,7 @@ from radarstream.defenses.recheck.checks import TOLERANCE
 from radarstream.defenses.recheck.given import ALWAYS
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.cli.verify import verified
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.reranking import with_left_out
 from radarstream.schemas.codec import decode_answer, encode, envelope, structured
 from radarstream.schemas.errors import InputError

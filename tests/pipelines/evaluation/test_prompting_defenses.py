@@ -12,7 +12,7 @@ from radarstream.connectors.models.scripted import (
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.registry import build_defense
 from radarstream.defenses.temporal import adapt
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.verdict import Abstention

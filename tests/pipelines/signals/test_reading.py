@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from radarstream.defenses.majority import Majority
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.guard import DefensePipeline
+from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals import reading
 from radarstream.pipelines.signals.reading import as_read

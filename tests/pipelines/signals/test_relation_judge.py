@@ -19,6 +19,7 @@ from radarstream.connectors.models.wrapping import Call, Wrapped
 from radarstream.defenses.protocol import Relate
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
+from radarstream.pipelines.round.deciding import decide
 from radarstream.pipelines.signals.decoys import PLACES, decoys_of
 from radarstream.pipelines.signals.evidence import relate_answers
 from radarstream.pipelines.signals.fulfilment import fulfil
@@ -36,7 +37,6 @@ from radarstream.pipelines.signals.relation_judge import (
     prompts_for,
 )
 from radarstream.pipelines.signals.responses import isolating
-from radarstream.pipelines.stages import decide
 from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import AnswerPair, Completion

@@ -1,0 +1,193 @@
+"""From evidence and memory to a decision, and from that to an event and the memory after it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from radarstream.defenses.protocol import Defense, Relate
+from radarstream.defenses.temporal import without_new_answer
+from radarstream.pipelines.round.values import Decided, Stage, charging
+from radarstream.pipelines.signals.fulfilment import Failure, drive, fulfil, refusable
+from radarstream.pipelines.signals.long_form import in_its_form
+from radarstream.pipelines.signals.metering import Costs
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.support import (
+    Known,
+    learn,
+    means_the_same,
+    overhearing,
+    pairs_in,
+    support_of,
+    unknown_relations,
+)
+from radarstream.schemas.errors import ModelError
+from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Memory, StandingAnswer, StateT
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.support import AnswerStatus, lacks_support, status_of
+from radarstream.schemas.times import time_at
+from radarstream.schemas.verdict import Reason, Verdict
+
+
+def undefended_answers(
+    baseline: Defense[None] | None, evidences: Sequence[Evidence], models: Models, costs: Costs
+) -> list[str | None]:
+    """What the baseline says of each snapshot; None without a baseline or where it fails."""
+    if baseline is None:
+        return [None] * len(evidences)
+    with charging(Stage.UNDEFENDED, models, costs, len(evidences)):
+        outcomes = defended(baseline, [(e, None) for e in evidences], models, costs)
+    return [o[0].answer if isinstance(o, tuple) else None for o in outcomes]
+
+
+def decide(
+    defense: Defense[StateT],
+    items: Sequence[tuple[Evidence, StateT]],
+    models: Models,
+    costs: Costs,
+) -> list[Decided[StateT] | Failure]:
+    """Run the defence on one snapshot of each of several queries, in lockstep.
+
+    Comparing answers with each other is no part of the defence: no item pays for it.
+    """
+    known: list[Known] = [{} for _ in items]
+    with charging(Stage.DEFENCE, models, costs, len(items)):
+        outcomes = defended(defense, items, models, costs, known)
+        return weighed([evidence for evidence, _ in items], outcomes, known, models)
+
+
+def defended(
+    defense: Defense[StateT],
+    items: Sequence[tuple[Evidence, StateT]],
+    models: Models,
+    costs: Costs,
+    known: Sequence[Known] | None = None,
+) -> list[tuple[Verdict, StateT] | Failure]:
+    """The verdicts of a defence and the states after them.
+
+    Into `known`, one per item, go the relations that the defence asks for.
+    """
+    heard: Sequence[Known] = [{} for _ in items] if known is None else known
+
+    def in_one_form(
+        part: Sequence[tuple[int, tuple[Evidence, StateT]]], asked: Models
+    ) -> list[tuple[Verdict, StateT] | Failure]:
+        defending = [
+            costs.charged(
+                place, overhearing(refusable(defense.defend(evidence, state)), heard[place])
+            )
+            for place, (evidence, state) in part
+        ]
+        return drive(defending, costs.around(asked))
+
+    return in_its_form(
+        list(enumerate(items)), lambda item: item[1][0].query.long_form, in_one_form, models
+    )
+
+
+def weighed(
+    evidences: Sequence[Evidence],
+    outcomes: Sequence[tuple[Verdict, StateT] | Failure],
+    known: Sequence[Known],
+    models: Models,
+) -> list[Decided[StateT] | Failure]:
+    """Each verdict with what is behind its answer, and whether that means something else than the
+    previous one.
+
+    Relations that are not `known` are asked in one batch.
+    """
+    unclear: dict[int, Relate] = {}
+    for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):
+        if isinstance(outcome, tuple):
+            learn(evidence, outcome[0].answer, known[place])
+            if (request := unknown_relations(evidence, outcome[0], known[place])) is not None:
+                unclear[place] = request
+    failed: dict[int, ModelError] = {}
+    for place, rows in fulfil(unclear, models).items():
+        if isinstance(rows, ModelError):
+            failed[place] = rows
+        else:
+            known[place].update(pairs_in(unclear[place], rows))
+    return [
+        failed[place]
+        if place in failed
+        else outcome
+        if isinstance(outcome, Failure)
+        else supported(evidence, *outcome, known[place])
+        for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True))
+    ]
+
+
+def supported(evidence: Evidence, verdict: Verdict, state: StateT, known: Known) -> Decided[StateT]:
+    """One verdict with its support, from relations that are all known."""
+    verdict = named_steering(evidence, verdict)
+    if verdict.abstained:
+        return Decided(verdict, state, None, None)
+    previous = verdict.memory.previous_answer
+    changed = None if previous is None else not means_the_same(verdict.answer, previous, known)
+    return Decided(verdict, state, changed, support_of(evidence, verdict, known))
+
+
+def named_steering(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """The verdict; a rejected document whose answer does not entail itself is told as steering."""
+    if evidence.relations is None:
+        return verdict
+    itself = np.diagonal(evidence.relations.entailment) < 0.5
+    ranks = {evidence.documents[evidence.informative[at]].rank for at in np.flatnonzero(itself)}
+    documents = tuple(
+        replace(d, reason=Reason.STEERING) if d.rank in ranks and not d.kept else d
+        for d in verdict.documents
+    )
+    return replace(verdict, documents=documents) if ranks else verdict
+
+
+def insisting(decision: Decided[StateT], min_support: int, before: StateT) -> Decided[StateT]:
+    """The decision; where its answer lacks support an abstention, with the state as it was before.
+
+    Its support stays, to say why.
+    """
+    support = decision.support
+    why = None if support is None else lacks_support(support, min_support)
+    if why is None:
+        return decision
+    verdict = replace(decision.verdict, answer="", abstention=why)
+    return Decided(verdict, without_new_answer(before, decision.state), None, support)
+
+
+def event_of(
+    name: str,
+    models: Models,
+    snapshot: SearchSnapshot,
+    memory: Memory[StateT],
+    decision: Decided[StateT],
+) -> tuple[AnswerEvent, Memory[StateT]]:
+    """Turn a decision of the defence `name` into the event to emit and the memory to keep."""
+    verdict = decision.verdict
+    status = status_of(None if verdict.abstained else decision.support)
+    standing = memory.standing
+    confirmed = status not in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
+    if confirmed:
+        standing = StandingAnswer(verdict.answer, time_at(snapshot.observed_at_ms))  # as stored
+    event = AnswerEvent(
+        query_id=snapshot.query.id,
+        question=snapshot.query.text,
+        step=memory.step,
+        snapshot_id=snapshot.id,
+        observed_at=snapshot.observed_at,
+        provenance=snapshot.provenance,
+        defense=name,
+        answer=verdict.answer,
+        abstention=verdict.abstention,
+        changed=decision.changed,
+        verdict=verdict,
+        status=status,
+        support=decision.support,
+        standing=None if confirmed else standing,
+        sources=tuple(map(Source.of, snapshot.documents)),
+        generator=models.generator.model_id,
+        relation_scorer=models.relations.model_id,
+        tags=snapshot.query.tags,
+    )
+    return event, Memory(memory.step + 1, decision.state, standing)

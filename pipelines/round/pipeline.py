@@ -1,0 +1,209 @@
+"""A defence with its models and rules: from snapshots and memories to events and memories.
+
+    withhold > rerank > read > answer > relate | decide > event
+
+What is left of the bar needs no memory. Beam does that before it groups snapshots by query, in two
+parts (`answer_each` and `relate`), and `conclude` after it; the library does all of it (`run`).
+
+A caller with hooks of its own takes the parts apart and puts its own steps between them:
+
+    observed = pipeline.withhold(snapshots)      # then choose among `snapshot.documents`; what is
+                                                 # left out goes to `left_out`
+    outcomes = pipeline.finish(list(zip(observed, memories)))
+    # each outcome is a Failure, or has the `event` that also names what was left out
+
+Lists keep their order. In the place of an item that failed stands its error; the others go on.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Generic
+
+from radarstream.defenses.options import as_asked, options_of
+from radarstream.defenses.protocol import Defense, Signal, needs_at
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.pipelines.round import deciding, gathering, withholding
+from radarstream.pipelines.round.values import (
+    Answered,
+    Chosen,
+    Concluded,
+    Decided,
+    Observed,
+    Read,
+    Ready,
+    onward,
+)
+from radarstream.pipelines.settings import ReadingSettings
+from radarstream.pipelines.signals.fulfilment import Failure
+from radarstream.pipelines.signals.metering import Costs, Meter
+from radarstream.pipelines.signals.ports import Models, SourceLedger
+from radarstream.pipelines.signals.reranking import Reranked, rerank
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.memory import Memory, StateT
+from radarstream.schemas.snapshot import Query, SearchSnapshot
+
+
+@dataclass(frozen=True)
+class DefensePipeline(Generic[StateT]):
+    """Defends snapshots of many queries at once; holds no state of its own.
+
+    `baseline` answers the same snapshot without a defence, for comparison; it sees the same
+    evidence and never influences the defended answer: when a model fails it, the event merely has
+    no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
+    `min_support` is how many independent sites must say what is answered; 0 gives every answer of
+    the defence, as published methods do. A query may say otherwise for itself.
+    `reading` says which parts of long documents all of them read. `reranker` chooses at most
+    `keep` documents of a snapshot, which defence and baseline then see; without it they see all.
+    `rules` say which documents no model may see.
+    """
+
+    name: str
+    defense: Defense[StateT]
+    models: Models
+    baseline: Defense[None] | None = None
+    meter: Meter = field(default_factory=Meter)
+    sources: SourceLedger | None = None
+    min_support: int = 0
+    reading: ReadingSettings = ReadingSettings()
+    reranker: RetrievalDefense | None = None
+    keep: int = 10
+    rules: tuple[withholding.Rule, ...] = ()
+
+    def __post_init__(self) -> None:
+        if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
+            raise ConfigurationError(f"{self.name} with a source prior needs a ledger of sources")
+        for method in (self.defense, self.baseline, self.reranker):
+            if method is not None:
+                check_needs(method, self.models)
+
+    def initial_memory(self) -> Memory[StateT]:
+        """The memory before the first snapshot."""
+        return Memory(step=0, state=self.defense.initial_state())
+
+    def run(
+        self, items: Sequence[tuple[SearchSnapshot, Memory[StateT]]]
+    ) -> list[Concluded[StateT] | Failure]:
+        """Answer one snapshot of each of several queries."""
+        observed = self.withhold([snapshot for snapshot, _ in items])
+        return self.finish([(o, memory) for o, (_, memory) in zip(observed, items, strict=True)])
+
+    def finish(
+        self, items: Sequence[tuple[Observed, Memory[StateT]]]
+    ) -> list[Concluded[StateT] | Failure]:
+        """Answer from the documents that were not withheld."""
+        ready = onward(self.rerank([observed for observed, _ in items]), self.gather_from)
+        remembering = [
+            one if isinstance(one, Failure) else (one, memory)
+            for one, (_, memory) in zip(ready, items, strict=True)
+        ]
+        return onward(remembering, self.conclude)
+
+    def answer(
+        self, snapshot: SearchSnapshot, memory: Memory[StateT]
+    ) -> tuple[AnswerEvent, Memory[StateT]]:
+        """Answer one snapshot. Raises ModelError when a model does not answer, EvidenceError when
+        the defence refuses the snapshot.
+        """
+        (outcome,) = self.run([(snapshot, memory)])
+        if isinstance(outcome, Failure):
+            raise outcome
+        return outcome.event, outcome.memory
+
+    def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Ready | Failure]:
+        """Everything that needs no memory."""
+        return onward(self.answer_each(snapshots), self.relate)
+
+    def answer_each(self, snapshots: Sequence[SearchSnapshot]) -> list[Answered | Failure]:
+        """Withhold, rerank, read, and answer every document by itself."""
+        return onward(self.rerank(self.withhold(snapshots)), self._answer_from)
+
+    def gather_from(self, chosen: Sequence[Chosen]) -> list[Ready | Failure]:
+        """Read, answer and relate."""
+        return onward(self._answer_from(chosen), self.relate)
+
+    def withhold(self, snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
+        """Leave out the documents that no model may see."""
+        return withholding.withhold(self.rules, snapshots)
+
+    def rerank(self, observed: Sequence[Observed]) -> list[Chosen | Failure]:
+        """Let the reranker, if there is one, choose among the documents that are left."""
+        snapshots = [item.snapshot for item in observed]
+        found: Sequence[Reranked | Failure] = [Reranked(snapshot) for snapshot in snapshots]
+        if self.reranker is not None:
+            found = rerank(self.reranker, self.keep, snapshots, self.models, self.meter)
+        return [
+            one if isinstance(one, Failure) else Chosen(one, item.left_out)
+            for item, one in zip(observed, found, strict=True)
+        ]
+
+    def relate(self, items: Sequence[Answered]) -> list[Ready | Failure]:
+        """Relate the atomic answers within each snapshot, where the defence needs it."""
+        return gathering.relate(items, self.needs, self.models, self.meter)
+
+    def conclude(
+        self, items: Sequence[tuple[Ready, Memory[StateT]]], costs: Costs | None = None
+    ) -> list[Concluded[StateT] | Failure]:
+        """Decide, in lockstep, and make events. `costs` hears what is asked in place of `meter`."""
+        costs = costs or self.meter
+        evidences = self._knowing_sources([ready for ready, _ in items])
+        undefended = deciding.undefended_answers(self.baseline, evidences, self.models, costs)
+        remembering = [(e, memory.state) for e, (_, memory) in zip(evidences, items, strict=True)]
+        decisions = deciding.decide(self.defense, remembering, self.models, costs)
+        return [
+            decision
+            if isinstance(decision, Failure)
+            else self._event(ready.chosen, memory, decision, bare)
+            for (ready, memory), decision, bare in zip(items, decisions, undefended, strict=True)
+        ]
+
+    def needs(self, evidence: Evidence) -> frozenset[Signal]:
+        """The signals that the defence reads in a snapshot."""
+        return needs_at(self.defense, len(evidence.documents))
+
+    def min_support_of(self, query: Query) -> int:
+        """How many independent sites must say the answer to a query.
+
+        Texts of some sentences hardly ever mean the same: without a word of the query's own, they
+        are given whatever their support.
+        """
+        if query.min_support is not None:
+            return query.min_support
+        return 0 if query.long_form else self.min_support
+
+    def _answer_from(self, chosen: Sequence[Chosen]) -> list[Answered | Failure]:
+        read = gathering.read(chosen, self.reading, self.models, self.meter)
+
+        def answer(items: Sequence[Read]) -> list[Answered | Failure]:
+            return gathering.answer(items, self.needs, self.models, self.meter)
+
+        return onward(read, answer)
+
+    def _knowing_sources(self, items: Sequence[Ready]) -> list[Evidence]:
+        """The evidence with what the ledger says now of the documents' sources."""
+        evidences = [item.evidence for item in items]
+        if self.sources is None or Signal.SOURCE_HONESTY not in self.defense.needs:
+            return evidences
+        known = self.sources.honesty([item.chosen.snapshot for item in items])
+        return [replace(e, source_honesty=k) for e, k in zip(evidences, known, strict=True)]
+
+    def _event(
+        self,
+        chosen: Chosen,
+        memory: Memory[StateT],
+        decision: Decided[StateT],
+        undefended: str | None,
+    ) -> Concluded[StateT]:
+        """The event, with the rules that its answer was given by, and the memory.
+
+        An answer that lacks support is not given.
+        """
+        query = chosen.snapshot.query
+        least = self.min_support_of(query)
+        decision = deciding.insisting(decision, least, memory.state)
+        event, after = deciding.event_of(self.name, self.models, chosen.snapshot, memory, decision)
+        rules = options_of(as_asked(self.defense, query))
+        event = replace(event, options=rules, min_support=least, undefended_answer=undefended)
+        return Concluded(chosen, chosen.told(event), after)
