@@ -21,6 +21,7 @@ from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.retrievers import ImpatientClock, WebSearch
 from radarstream.pipelines.asking.values import Origin
+from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.settings.watched import Watched, table_entries
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.incidents import text_key
@@ -143,7 +144,9 @@ def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) 
         update={"attribution": parts.settings.attribution.model_copy(update={"enabled": True})}
     )
     assert settings.sources.block
-    reply = replace(parts, settings=settings).answer(question(documents=tuple(pages)))
+    rules = build_defense_pipeline(settings, parts.engine).rules
+    answerer = replace(parts, guard=replace(parts.guard, rules=rules))
+    reply = answerer.answer(question(documents=tuple(pages)))
     reasons = {judged.rank: judged.reason for judged in reply.event.verdict.documents}
     assert (reasons[1], reasons[3]) == (Reason.BLOCKED, Reason.QUARANTINED)
     assert reply.event.verdict.kept_ranks == (2,)
