@@ -2,7 +2,7 @@
 quarantine, and what persons decide about them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,7 +24,6 @@ from radarstream.pipelines.job.operating.incidents import (
 from radarstream.pipelines.pages.incidents import incidents_view, stored
 from radarstream.pipelines.pages.incidents.event_view import EventView
 from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, MODEL_ERRED, WAITING
-from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console.acting import (
     Confirmed,
@@ -54,48 +53,21 @@ STATES: Final = {"": "all", ComplaintState.OPEN.value: "waiting for attribution"
                  ComplaintState.UNUSABLE.value: "not usable"}  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class InboxLine:
-    """An incident in the list: what stands, in words with a tone."""
-
-    id: str
-    query_id: str
-    step: int
-    answer: str
-    complaints: int
-    received: str
-    stands: str
-    tone: str
-    decided: bool
-
-
-def inbox_line(row: Mapping[str, Any]) -> InboxLine:
-    """A line of the inbox from a row of the list of incidents."""
+def standing_of(row: Mapping[str, Any]) -> tuple[str, str]:
+    """How an incident stands, in words with a tone, from a row of the list of incidents."""
     if row["decision"] == Decision.MODEL_ERRED:
-        stands, tone = MODEL_ERRED
-    elif row["status"] in tuple(Status):
-        stands, tone = DECISIONS[Status(row["status"])]
-    else:
-        known = row["state"] in tuple(ComplaintState)
-        stands, tone = WAITING[ComplaintState(row["state"]) if known else ComplaintState.UNUSABLE]
-    return InboxLine(
-        id=row["incident"],
-        query_id=row["query_id"],
-        step=row["step"],
-        answer=row["answer"],
-        complaints=row["complaints"],
-        received=minute(row["received_ms"]),
-        stands=stands,
-        tone=tone,
-        decided=row["decision"] is not None,
-    )
+        return MODEL_ERRED
+    if row["status"] in tuple(Status):
+        return DECISIONS[Status(row["status"])]
+    known = row["state"] in tuple(ComplaintState)
+    return WAITING[ComplaintState(row["state"]) if known else ComplaintState.UNUSABLE]
 
 
-def inbox_sentence(lines: list[InboxLine]) -> str:
+def inbox_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     """What waits, in one sentence."""
-    if not lines:
+    if not rows:
         return "Nobody complained about an answer."
-    open_ones = sum(not line.decided for line in lines)
+    open_ones = sum(row["decision"] is None for row in rows)
     if not open_ones:
         return "A person decided about every incident."
     return f"{open_ones} {'incident waits' if open_ones == 1 else 'incidents wait'} for a decision."
@@ -116,18 +88,19 @@ def router(context: Context) -> APIRouter:
     @routes.get(f"{BELOW}inbox")
     def inbox(request: Request, user: Operator, state: str = "", page: str = "1") -> HTMLResponse:
         wanted = ComplaintState(state) if state in tuple(ComplaintState) else None
-        lines = [inbox_line(row) for row in store.list_incidents(engine, MOST, wanted)]
-        paging = Paging(page_number(page), len(lines))
+        rows = store.list_incidents(engine, MOST, wanted)
+        paging = Paging(page_number(page), len(rows))
         return show(
             request,
             "inbox.html.j2",
             user,
             title="Inbox of complaints",
-            sentence=inbox_sentence(lines),
+            sentence=inbox_sentence(rows),
             words=("Incident", "Approve", "Dismiss", "The model erred"),
             notes=[] if settings.attribution.enabled else [OFF],
             live=True,
-            lines=lines[paging.offset : paging.last],
+            rows=rows[paging.offset : paging.last],
+            standing_of=standing_of,
             paging=paging,
             state=wanted or "",
             states=STATES,
@@ -142,7 +115,7 @@ def router(context: Context) -> APIRouter:
             "incident.html.j2",
             user,
             title=row["answer"] or "(no answer)",
-            sentence=inbox_line(row).stands.capitalize() + ".",
+            sentence=standing_of(row)[0].capitalize() + ".",
             words=("Approve", "Dismiss", "The model erred", "Quarantine"),
             heads=[("query", row["query_id"]), ("step", row["step"]), ("id", row["incident"])],
             live=True,

@@ -16,9 +16,9 @@ from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.job.operating.incidents import Removal
 from radarstream.pipelines.serving.console import answers as view
 from radarstream.pipelines.serving.console.incidents import (
-    inbox_line,
     inbox_sentence,
     removal_in_words,
+    standing_of,
     text_state,
 )
 from radarstream.pipelines.serving.console.operations import Asked, checks_of, lag_of, models_of
@@ -103,8 +103,7 @@ def test_a_timeline_is_in_the_order_of_steps():
 def test_a_line_of_the_inbox(changed, stands, tone):
     row = {"incident": "i", "query_id": "q", "step": 1, "answer": "a", "complaints": 2,
            "received_ms": 0, "state": "open", "status": "proposed", "decision": None}  # fmt: skip
-    line = inbox_line(row | changed)
-    assert (line.stands, line.tone) == (stands, tone)
+    assert standing_of(row | changed) == (stands, tone)
 
 
 def test_sentences_of_inbox_quarantine_and_sources():
