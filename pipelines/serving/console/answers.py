@@ -1,7 +1,8 @@
 """The watchlist with its current answers, and the timeline of one query."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import APIRouter, Request
@@ -12,7 +13,7 @@ from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS, WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.connectors.state_table.serving.kept_events import KeptEvent, Latest
+from radarstream.connectors.state_table.serving.kept_events import KeptEvent
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.pages.verdict_words import (
@@ -81,7 +82,10 @@ def router(context: Context) -> APIRouter:
             sort=order,
             sorts=SORTS,
             paging=paging,
-            lines=[watch_line(one) for one in found.latest],
+            lines=found.latest,
+            grounds_of=grounds_of,
+            said=answer_in_words,
+            moment=moment,
         )
 
     @routes.get("/console/answer")
@@ -106,7 +110,8 @@ def router(context: Context) -> APIRouter:
             live=True,
             query=told,
             query_id=query,
-            latest=watch_line(kept_events.Latest(kept[0].seq, event, None)),
+            step=event.step,
+            grounds=grounds_of(event),
             may_report=Role.REPORT in user.roles and not event.abstention,
             history=history,
             first_open=latest.anchor,
@@ -140,41 +145,18 @@ def count_unanswered(engine: Engine) -> int:
     return int(db.fetch_value(engine, waiting.where(WATCHLIST.c.active, ~answered.exists())) or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class WatchLine:
-    """A query with its current answer: what it rests on in words, with a tone; times in UTC."""
-
-    query_id: str
-    question: str
-    answer: str
-    abstains: bool
-    status: str
-    tone: str
-    support: str
-    changed: str
-    answered: str
-    step: int
-
-
-def watch_line(latest: Latest) -> WatchLine:
-    """A row of the watchlist from the latest event of a query."""
-    event = latest.event
+def grounds_of(event: AnswerEvent) -> tuple[str, str, str]:
+    """What an answer rests on: its status in words with a tone, and what is behind it."""
     status = event.status or (AnswerStatus.ABSTAINED if event.abstention else None)
     behind = support_in_words(event.support) if event.support else ""
     if event.standing is not None:
         behind = standing_in_words(event.standing)
-    return WatchLine(
-        query_id=event.query_id,
-        question=event.question,
-        answer=answer_in_words(event),
-        abstains=event.abstention is not None,
-        status=STATUSES[status] if status else "",
-        tone=TONES[status] if status else "",
-        support=behind,
-        changed="" if latest.changed_at is None else minute(milliseconds(latest.changed_at)),
-        answered=minute(milliseconds(event.observed_at)),
-        step=event.step,
-    )
+    return (STATUSES[status], TONES[status], behind) if status else ("", "", behind)
+
+
+def moment(time: datetime | None) -> str:
+    """A time as the console shows it, in UTC; empty for none."""
+    return "" if time is None else minute(milliseconds(time))
 
 
 def answer_in_words(event: AnswerEvent) -> str:

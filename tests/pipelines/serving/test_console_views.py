@@ -11,7 +11,7 @@ from sqlalchemy import create_engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.connectors.state_table.serving.kept_events import KeptEvent, Latest
+from radarstream.connectors.state_table.serving.kept_events import KeptEvent
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.job.operating.incidents import Removal
 from radarstream.pipelines.serving.console import answers as view
@@ -42,27 +42,24 @@ EVENT = replace(ANSWERS[2], status=AnswerStatus.DISPUTED, support=SUPPORT)
 AT = datetime(2024, 2, 3, 4, 5, tzinfo=UTC)
 
 
-def test_a_line_of_the_watchlist():
-    line = view.watch_line(Latest(7, EVENT, AT))
-    assert (line.query_id, line.answer, line.status, line.tone) == (
-        "watch-000", EVENT.answer, "disputed", "bad",
-    )  # fmt: skip
-    assert line.support == (
+def test_what_an_answer_rests_on():
+    assert view.grounds_of(EVENT) == (
+        "disputed",
+        "bad",
         "7 documents on 5 independent sites say so, 1 says otherwise; the memory agrees; "
-        "weight 5.1 for it, 0.8 against"
+        "weight 5.1 for it, 0.8 against",
     )
-    assert (line.changed, line.answered) == ("2024-02-03 04:05 UTC", "2024-03-15 00:00 UTC")
+    assert (view.moment(AT), view.moment(None)) == ("2024-02-03 04:05 UTC", "")
 
 
 def test_an_abstention_says_why_and_what_stands():
     standing = StandingAnswer("Rome", AT)
     event = replace(EVENT, abstention=Abstention.NO_EVIDENCE, status=None, support=None,
                     standing=standing)  # fmt: skip
-    line = view.watch_line(Latest(7, event, None))
-    assert line.abstains
-    assert line.answer == "No answer: no document answers the question"
-    assert (line.status, line.changed) == ("no answer", "")
-    assert line.support.startswith("Rome stands, unconfirmed since")
+    assert view.answer_in_words(event) == "No answer: no document answers the question"
+    status, _, behind = view.grounds_of(event)
+    assert status == "no answer"
+    assert behind.startswith("Rome stands, unconfirmed since")
 
 
 @pytest.mark.parametrize(
