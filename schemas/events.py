@@ -44,9 +44,9 @@ class AnswerEvent(Strict):
     the job compares; `changed` tells whether the answer means something else than the previous
     step's, None when there is none to compare with. `support` says what is behind the answer, None
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
-    Events of version 1 have neither, and no `status`. `options` are those of the defence, as JSON;
-    `min_support` is how many independent sites had to say the answer. `reranking` says how a
-    reranker chose the documents, None without one; ranks everywhere else are those of its order.
+    `options` are those of the defence, as JSON; `min_support` is how many independent sites had to
+    say the answer. `reranking` says how a reranker chose the documents, None without one; ranks
+    everywhere else are those of its order.
     """
 
     query_id: str
@@ -60,7 +60,7 @@ class AnswerEvent(Strict):
     abstention: Abstention | None
     changed: bool | None
     verdict: Verdict
-    status: Annotated[AnswerStatus | None, Field(description=TOLD_APART)] = None
+    status: Annotated[AnswerStatus, Field(description=TOLD_APART)]
     support: Support | None = None
     standing: StandingAnswer | None = None
     sources: tuple[Source, ...] = ()

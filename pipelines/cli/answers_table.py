@@ -111,7 +111,7 @@ def _cells(
         cell(f"{labels.attack}@{ranks}" if labels.attack is not None else "", "red"),
         cell(", ".join(labels.answers[:3])),
         *(_judged(scored.get((side, answer.query_id, answer.step))) for side in sides),
-        cell("" if answer.status is None else STATUSES[answer.status]),
+        cell(STATUSES[answer.status]),
         cell(f"{rejected}/{len(answer.seen)}"),
         cell(word, MEMORY_STYLES.get(word, "dim")),
     ]
@@ -149,7 +149,7 @@ def print_results(results: Results) -> None:
     taken = counted_noun(run.snapshots, "snapshot")
     dead = counted_noun(run.dead_letters, "dead letter")
     say(f"{made} from {taken} in {run.seconds:.1f} s, {dead}")
-    statuses = Counter(answer.status for answer in results.answers if answer.status is not None)
+    statuses = Counter(answer.status for answer in results.answers)
     if statuses:
         told = ", ".join(f"{STATUSES[status]} {count}" for status, count in statuses.most_common())
         say(f"answers by what they rest on: {told}")

@@ -172,7 +172,7 @@ def _print_answer(reply: Reply) -> None:
         say(f"no answer: {ABSTENTIONS[event.abstention]}", style="bold yellow")
     else:
         say(reply.text, style="bold", wrap=True)
-    if event.status is not None and event.support is not None:
+    if event.support is not None:
         status = "" if event.abstention else f"{STATUSES[event.status]}: "
         say(f"{status}{support_in_words(event.support)}")
     if event.standing is not None:

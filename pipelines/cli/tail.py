@@ -221,7 +221,7 @@ def _answer_line(event: AnswerEvent) -> Text:
 def _support_cells(event: AnswerEvent) -> list[Text]:
     """The status of an answer, in capitals where a reader must beware; the answer that stands."""
     cells = []
-    if event.status is not None and event.support is not None:
+    if event.support is not None:
         beware = event.status in (AnswerStatus.SINGLE_SOURCE, AnswerStatus.DISPUTED)
         word = STATUSES[event.status].upper() if beware else STATUSES[event.status]
         told = support_in_words(event.support)

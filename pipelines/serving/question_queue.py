@@ -91,8 +91,7 @@ class QuestionQueue:
     def _count(self, reply: Reply, seconds: float) -> None:
         metrics, orchestration = self._metrics, reply.orchestration
         metrics.asking.observe(seconds)
-        if reply.event.status is not None:
-            metrics.replies.labels(reply.event.status.value).inc()
+        metrics.replies.labels(reply.event.status.value).inc()
         profile = orchestration.after or orchestration.before
         if profile is not None:
             metrics.risks.labels(profile.level.value).inc()

@@ -91,7 +91,7 @@ def facts_of(reply: Reply) -> dict[str, Any]:
     judged = [(one, documents.get(one.rank)) for one in verdict.documents]
     return {
         "answer": None if event.abstention else reply.text,
-        "status": None if event.status is None else event.status.value,
+        "status": event.status.value,
         "abstention": None if event.abstention is None else event.abstention.value,
         "defense": event.defense,
         "citations": [cited(one, found) for one, found in judged if one.rank in cited_ranks],

@@ -85,6 +85,6 @@ def attributes(question: UserQuestion, outcome: Reply | RadarstreamError | None)
     return told | {
         "radarstream.defense": outcome.event.defense,
         "radarstream.modules": [module.value for module in outcome.orchestration.plan.active],
-        "radarstream.status": "" if outcome.event.status is None else outcome.event.status.value,
+        "radarstream.status": outcome.event.status.value,
         "radarstream.risk": "" if profile is None else profile.level.value,
     }

@@ -155,8 +155,7 @@ class JobMetrics(Metrics):
             age = max(0.0, (now - outcome.observed_at).total_seconds())
             self.ages.labels(outcome.provenance.value).observe(age)
             self.answers.labels(outcome_of(outcome)).inc()
-            if outcome.status is not None:
-                self.statuses.labels(outcome.status.value).inc()
+            self.statuses.labels(outcome.status.value).inc()
             self.memory.labels(outcome.verdict.memory.decision.value).inc()
             for document in outcome.verdict.documents:
                 decision = "kept" if document.kept else "rejected"

@@ -147,11 +147,10 @@ def count_unanswered(engine: Engine) -> int:
 
 def grounds_of(event: AnswerEvent) -> tuple[str, str, str]:
     """What an answer rests on: its status in words with a tone, and what is behind it."""
-    status = event.status or (AnswerStatus.ABSTAINED if event.abstention else None)
     behind = support_in_words(event.support) if event.support else ""
     if event.standing is not None:
         behind = standing_in_words(event.standing)
-    return (STATUSES[status], TONES[status], behind) if status else ("", "", behind)
+    return STATUSES[event.status], TONES[event.status], behind
 
 
 def moment(time: datetime | None) -> str:

@@ -66,7 +66,7 @@ def test_columns_that_would_be_empty_are_left_out(
     results: Results, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert "undefended" in shown(results, 80, monkeypatch)
-    bare = [replace(answer, undefended_answer=None, status=None) for answer in results.answers]
+    bare = [replace(answer, undefended_answer=None) for answer in results.answers]
     snapshots = {key: replace(s, labels=None) for key, s in results.snapshots.items()}
     text = shown(replace(results, answers=bare, snapshots=snapshots), 80, monkeypatch)
-    assert text.splitlines()[0].split() == ["as", "of", "defended", "cut", "memory"]
+    assert text.splitlines()[0].split() == ["as", "of", "defended", "status", "cut", "memory"]

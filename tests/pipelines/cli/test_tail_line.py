@@ -54,10 +54,6 @@ def test_a_previous_answer_is_given_up_only_for_another(
     assert f"memory {word}" in _answer_line(event).plain
 
 
-def test_events_of_version_1_are_shown_without() -> None:
-    assert "kept 1 cut 1" in _answer_line(replace(GIVEN, status=None, support=None)).plain
-
-
 def test_dropped_candidates_are_told_apart_from_cut_documents() -> None:
     dropped = [
         JudgedCandidate(rank, rank, False, 0.1, reason)

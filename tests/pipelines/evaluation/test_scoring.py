@@ -33,6 +33,7 @@ from radarstream.schemas.answer_text import contains, expanded_answers, normalis
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels, Provenance
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Abstention, Verdict
 from tests.builders import make_snapshot
 from tests.pipelines.evaluation.attribution_studies import Bench
@@ -151,6 +152,7 @@ def event(answer, undefended=None, abstention=None, step=0, snapshot_id="q@0"):
         abstention=abstention,
         changed=False,
         verdict=Verdict(answer=answer, documents=()),
+        status=AnswerStatus.SINGLE_SOURCE,
         undefended_answer=undefended,
     )
 

@@ -14,6 +14,7 @@ from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Document, Labels, Provenance, Query, SearchSnapshot
+from radarstream.schemas.support import AnswerStatus
 from tests.driving import Script, run
 
 START = datetime(2024, 1, 15, tzinfo=UTC)
@@ -143,6 +144,7 @@ def judged(
         abstention=verdict.abstention,
         changed=None if state is None else verdict.answer != state.answer,
         verdict=verdict,
+        status=AnswerStatus.ABSTAINED if verdict.abstention else AnswerStatus.SINGLE_SOURCE,
         sources=tuple(Source(d.rank, d.title, d.url) for d in snapshot.documents),
         undefended_answer=(labels.target if labels.attack else None) or labels.answers[0]
         if labels

@@ -54,8 +54,8 @@ def test_what_an_answer_rests_on():
 
 def test_an_abstention_says_why_and_what_stands():
     standing = StandingAnswer("Rome", AT)
-    event = replace(EVENT, abstention=Abstention.NO_EVIDENCE, status=None, support=None,
-                    standing=standing)  # fmt: skip
+    event = replace(EVENT, abstention=Abstention.NO_EVIDENCE, support=None,
+                    status=AnswerStatus.ABSTAINED, standing=standing)  # fmt: skip
     assert view.answer_in_words(event) == "No answer: no document answers the question"
     status, _, behind = view.grounds_of(event)
     assert status == "no answer"
