@@ -1,1 +1,1 @@
-"""One question from a user to a defended answer: retrieval, hooks, the guard, the audit."""
+"""One question from a user to a defended answer: retrieval, hooks, the round, the audit."""

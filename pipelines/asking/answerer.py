@@ -1,7 +1,7 @@
 """From a user's question to a defended reply: Algorithm 3 of "Adaptive Defense Orchestration".
 
     account -> signals -> Sentinel -> Strategist -> hook A around the retrieval -> signals
-            -> Sentinel -> Strategist -> hook B -> hook C -> guard -> hook D -> trust
+            -> Sentinel -> Strategist -> hook B -> hook C -> round -> hook D -> trust
 
 A list of questions takes every step together, so that they share calls of models. A question that
 fails does so alone.
@@ -22,7 +22,7 @@ from radarstream.pipelines.asking.planning import (
     trust_after,
 )
 from radarstream.pipelines.asking.steps import each, in_groups, together
-from radarstream.pipelines.asking.values import Answered, Origin, Planned, Reply, UserQuestion
+from radarstream.pipelines.asking.values import Origin, Planned, Replied, Reply, UserQuestion
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.orchestration import Module, Orchestration
 
@@ -64,11 +64,11 @@ class Answerer(Parts):
         ]
 
     def _concluded(
-        self, planned: Planned, answered: Answered | RadarstreamError
+        self, planned: Planned, answered: Replied | RadarstreamError
     ) -> Reply | RadarstreamError:
         """Move the trust of the user, and say what the user is told."""
         trust = trust_after(self, planned, answered)
-        return reply_of(answered, trust) if isinstance(answered, Answered) else answered
+        return reply_of(answered, trust) if isinstance(answered, Replied) else answered
 
 
 def private_to(question: UserQuestion) -> str:
@@ -76,7 +76,7 @@ def private_to(question: UserQuestion) -> str:
     return question.user if question.origin is Origin.DOCUMENTS else ""
 
 
-def reply_of(answered: Answered, trust_after: float) -> Reply:
+def reply_of(answered: Replied, trust_after: float) -> Reply:
     """What the user is told."""
     draft, found = answered.draft, answered.draft.found
     spent, left = found.epsilon or (0.0, None)

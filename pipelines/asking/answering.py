@@ -1,4 +1,4 @@
-"""The generation and hook D: guards answer from what is left, and the answer is audited."""
+"""The generation and hook D: the round goes on from what is left, and its answer is audited."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -8,9 +8,8 @@ from typing import Any, Final
 from radarstream.defenses.orchestration.audit import OutputAudit
 from radarstream.pipelines.asking.parts import Parts, Prompting, Variant
 from radarstream.pipelines.asking.steps import each, in_groups, together
-from radarstream.pipelines.asking.values import NOT_ASKED, Answered, Drafted, Found
+from radarstream.pipelines.asking.values import NOT_ASKED, Drafted, Found, Replied
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.values import Concluded, Observed
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.memory import Memory
@@ -21,7 +20,7 @@ ONLY_WRITTEN: Final = "what it found is only written down"
 
 def answer(
     parts: Parts, found: Sequence[Found | RadarstreamError]
-) -> list[Answered | RadarstreamError]:
+) -> list[Replied | RadarstreamError]:
     """Answer each question, with hook C's guardrail where the plan has it, and audit it."""
     drafts = drafted(parts, each(found, with_guardrail), prompting_of)
     answered = each(drafts, partial(audited_by, parts.auditors[0]))
@@ -39,7 +38,7 @@ def prompting_of(found: Found) -> Prompting:
     return "guarded" if found.plan.guardrail.enabled else "plain"
 
 
-def answer_again(parts: Parts, answered: Sequence[Answered]) -> list[Answered]:
+def answer_again(parts: Parts, answered: Sequence[Replied]) -> list[Replied]:
     """Ask once more for answers that quote, and told not to; what still does is masked."""
     unfit = [one for one in answered if one.audited.action == "regenerate"]
     drafts = drafted(parts, [one.draft.found for one in unfit], lambda _: "unquoting")
@@ -55,15 +54,15 @@ def drafted(
     found: Sequence[Found | RadarstreamError],
     prompting: Callable[[Found], Prompting],
 ) -> list[Drafted | RadarstreamError]:
-    """Let the guards answer, each all that it is asked at once."""
+    """Let each pipeline answer all that it is asked at once."""
 
     def key_of(one: Found) -> Variant:
         return one.question.defense, one.question.wanted, prompting(one)
 
     def step(key: Variant, some: list[Found]) -> list[Drafted | RadarstreamError]:
-        guard = parts.variant(*key)
-        known = each(some, lambda one: (one, one.planned.asked.known.memory(guard)))
-        return together(known, partial(decided, guard))
+        pipeline = parts.variant(*key)
+        known = each(some, lambda one: (one, one.planned.asked.known.memory(pipeline)))
+        return together(known, partial(decided, pipeline))
 
     return together(found, lambda some: in_groups(some, key_of, step))
 
@@ -71,42 +70,28 @@ def drafted(
 def decided(
     pipeline: DefensePipeline[Any], known: Sequence[tuple[Found, Memory[Any]]]
 ) -> list[Drafted | RadarstreamError]:
-    """Let the round go on from what is left."""
-    # A reranker chooses among all that are left.
-    observed = [
-        (Observed(one.snapshot if pipeline.reranker else one.best, one.left_out), memory)
-        for one, memory in known
-    ]
+    """Let the round go on from what is left, among which a reranker chooses."""
+    items = [(one.observed if pipeline.reranker else one.best, memory) for one, memory in known]
     return [
-        outcome if isinstance(outcome, Failure) else draft_of(found, outcome)
-        for (found, _), outcome in zip(known, pipeline.finish(observed), strict=True)
+        outcome if isinstance(outcome, Failure) else Drafted(found, outcome)
+        for (found, _), outcome in zip(known, pipeline.finish(items), strict=True)
     ]
 
 
-def draft_of(found: Found, outcome: Concluded[Any]) -> Drafted:
-    """The event with the documents that were found."""
-    documents = [*outcome.chosen.usable.documents, *(d for d, _ in found.left_out)]
-    return Drafted(
-        found,
-        outcome.event,
-        tuple(sorted(documents, key=lambda document: document.rank)),
-        tuple(document.passage for document in outcome.chosen.snapshot.documents),
-    )
-
-
-def audited_by(auditor: OutputAudit, draft: Drafted) -> Answered:
+def audited_by(auditor: OutputAudit, draft: Drafted) -> Replied:
     """Check the answer. Where the plan only writes down, the answer stays as it is."""
     event, plan = draft.event, draft.found.plan.output_audit
     if not plan.enabled:
-        return Answered(draft, Audited("pass", event.answer))
+        return Replied(draft, Audited("pass", event.answer))
     abstained = event.abstention is not None
-    found = auditor.audit(event.answer, draft.passages, event.question, abstained=abstained)
+    shown = [document.passage for document in draft.concluded.chosen.snapshot.documents]
+    found = auditor.audit(event.answer, shown, event.question, abstained=abstained)
     if plan.mode == "log":
         found = replace(found, action="pass", text=event.answer)
-    return Answered(draft, found)
+    return Replied(draft, found)
 
 
-def with_audit(answered: Answered) -> Answered:
+def with_audit(answered: Replied) -> Replied:
     """With the record of what hook D did."""
     found, audited = answered.draft.found, answered.audited
     plan, acted = found.plan.output_audit, Module.AUDIT in found.plan.active

@@ -45,7 +45,7 @@ def build_answerer(
     engine: Engine | None = None,
     repeatable: bool = False,
 ) -> Answerer:
-    """Create what answers questions: the guard of the settings, its defences, where documents are.
+    """Create what answers questions from the settings: pipeline, modules, places of documents.
 
     Without `accounts` they are kept in memory. `engine` is the state database, by default that of
     the settings. `repeatable` draws the noise of a retrieval from the question, as studies
@@ -55,14 +55,14 @@ def build_answerer(
     # Nobody is told an undefended answer, and it would cost a long prompt.
     defense = settings.defense.model_copy(update={"compare_with": ""})
     settings = settings.model_copy(update={"defense": defense})
-    guard = build_defense_pipeline(settings, engine)
-    usable, models = usable_modules(settings, engine, guard.models)
+    pipeline = build_defense_pipeline(settings, engine)
+    usable, models = usable_modules(settings, engine, pipeline.models)
     queries = KnownQueries(engine)
     gain_per_hour = settings.orchestration.trust_gain_per_hour
     return Answerer(
         settings=settings,
         engine=engine,
-        guard=replace(guard, models=models),
+        pipeline=replace(pipeline, models=models),
         queries=queries,
         accounts=accounts or StoredAccounts.in_memory(gain_per_hour),
         retrievers={

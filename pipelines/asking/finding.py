@@ -11,6 +11,8 @@ from typing import Final
 from radarstream.pipelines.asking.parts import CHOOSING, Options, Parts
 from radarstream.pipelines.asking.steps import each, in_groups, together
 from radarstream.pipelines.asking.values import NOT_ASKED, Found, Origin, Planned
+from radarstream.pipelines.round.values import Observed
+from radarstream.pipelines.round.withholding import leave_out
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.reranking import rerank
 from radarstream.schemas.errors import (
@@ -40,8 +42,12 @@ def find(
     parts: Parts, planned: Sequence[Planned | RadarstreamError]
 ) -> list[Found | RadarstreamError]:
     """Retrieve documents, leave out those that no model may see, and apply hook A."""
-    found = each(planned, lambda one: retrieved(parts, one))
-    found = together(found, lambda some: without_withheld(parts, some))
+
+    def without_withheld(some: Sequence[Found]) -> list[Found]:
+        observed = parts.pipeline.withhold([one.snapshot for one in some])
+        return [replace(one, observed=o) for one, o in zip(some, observed, strict=True)]
+
+    found = together(each(planned, lambda one: retrieved(parts, one)), without_withheld)
     found = choose(parts, Module.PRIVACY, found)
     return each(found, lambda one: private(one) if one.epsilon else one)
 
@@ -63,7 +69,7 @@ def retrieved(parts: Parts, planned: Planned) -> Found:
     documents = retriever(question, candidates(question.wanted, reserve))
     snapshot = SearchSnapshot(known.query, known.seen_at(question.asked_at), documents)
     seen = planned.asked.seen
-    return Found(planned, snapshot, (), seen, planned.risk, planned.plan, epsilon)
+    return Found(planned, Observed(snapshot), seen, planned.risk, planned.plan, epsilon)
 
 
 def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
@@ -81,15 +87,6 @@ def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
             f"{budget:g} is not left; own documents and the web can still be asked"
         )
     return epsilon, max(0.0, budget - spent)
-
-
-def without_withheld(parts: Parts, found: Sequence[Found]) -> list[Found]:
-    """Leave out what is in quarantine and of blocked sources, as the job does."""
-    observed = parts.guard.withhold([one.snapshot for one in found])
-    return [
-        replace(one, snapshot=left.snapshot, left_out=left.left_out)
-        for one, left in zip(found, observed, strict=True)
-    ]
 
 
 def choose(
@@ -135,7 +132,7 @@ def applied(
     """Let the retrieval defence of a module choose."""
     method = parts.methods(module, options)
     shown = [one.snapshot for one in found]
-    outcomes = rerank(method, keep, shown, parts.guard.models, parts.guard.meter)
+    outcomes = rerank(method, keep, shown, parts.pipeline.models, parts.pipeline.meter)
     told = {name: value for name, value in options.items() if name != "seed"}
     return [
         outcome
@@ -151,18 +148,15 @@ def without_dropped(found: Found, reranking: Reranking | None) -> Found:
     """Without what a retrieval defence dropped. Ranks and order stay."""
     dropped = () if reranking is None else reranking.dropped
     why = {c.found_rank: c.reason or Reason.OUTRANKED for c in dropped}
-    documents = found.snapshot.documents
-    kept = tuple(d for d in documents if d.rank not in why)
-    gone = tuple((d, why[d.rank]) for d in documents if d.rank in why)
-    snapshot = replace(found.snapshot, documents=kept)
-    return replace(found, snapshot=snapshot, left_out=(*found.left_out, *gone))
+    gone = [(d, why[d.rank]) for d in found.snapshot.documents if d.rank in why]
+    return replace(found, observed=leave_out(found.observed, gone))
 
 
 def private(found: Found) -> Found:
     """As if nothing else had been found: no trace of what the noise kept out, ranks from 1."""
     kept = enumerate(found.snapshot.documents, start=1)
     documents = tuple(replace(document, rank=rank) for rank, document in kept)
-    return replace(found, snapshot=replace(found.snapshot, documents=documents), left_out=())
+    return replace(found, observed=Observed(replace(found.snapshot, documents=documents)))
 
 
 def candidates(wanted: int, may_act: Collection[Module]) -> int:

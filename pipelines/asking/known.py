@@ -45,13 +45,13 @@ class KnownQuery:
         """How it is searched for."""
         return SearchRequest(self.query) if self.watched is None else self.watched.request
 
-    def memory(self, guard: DefensePipeline[Any]) -> Memory[Any]:
-        """What the guard remembers of the query. Nothing, where another defence wrote it.
+    def memory(self, pipeline: DefensePipeline[Any]) -> Memory[Any]:
+        """What the pipeline remembers of the query. Nothing, where another defence wrote it.
 
         Raises InputError where the row is damaged.
         """
-        if self.row is None or self.row.defense != guard.name:
-            return guard.initial_memory()
+        if self.row is None or self.row.defense != pipeline.name:
+            return pipeline.initial_memory()
         return remembered(self.row)
 
     def seen_at(self, at: datetime) -> datetime:

@@ -77,7 +77,7 @@ class Parts:
 
     settings: Settings
     engine: Engine
-    guard: DefensePipeline[Any]
+    pipeline: DefensePipeline[Any]
     queries: KnownQueries
     accounts: StoredAccounts
     retrievers: Mapping[Origin, Retriever]
@@ -111,21 +111,21 @@ class Parts:
 
     @cached_property
     def variant(self) -> Callable[[str | None, int, Prompting], DefensePipeline[Any]]:
-        """The guard with the defence of a name, None for that of the settings, whose reranker keeps
-        at most the wanted documents, and with other prompts.
+        """The pipeline with the defence of a name, None for that of the settings, whose reranker
+        keeps at most the wanted documents, and with other prompts.
 
         Raises ConfigurationError for a name that is not known, or that the models do not fit.
         """
 
         @lru_cache(maxsize=256)
         def variant(defense: str | None, wanted: int, prompting: Prompting) -> DefensePipeline[Any]:
-            guard, chosen = self.guard, self.settings.defense
+            pipeline, chosen = self.pipeline, self.settings.defense
             if prompting != "plain":
-                guard = replace(guard, models=self.prompted(guard.models, prompting))
+                pipeline = replace(pipeline, models=self.prompted(pipeline.models, prompting))
             if defense is not None and defense != chosen.name:
                 other = chosen.model_copy(update={"name": defense, "options": {}})
                 method, _ = build_methods(self.settings.model_copy(update={"defense": other}))
-                guard = replace(guard, name=defense, defense=method)
-            return replace(guard, keep=min(guard.keep, wanted))
+                pipeline = replace(pipeline, name=defense, defense=method)
+            return replace(pipeline, keep=min(pipeline.keep, wanted))
 
         return variant

@@ -17,11 +17,11 @@ from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.pipelines.asking.known import KnownQuery, query_of
 from radarstream.pipelines.asking.parts import Parts
 from radarstream.pipelines.asking.values import (
-    Answered,
     Found,
     Origin,
     Planned,
     Recognised,
+    Replied,
     UserQuestion,
 )
 from radarstream.pipelines.settings.serving import OrchestrationSettings
@@ -80,7 +80,7 @@ def second_plans(parts: Parts, found: Sequence[Found]) -> Sequence[Found]:
     """Decide about the rest, now that documents are known; privacy stays as it was decided."""
     if parts.control is None:
         return found
-    signals = parts.control.retrieval_signals([one.best for one in found])
+    signals = parts.control.retrieval_signals([one.best.snapshot for one in found])
     seen = [
         None if one.seen is None or found_of is None else replace(one.seen, retrieval=found_of)
         for one, found_of in zip(found, signals, strict=True)
@@ -127,14 +127,14 @@ def _decide(
     return decided
 
 
-def trust_after(parts: Parts, planned: Planned, answered: Answered | RadarstreamError) -> float:
+def trust_after(parts: Parts, planned: Planned, answered: Replied | RadarstreamError) -> float:
     """Move the trust of a user by what the question set off; one that failed earns nothing."""
     question, trust = planned.asked.question, planned.asked.trust
     if parts.control is None or trust is None:
         return trust or 0.0
     fired = Module.PRIVACY in set(planned.plan.active) - parts.always
     delta = delta_of(planned.risk, fired=fired, intervened=False)
-    if isinstance(answered, Answered):
+    if isinstance(answered, Replied):
         found = answered.draft.found
         later = LATER & set(found.plan.active) - parts.always
         delta += delta_of(found.risk, fired=bool(later), intervened=intervened(answered))
@@ -147,9 +147,9 @@ def trust_after(parts: Parts, planned: Planned, answered: Answered | Radarstream
         return trust
 
 
-def intervened(answered: Answered) -> bool:
+def intervened(answered: Replied) -> bool:
     """Whether a defence dropped a document for planted, or the audit changed the answer."""
-    dropped = any(reason is Reason.SUSPECT for _, reason in answered.draft.found.left_out)
+    dropped = any(reason is Reason.SUSPECT for _, reason in answered.draft.found.observed.left_out)
     return dropped or answered.audited.action != "pass"
 
 

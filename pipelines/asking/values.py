@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from radarstream.defenses.orchestration.protocol import Seen
 from radarstream.pipelines.asking.known import KnownQuery
-from radarstream.pipelines.signals.reranking import LeftOut
+from radarstream.pipelines.round.values import Concluded, Observed
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import (
     Audited,
@@ -85,14 +85,13 @@ class Planned:
 class Found:
     """A question with its documents; `plan`, `seen` and `risk` are the latest.
 
-    `snapshot` has the documents that are left, `left_out` the others with the reasons; `hooks` are
-    what modules did. `epsilon` is what the retrieval cost and what is left of the budget, None
-    where nothing was charged.
+    `observed` has the documents that are left, and the others with the reasons; `hooks` are what
+    modules did. `epsilon` is what the retrieval cost and what is left of the budget, None where
+    nothing was charged.
     """
 
     planned: Planned
-    snapshot: SearchSnapshot
-    left_out: tuple[LeftOut, ...]
+    observed: Observed
     seen: Seen | None
     risk: RiskProfile | None
     plan: Plan
@@ -105,10 +104,15 @@ class Found:
         return self.planned.asked.question
 
     @property
-    def best(self) -> SearchSnapshot:
-        """The best documents, as many as are wanted: the others are candidates in reserve."""
+    def snapshot(self) -> SearchSnapshot:
+        """The documents that are left."""
+        return self.observed.snapshot
+
+    @property
+    def best(self) -> Observed:
+        """With as many documents as are wanted: the others are candidates in reserve."""
         wanted = self.snapshot.documents[: self.question.wanted]
-        return replace(self.snapshot, documents=wanted)
+        return replace(self.observed, snapshot=replace(self.snapshot, documents=wanted))
 
     def noting(
         self, module: Module, parameters: dict[str, Any], before: int, why: str, *, acted: bool
@@ -121,20 +125,26 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Drafted:
-    """A question with the event of its answer, before the audit.
-
-    `documents` are all that were found, at the ranks of the event; `passages` what models were
-    shown.
-    """
+    """A question with what the round concluded, before the audit."""
 
     found: Found
-    event: AnswerEvent
-    documents: tuple[Document, ...]
-    passages: tuple[str, ...]
+    concluded: Concluded[Any]
+
+    @property
+    def event(self) -> AnswerEvent:
+        """The event of the answer."""
+        return self.concluded.event
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """All documents that were found, at the ranks of the event."""
+        chosen = self.concluded.chosen
+        everything = [*chosen.usable.documents, *(document for document, _ in chosen.left_out)]
+        return tuple(sorted(everything, key=lambda document: document.rank))
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class Replied:
     """A question with its answer and what the audit made of it."""
 
     draft: Drafted

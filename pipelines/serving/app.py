@@ -98,13 +98,13 @@ def built_answerer(
     """
     accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
     answerer = build_answerer(settings, accounts, engine=engine)
-    metrics.registry.register(ModelMetrics.of(answerer.guard.models))
+    metrics.registry.register(ModelMetrics.of(answerer.pipeline.models))
     answer_all: AnswerAll = answerer.answer_all
     if (tracer := opened.enter_context(opened_tracer(settings))) is not None:
         traced = Traced(answer_all, tracer)
-        answerer.guard.meter.observers.append(traced.stage)
+        answerer.pipeline.meter.observers.append(traced.stage)
         answer_all = traced
-    return answer_all, Warming(partial(warm_up, answerer.guard.models))
+    return answer_all, Warming(partial(warm_up, answerer.pipeline.models))
 
 
 def run_stdio(settings: Settings, engine: Engine, name: str) -> None:

@@ -105,7 +105,7 @@ class Setup:
         answerer = build_answerer(settings, engine=self.engine, repeatable=True)
         asked = self.models
         models = replace(
-            answerer.guard.models,
+            answerer.pipeline.models,
             generator=asked.generator,
             relations=asked.relations,
             embedder=asked.embedder,
@@ -114,7 +114,7 @@ class Setup:
         ).wrapped(tally.note)
         answerer = replace(
             answerer,
-            guard=replace(answerer.guard, models=models),
+            pipeline=replace(answerer.pipeline, models=models),
             control=build_control(settings, models),
             retrievers={Origin.CORPUS: Retrievers(searchers, variants).retrieve},
             methods=policy.method,

@@ -69,7 +69,7 @@ def test_with_all_modules_off_a_reply_is_what_the_guard_answers(engine: Engine) 
     one = question()
     reply = parts.answer(one)
     snapshot = SearchSnapshot(Query.from_text(CAPITAL), NOON, one.documents)
-    event, _ = parts.guard.answer(snapshot, parts.guard.initial_memory())
+    event, _ = parts.pipeline.answer(snapshot, parts.pipeline.initial_memory())
     assert (reply.event, reply.text, reply.documents) == (event, event.answer, one.documents)
     assert not any(record.enabled for record in reply.orchestration.hooks)
 

@@ -44,10 +44,10 @@ def answerer_that_fails(engine, place: int | None) -> tuple[Answerer, Failing]:
         engine, chosen, retrievers={Origin.CORPUS: Retrieving(TEXTS)}, auditors=auditors
     )
     failing = Failing(place)
-    models = parts.guard.models.wrapped(failing)
-    guard = replace(parts.guard, models=models)
+    models = parts.pipeline.models.wrapped(failing)
+    pipeline = replace(parts.pipeline, models=models)
     control = control_of(models, FixedSentinel(asks_model=True))
-    return replace(parts, guard=guard, control=control), failing
+    return replace(parts, pipeline=pipeline, control=control), failing
 
 
 def calls_of(engine) -> int:

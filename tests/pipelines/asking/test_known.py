@@ -145,7 +145,7 @@ def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) 
     )
     assert settings.sources.block
     rules = build_defense_pipeline(settings, parts.engine).rules
-    answerer = replace(parts, guard=replace(parts.guard, rules=rules))
+    answerer = replace(parts, pipeline=replace(parts.pipeline, rules=rules))
     reply = answerer.answer(question(documents=tuple(pages)))
     reasons = {judged.rank: judged.reason for judged in reply.event.verdict.documents}
     assert (reasons[1], reasons[3]) == (Reason.BLOCKED, Reason.QUARANTINED)

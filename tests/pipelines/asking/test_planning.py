@@ -58,7 +58,7 @@ def ask(engine, *, sentinel=None, strategist=None, limit_s=30.0, orchestration=N
     chosen: dict[str, Any] = {"policy": "adaptive", "modules": ALL, "always": ()}
     chosen |= orchestration or {}
     parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)}, **changed)
-    control = control_of(parts.guard.models, sentinel, strategist, limit_s)
+    control = control_of(parts.pipeline.models, sentinel, strategist, limit_s)
     return replace(parts, control=control).answer(question(origin=Origin.CORPUS))
 
 
@@ -112,7 +112,7 @@ def test_a_sentinel_that_fails_gives_way_to_the_rules(engine, broken) -> None:
     sentinel = FixedSentinel(asks_model=True, raises=RuntimeError if broken == "raises" else None)
     chosen = {"policy": "adaptive", "always": ()}
     parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
-    models = parts.guard.models
+    models = parts.pipeline.models
     if broken == "model fails":
         models = replace(models, generator=Deaf())
     made = replace(parts, control=control_of(models, sentinel))
@@ -154,7 +154,7 @@ def test_a_model_that_hangs_is_not_waited_for(engine) -> None:
     hanging = Hanging()
     chosen = {"policy": "adaptive", "always": ()}
     parts = answerer_with(engine, chosen, retrievers={Origin.CORPUS: Retrieving(CLAIMS)})
-    models = replace(parts.guard.models, generator=hanging)
+    models = replace(parts.pipeline.models, generator=hanging)
     control = control_of(models, FixedSentinel(asks_model=True), limit_s=0.02)
     try:
         reply = replace(parts, control=control).answer(question(origin=Origin.CORPUS))
@@ -267,7 +267,7 @@ def test_more_is_looked_for_where_a_module_may_drop_some(engine) -> None:
         found = Retrieving([f"Page {n}: Lima is the capital." for n in range(20)])
         chosen = {"policy": policy, "modules": modules, "always": ()}
         parts = answerer_with(engine, chosen, retrievers={origin: found})
-        control = control_of(parts.guard.models) if policy == "adaptive" else None
+        control = control_of(parts.pipeline.models) if policy == "adaptive" else None
         reply = replace(parts, control=control).answer(question(origin=origin, wanted=4))
         assert found.wanted == [expected]
         assert len(reply.documents) == 4
