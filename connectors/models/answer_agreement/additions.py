@@ -28,15 +28,10 @@ _LEAST_BASE = 100
 _MOST_OF_ITEM = 3  # words
 _MOST_BEFORE_NAME = 8  # words
 _BEHIND = re.compile(r"^(?P<named>[^,]+), (?P<told>[^,]*)$")  # an apposition
-_IN_COUNTRY = re.compile(
-    r"in (?:the )?(?:(?:north|south|east|west|central)\w*(?: of)? )?(?P<country>[A-Z]\w+)$"
-)
 _JOINED = re.compile(r"\b(?:and|or)\b|&|/")
 _OWNED = re.compile(r"\b(\w+) of\b")
 _COMPASS = re.compile(r"(?:north|south|east|west|central)\w*")
 _SAINTS = frozenset(("saint", "st"))  # of a place's name rather than an office
-_ARTICLE = re.compile(r"(?:the|an?|its|his|her|their|who|which|where)\b", re.IGNORECASE)
-_CAPITAL_OF = re.compile(r"^(?P<told>[A-Z][\w ]+ capital)(?: city)?,? (?:of )?(?P<named>[A-Z].*)$")
 _LOCATED = re.compile(
     r"^(?P<named>[^,]*[A-Z][^,]*) in (?P<told>(?:the )?[A-Z][\w' -]*(?:, [A-Z][\w' -]*)*)$"
     r"|^(?P<thing>[^,]+?) (?:in|at|inside) (?P<where>(?:the|an?|its|his|her|their) [a-z][a-z -]*)$"
@@ -193,15 +188,8 @@ def _told_before(text: str, extra: Sequence[Token]) -> str | None:
             if head and head[-1] in PLACES:
                 return " ".join(told)
             continue
-        if "of" in head:
-            at = head.index("of")
-            countries = all(is_of_a_country(word.casefold()) for word in told[at + 1 :])
-            if countries and _is_role(head[at - 1]):
-                return " ".join(told)
-        elif _is_role(last):
+        if "of" not in head and _is_role(last):
             return " ".join(told)
-    if found := _CAPITAL_OF.match(text):
-        return found["told"]
     return None
 
 
@@ -212,13 +200,7 @@ def _told_behind(text: str) -> str | None:
         return None
     told = found["told"]
     head = re.split(r" (?:of|at|for|in) ", told, maxsplit=1)[0].split()
-    if head and _is_role(head[-1]):
-        return told
-    names = [word for word in re.findall(r"\b[A-Z]\w*", told) if not _ARTICLE.match(word)]
-    if where := _IN_COUNTRY.match(told):
-        return told if is_of_a_country(where["country"].casefold()) else None
-    plain = all(is_of_a_country(name.casefold()) for name in names)
-    return told if plain and _ARTICLE.match(told) else None
+    return told if head and _is_role(head[-1]) else None
 
 
 def _is_role(word: str) -> bool:

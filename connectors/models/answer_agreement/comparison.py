@@ -112,10 +112,7 @@ def _with_values(found: Likeness, match: Match) -> Likeness:
     """What words show, less what the values beside them leave open or contradict."""
     if match is Match.DIFFERENT:
         return Likeness.VALUES_DIFFER
-    if match not in _OPEN or found not in AGREEING:
-        return found
-    follows = match is Match.PREMISE_DECIDES and found in (Likeness.SAME, Likeness.PREMISE_ADDS)
-    return Likeness.PREMISE_ADDS if follows else Likeness.UNCOMMITTED
+    return Likeness.UNCOMMITTED if match in _OPEN and found in AGREEING else found
 
 
 def _with_alternatives(premise: Reading, hypothesis: Reading, found: Likeness) -> Likeness:

@@ -107,7 +107,6 @@ def numbers_in_one_spelling(text: str) -> str:
     ('Henry 8', '25%')
     """
     text = _TWO.sub("2 ", text)
-    text = _LOWER_NUMBER.sub(lambda m: f"{m[1]}{read_roman(m[2].upper()) or 0:.0f}", text)
     text = _NAMED_NUMBER.sub(_named_number, text)
     text = _DAY_OF.sub(
         lambda m: spell_in_digits(m[1] or f"the {m[2]}", wants_number=False) + " ", text
@@ -135,9 +134,6 @@ def numbers_in_one_spelling(text: str) -> str:
     text = _NIL.sub(lambda m: " - 0" if m[1] else "0 -", text)
     text = _PHONE.sub(lambda m: "tel" + "".join(part for part in m.groups() if part), text)
     return _LETTERED.sub(r"\1", text)
-
-
-_LOWER_NUMBER = re.compile(r"^([a-z' -]+ )(i{1,3}|i?v|vi{1,3}|i?x|xi{1,3}|xi?v|xvi{1,3})$")
 
 
 def _in_one_unit(match: re.Match[str], *, factor: int, unit: str) -> str:

@@ -11,7 +11,6 @@ from radarstream.connectors.models.answer_agreement.wording import Token, Wordin
 from radarstream.connectors.models.answer_agreement.words import TITLES
 
 _THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
-_COPULA = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
 _OF = re.compile(r"\b(?:of|in|for)\b")
 _NAMES = re.compile(r"(?:the )?[A-Z]\w*(?: (?:(?:of|in|for) (?:the )?)?[A-Z]\w*)+")
 _MOST_FREE = 2  # tokens that may stand in any order
@@ -34,17 +33,8 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
     )
     if listed or len(matches) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
         return False
-    if _is_of(mine.text) != _is_of(theirs.text) and _is_named(mine.text) and _is_named(theirs.text):
-        return False  # "Nobel Prize in Physics"
-    sides = [_COPULA.split(w.text) for w in (mine, theirs)]
-    if all(len(side) == 2 for side in sides) and not re.search(
-        r"\bthan\b|[<>\u2264\u2265]", mine.text
-    ):
-        words = [
-            [_keys(part, w) for part in side] for side, w in zip(sides, (mine, theirs), strict=True)
-        ]
-        return words[0] != words[1] and words[0] != words[1][::-1]
-    return True
+    named = _is_named(mine.text) and _is_named(theirs.text)  # "Nobel Prize in Physics"
+    return not (named and _is_of(mine.text) != _is_of(theirs.text))
 
 
 def _is_of(text: str) -> bool:
@@ -93,11 +83,6 @@ def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
     i = falls[0]
     swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
     return swapped == sorted(order) and not (tokens[i].is_name and tokens[i + 1].is_name)
-
-
-def _keys(text: str, wording: Wording) -> frozenset[str]:
-    said = {token.word: token.stem for token in wording.tokens}
-    return frozenset(said[w] for w in re.findall(r"\w+", text.casefold()) if w in said)
 
 
 def _sequence(wording: Wording) -> list[float]:
