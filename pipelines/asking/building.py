@@ -61,7 +61,6 @@ def build_answerer(
     gain_per_hour = settings.orchestration.trust_gain_per_hour
     return Answerer(
         settings=settings,
-        engine=engine,
         pipeline=replace(pipeline, models=models),
         queries=queries,
         accounts=accounts or StoredAccounts.in_memory(gain_per_hour),

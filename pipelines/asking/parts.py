@@ -7,8 +7,6 @@ from hashlib import sha256
 from secrets import randbits
 from typing import Any, Final, Literal
 
-from sqlalchemy import Engine
-
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.defenses.orchestration.audit import OutputAudit
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
@@ -76,7 +74,6 @@ class Parts:
     """
 
     settings: Settings
-    engine: Engine
     pipeline: DefensePipeline[Any]
     queries: KnownQueries
     accounts: StoredAccounts

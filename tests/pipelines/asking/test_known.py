@@ -144,7 +144,7 @@ def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) 
         update={"attribution": parts.settings.attribution.model_copy(update={"enabled": True})}
     )
     assert settings.sources.block
-    rules = build_defense_pipeline(settings, parts.engine).rules
+    rules = build_defense_pipeline(settings, own_engine).rules
     answerer = replace(parts, pipeline=replace(parts.pipeline, rules=rules))
     reply = answerer.answer(question(documents=tuple(pages)))
     reasons = {judged.rank: judged.reason for judged in reply.event.verdict.documents}
