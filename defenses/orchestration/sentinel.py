@@ -9,7 +9,7 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from radarstream.defenses.orchestration.protocol import Seen, json_object
+from radarstream.defenses.orchestration.seen import Seen, json_object
 from radarstream.defenses.protocol import Complete
 from radarstream.schemas.orchestration import MOST_DELTA, RiskLevel, RiskProfile
 from radarstream.schemas.prompt import Task
@@ -89,6 +89,9 @@ class ModelSentinel:
             delta=min(told.delta, rules.delta),
             **{name: max(getattr(told, name), getattr(rules, name)) for name in ATTACKS},
         )
+
+
+Sentinel = RuleSentinel | ModelSentinel
 
 
 def clip(value: float) -> float:

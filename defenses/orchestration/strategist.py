@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.orchestration.protocol import Seen, json_object
+from radarstream.defenses.orchestration.seen import Seen, json_object
 from radarstream.defenses.orchestration.sentinel import ATTACKS, clip
 from radarstream.defenses.protocol import Complete
 from radarstream.schemas.orchestration import (
@@ -87,7 +87,9 @@ class RuleStrategist:
         earlier: Plan | None = None,
         _reply: str | None = None,
     ) -> Plan:
-        """The plan of stage 1, or with `earlier` that of stage 2."""
+        """The plan of stage 1, which only decides on privacy; with `earlier` that of stage 2, which
+        decides on the rest and cannot switch privacy on.
+        """
         theta = theta_eff(self.threshold, seen.trust)
         if earlier is None:
             return self.first_stage(profile, seen, profile.membership >= theta)
@@ -156,6 +158,9 @@ class ModelStrategist:
         if told is None:
             return self.rules.plan(profile, seen, earlier)
         return bounded_by(told, self.rules.overrides(profile, seen, earlier), earlier)
+
+
+Strategist = RuleStrategist | ModelStrategist
 
 
 def situation(profile: RiskProfile, seen: Seen, earlier: Plan | None) -> str:

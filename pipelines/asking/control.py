@@ -14,8 +14,10 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from radarstream.defenses.orchestration.protocol import Seen, Sentinel, Strategist
+from radarstream.defenses.orchestration.seen import Seen
+from radarstream.defenses.orchestration.sentinel import Sentinel
 from radarstream.defenses.orchestration.signals import Usual, retrieval_signals
+from radarstream.defenses.orchestration.strategist import Strategist
 from radarstream.defenses.protocol import Complete
 from radarstream.pipelines.signals.fulfilment import fulfil
 from radarstream.pipelines.signals.ports import Models

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
-from radarstream.defenses.orchestration.protocol import Seen
+from radarstream.defenses.orchestration.seen import Seen
 from radarstream.defenses.orchestration.sentinel import delta_of
 from radarstream.defenses.orchestration.signals import question_signals
 from radarstream.defenses.orchestration.strategist import RHO

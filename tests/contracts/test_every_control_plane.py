@@ -6,9 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.orchestration.protocol import Seen, Sentinel, Strategist
-from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel
-from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist
+from radarstream.defenses.orchestration.seen import Seen
+from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel, Sentinel
+from radarstream.defenses.orchestration.strategist import (
+    ModelStrategist,
+    RuleStrategist,
+    Strategist,
+)
 from radarstream.schemas.orchestration import (
     Module,
     Plan,

@@ -1,4 +1,4 @@
-"""The control plane: pure methods that judge a question and plan its defence.
+"""What Sentinel and Strategist look at, and what a model replies to them.
 
 Like defences they hold no model, clock or file. Each says what a model is to be asked, and then
 decides with its reply, or without one where no model is asked or it fails (ADO, Algorithm 3).
@@ -7,10 +7,9 @@ decides with its reply, or without one where no model is asked or it fails (ADO,
 import json
 import re
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from radarstream.defenses.protocol import Complete
-from radarstream.schemas.orchestration import Plan, QuestionSignals, RetrievalSignals, RiskProfile
+from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals
 
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 
@@ -26,38 +25,6 @@ class Seen:
     trust: float
     signals: QuestionSignals
     retrieval: RetrievalSignals | None = None
-
-
-class Sentinel(Protocol):
-    """Tells how risky a question is; `earlier` is the profile of the first look, if any."""
-
-    def asks(self, seen: Seen, earlier: RiskProfile | None) -> Complete | None:
-        """What a model is to be asked; None for nothing."""
-        ...
-
-    def profile(
-        self, seen: Seen, earlier: RiskProfile | None, reply: str | None = None
-    ) -> RiskProfile:
-        """The profile, by the reply of the model if there is one."""
-        ...
-
-
-class Strategist(Protocol):
-    """Makes a plan from a profile and the numbers of `seen`, never from the question.
-
-    Without the `earlier` plan it is that of stage 1, which only decides on privacy; with it that of
-    stage 2, which decides on the rest and cannot switch privacy on.
-    """
-
-    def asks(self, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Complete | None:
-        """What a model is to be asked; None for nothing."""
-        ...
-
-    def plan(
-        self, profile: RiskProfile, seen: Seen, earlier: Plan | None, reply: str | None = None
-    ) -> Plan:
-        """The plan, by the reply of the model if there is one."""
-        ...
 
 
 def json_object(reply: str | None) -> dict[str, Any] | None:
