@@ -7,7 +7,7 @@ Cached results are keyed by `model_id`.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, runtime_checkable
 
 from radarstream.connectors.models.wrapping import Around, Wrapped
 from radarstream.connectors.models.wrapping import Embedder as Embedder
@@ -146,14 +146,9 @@ class Models:
         generator, relations = Wrapped(self.generator, around), self.relations
         if isinstance(relations, AsksGenerator):
             relations = relations.asking(generator)
-        return replace(
-            self,
-            generator=generator,
-            relations=Wrapped(relations, around),
-            embedder=Wrapped(self.embedder, around),
-            tokens=None if self.tokens is None else Wrapped(self.tokens, around),
-            gradients=None if self.gradients is None else Wrapped(self.gradients, around),
-            surrogate=None if self.surrogate is None else Wrapped(self.surrogate, around),
-            masked=None if self.masked is None else Wrapped(self.masked, around),
-            attention=None if self.attention is None else Wrapped(self.attention, around),
-        )
+        others = ("embedder", "tokens", *OF_RERANKERS)
+        models = {name: getattr(self, name) for name in others}
+        found: dict[str, Any] = {
+            name: Wrapped(model, around) for name, model in models.items() if model is not None
+        }
+        return replace(self, generator=generator, relations=Wrapped(relations, around), **found)
