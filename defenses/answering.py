@@ -2,6 +2,7 @@
 
 from radarstream.defenses.protocol import Complete
 from radarstream.defenses.responses import Asking, ask
+from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
@@ -16,6 +17,18 @@ class Stateless:
 
     def initial_state(self) -> None:
         """Nothing is remembered."""
+
+
+def answers_of(evidence: Evidence) -> tuple[AtomicAnswer, ...]:
+    """The atomic answers. Raises EvidenceError where they are missing."""
+    if evidence.answers is None:
+        raise EvidenceError("atomic answers are needed, the evidence has none")
+    return evidence.answers
+
+
+def why_no_evidence(evidence: Evidence) -> Abstention:
+    """Why nothing answers: there are no documents, or none says anything."""
+    return Abstention.NO_EVIDENCE if evidence.documents else Abstention.NO_DOCUMENTS
 
 
 def all_kept(evidence: Evidence) -> Documents:

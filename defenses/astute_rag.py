@@ -24,21 +24,14 @@ class AstuteRag(Stateless):
     with its source, and asks to group what agrees and to choose between the groups. A model that
     knows nothing by itself adds no passage. On fresh news, memory that is out of date can overrule
     the documents.
-
-    Parameters
-    ----------
-    answer_without_documents
-        Answer from memory alone when nothing was retrieved, instead of abstaining.
     """
-
-    answer_without_documents: bool = False
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from all documents and memory; abstain when the consolidation does."""
         documents = all_kept(evidence)
-        if not documents and not self.answer_without_documents:
+        if not documents:
             return concluded(documents, Abstention.NO_DOCUMENTS), state
         question = evidence.query.text
         known = yield from ask(Complete(Task.RECALL_PASSAGE, question, (), final=False))
@@ -46,7 +39,5 @@ class AstuteRag(Stateless):
         passages = [f"Retrieved: {document.passage}" for document in evidence.documents]
         if not known.abstained:
             passages.append(f"Remembered: {known.text}")
-        if not passages:
-            return concluded(documents, Abstention.MODEL_ABSTAINED), state
         answer = yield from ask(Complete(Task.CONSOLIDATE_PASSAGES, question, tuple(passages)))
         return concluded(documents, answer), state

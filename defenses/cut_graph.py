@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from radarstream.defenses.answering import answers_of, why_no_evidence
 from radarstream.defenses.kernels.honesty import distrust
 from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
 from radarstream.defenses.kernels.radar import both_ways, symmetrise
@@ -71,9 +72,8 @@ class Selection:
 
 def informative_answers(evidence: Evidence) -> tuple[str, ...]:
     """Atomic answers that say something, in rank order."""
-    if evidence.answers is None:
-        raise EvidenceError("atomic answers are needed, the evidence has none")
-    return tuple(evidence.answers[i].text for i in evidence.informative)
+    answers = answers_of(evidence)
+    return tuple(answers[i].text for i in evidence.informative)
 
 
 def known_relations(evidence: Evidence) -> Relations:
@@ -205,8 +205,7 @@ def verdict_without_evidence(evidence: Evidence, state: Belief | None) -> Verdic
         DocumentVerdict(d.rank, kept=False, reason=Reason.UNINFORMATIVE) for d in evidence.documents
     )
     if state is None:
-        reason = Abstention.NO_EVIDENCE if documents else Abstention.NO_DOCUMENTS
-        return Verdict("", documents, abstention=reason)
+        return Verdict("", documents, abstention=why_no_evidence(evidence))
     memory = MemoryVerdict(MemoryDecision.NONE, state.answer, state.support, state.conflict)
     return Verdict(state.answer, documents, memory=memory)
 

@@ -29,19 +29,16 @@ class InstructRag(Stateless):
         Whether the answer is what the rationale concludes: what follows its last "The answer is",
         else what a second request reads out of it. If not, the whole rationale is the answer, as
         the authors score it: a falsehood that it only quotes then counts as an answer.
-    answer_without_documents
-        Answer from the model's own knowledge when nothing was retrieved, instead of abstaining.
     """
 
     extract: bool = True
-    answer_without_documents: bool = False
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from all documents; abstain when the rationale or its conclusion does."""
         documents = all_kept(evidence)
-        if not documents and not self.answer_without_documents:
+        if not documents:
             return concluded(documents, Abstention.NO_DOCUMENTS), state
         question = evidence.query.text
         passages = tuple(document.passage for document in evidence.documents)

@@ -5,15 +5,13 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import Documents, concluded
+from radarstream.defenses.answering import Documents, answers_of, concluded, why_no_evidence
 from radarstream.defenses.protocol import Defending, Signal
 from radarstream.schemas.answer_text import spelling
-from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.verdict import (
-    Abstention,
     DocumentVerdict,
     MemoryDecision,
     MemoryVerdict,
@@ -52,20 +50,19 @@ class Majority:
         Raises EvidenceError when the answers are missing.
         """
         yield from ()
-        if evidence.answers is None:
-            raise EvidenceError("majority needs atomic answers, the evidence has none")
-        texts = [None if a.abstained else a.text for a in evidence.answers]
+        answers = answers_of(evidence)
+        texts = [None if a.abstained else a.text for a in answers]
         ballots = [None if text is None else spelling(text) or text for text in texts]
         votes = Counter(ballot for ballot in ballots if ballot is not None)
         if not votes:
-            why = Abstention.NO_EVIDENCE if evidence.documents else Abstention.NO_DOCUMENTS
-            return concluded(_judged(evidence, texts, ballots, None), why), state
+            judged = _judged(evidence, texts, ballots, None)
+            return concluded(judged, why_no_evidence(evidence)), state
         remembered = None if state is None else spelling(state.answer) or state.answer
         if remembered is not None:
             votes[remembered] += 1
         # Of equals the first in order of rank; the memory, counted last, needs a document's vote.
         winner = max(votes, key=votes.__getitem__)
-        answer = evidence.answers[ballots.index(winner)].text
+        answer = answers[ballots.index(winner)].text
         verdict = Verdict(
             answer,
             _judged(evidence, texts, ballots, winner),

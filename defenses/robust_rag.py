@@ -7,11 +7,10 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import Documents, Stateless, concluded
+from radarstream.defenses.answering import Documents, Stateless, answers_of, concluded
 from radarstream.defenses.keywords import phrases
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
@@ -58,9 +57,7 @@ class RobustRag(Stateless):
 
         Raises EvidenceError when the answers are missing.
         """
-        if evidence.answers is None:
-            raise EvidenceError("RobustRAG needs atomic answers, the evidence has none")
-        voices = [self.voice(answer) for answer in evidence.answers]
+        voices = [self.voice(answer) for answer in answers_of(evidence)]
         heard = self.heard(voices)
         documents = _document_verdicts(evidence, voices, frozenset(heard))
         if not heard:

@@ -4,14 +4,13 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import Stateless, concluded
+from radarstream.defenses.answering import Stateless, answers_of, concluded, why_no_evidence
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
+from radarstream.schemas.verdict import DocumentVerdict, Reason
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -25,8 +24,7 @@ class VanillaClaims(Stateless):
 
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from all atomic answers; raises EvidenceError when they are missing."""
-        if evidence.answers is None:
-            raise EvidenceError("vanilla_claims needs atomic answers, the evidence has none")
+        answers = answers_of(evidence)
         documents = tuple(
             DocumentVerdict(
                 document.rank,
@@ -34,11 +32,10 @@ class VanillaClaims(Stateless):
                 reason=Reason.UNINFORMATIVE if answer.abstained else Reason.NOT_JUDGED,
                 atomic_answer=None if answer.abstained else answer.text,
             )
-            for document, answer in zip(evidence.documents, evidence.answers, strict=True)
+            for document, answer in zip(evidence.documents, answers, strict=True)
         )
-        claims = tuple(answer.text for answer in evidence.answers if not answer.abstained)
+        claims = tuple(answer.text for answer in answers if not answer.abstained)
         if not claims:
-            why = Abstention.NO_EVIDENCE if documents else Abstention.NO_DOCUMENTS
-            return concluded(documents, why), state
+            return concluded(documents, why_no_evidence(evidence)), state
         answer = yield from ask(Complete(Task.SYNTHESISE_ANSWERS, evidence.query.text, claims))
         return concluded(documents, answer), state

@@ -18,6 +18,16 @@ DEFAULT_IGNORABLE: Final = (
     "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 _IGNORABLE: Final = re.compile(f"[{DEFAULT_IGNORABLE}]")
+# For `str.translate`; capitals for themselves, because a small letter may look like another one.
+LATIN_LOOKS: Final = str.maketrans(
+    "АВЕЅІЈКМНОРСТУХΑΒΕΖΗΙΚΜΝΟΡΤΥΧасԁеһіјорѕхуαεικνορτυχ",
+    "ABESIJKMHOPCTYXABEZHIKMNOPTYXacdehijopsxyaeiknoptyx",
+)
+# For `str.translate`: full-width and small forms of ASCII characters.
+FULL_WIDTH: Final = {
+    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
+    0xFE64: ord("<"),
+}
 
 
 def is_shown(character: str) -> bool:

@@ -13,11 +13,10 @@ import numpy as np
 
 from radarstream.connectors.models.attention_shares import first_line, percentages
 from radarstream.connectors.models.wrapping import TokenScorer
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
 
 LEAST: Final = -100.0  # logarithm of a probability; less counts as this
 

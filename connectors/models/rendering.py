@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from radarstream.schemas.answer_text import spelling
-from radarstream.schemas.look_alikes import FULL_WIDTH
 from radarstream.schemas.prompt import Prompt, Shot
+from radarstream.schemas.shown import FULL_WIDTH
 from radarstream.schemas.tasks import TASKS, Layout
 
 _MAJORITY_LINES: Final = 3

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from radarstream.connectors.models.attention_shares import first_line, percentages
 from radarstream.connectors.models.rendering import ever_shorter
 from radarstream.connectors.models.transformers_generator import TransformersGenerator, prompt_text
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.tokens import AttentionQuery
 
 _VERSION: Final = "attention-1"  # part of model_id: what is summed
 BoolArray = NDArray[np.bool_]

@@ -13,12 +13,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
 
 Replies = Sequence[Any] | FloatArray
 

@@ -12,7 +12,7 @@ from unicodedata import normalize
 
 import regex
 
-from radarstream.schemas.look_alikes import LATIN_LOOKS
+from radarstream.schemas.shown import LATIN_LOOKS
 
 _UNSEEN: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\p{M}\u2800]")
 _UNSEEN_ALONE: Final = regex.compile(r"[\p{Default_Ignorable_Code_Point}\u2800]")

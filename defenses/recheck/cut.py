@@ -32,17 +32,11 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RecordedGraph:
-    """The cut graph that a verdict records, and the side of each node; (n,), (n, n) for `pair`
-    and `conflict`.
-
-    Its nodes are documents by rank, then the memory if it has posteriors.
+class RecordedGraph(Graph):
+    """The cut graph that a verdict records, with `conflict` (n, n), and margin and side of each
+    node, (n,).
     """
 
-    nodes: tuple[int, ...]
-    source: FloatArray
-    sink: FloatArray
-    pair: FloatArray
     conflict: FloatArray
     margins: FloatArray
     kept: NDArray[np.bool_]
@@ -73,20 +67,25 @@ def has_cut(verdict: Verdict) -> bool:
 
 def recorded_graph(verdict: Verdict) -> RecordedGraph:
     """The graph of a verdict. Raises ValueError where it is torn."""
-    rows = [row_of(document) for document in verdict.documents if answers(document)]
+    judged = [document for document in verdict.documents if answers(document)]
+    rows = [row_of(document) for document in judged]
     memory = verdict.memory
-    nodes = [document.rank for document in verdict.documents if answers(document)]
+    nodes = [document.rank for document in judged]
+    texts = [document.atomic_answer or "" for document in judged]
     held = (memory.support_posterior, memory.conflict_posterior, memory.margin)
     if (memory.decision is MemoryDecision.NONE) != (held == (None, None, None)):
         raise ValueError("the memory is only partly judged")
     if memory.decision is not MemoryDecision.NONE:
         nodes.append(MEMORY_NODE)
+        texts.append(memory.previous_answer or "")
         rows.append((*held, memory.decision is MemoryDecision.RETAINED))
     if any(None in row for row in rows):
         raise ValueError("a node lacks a capacity or its margin")
     source, sink, margins, kept = np.array(rows, dtype=np.float64).reshape(-1, 4).T
     pair, conflict = matrix_of(nodes, verdict.edges), matrix_of(nodes, verdict.conflicts)
-    return RecordedGraph(tuple(nodes), source, sink, pair, conflict, margins, kept > 0.0)
+    return RecordedGraph(
+        tuple(nodes), tuple(texts), source, sink, pair, conflict, margins, kept > 0.0
+    )
 
 
 def matrix_of(nodes: Sequence[int], edges: Sequence[Edge]) -> FloatArray:
@@ -184,9 +183,8 @@ def judged_again(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Gr
         Relations(consistency[:n, :n], graph.conflict[:n, :n]),
         np.full(len(event.seen), NEUTRAL),
     )
-    texts = tuple(d.atomic_answer for d in event.seen if d.atomic_answer is not None)
     recalled = recalled_of(event.verdict.memory, consistency[n:, :n], graph.conflict[n:, :n])
-    return defense.build_graph(evidence, texts, recalled)
+    return defense.build_graph(evidence, graph.texts[:n], recalled)
 
 
 def recalled_of(

@@ -40,11 +40,10 @@ from radarstream.pipelines.cli.terminal import cell, print_json, print_table
 from radarstream.pipelines.retrieval_models import build_attention, build_gradients, build_masked
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
 
 GIB: Final = 2**30
 ENOUGH_DISK: Final = 2 * GIB

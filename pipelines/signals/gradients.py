@@ -14,9 +14,9 @@ from radarstream.defenses.protocol import (
 from radarstream.defenses.responses import checked_response
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import prompts_of
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.tokens import AttentionQuery
 
 
 def probe_all(models: Models, requests: Sequence[ProbeGradients]) -> list[Any]:

@@ -12,12 +12,12 @@ from typing import Any, Final, Protocol, runtime_checkable
 from radarstream.connectors.models.wrapping import Around, Wrapped
 from radarstream.connectors.models.wrapping import Embedder as Embedder
 from radarstream.connectors.models.wrapping import TokenScorer as TokenScorer
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
 from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.tokens import AttentionQuery
 
 NOT_INSTALLED: Final = "not installed"
 # Fields of `Models` that only rerankers ask.

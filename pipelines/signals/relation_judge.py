@@ -35,8 +35,8 @@ from radarstream.pipelines.signals.prompts import build_prompt, plain
 from radarstream.pipelines.signals.responses import all_answered, completion_texts
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.look_alikes import LATIN_LOOKS
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
+from radarstream.schemas.shown import LATIN_LOOKS
 from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL, RELATION
 
 # How a pair was decided: by certain rules, by a label of the model, by a reply that is none, by

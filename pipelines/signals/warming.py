@@ -6,8 +6,8 @@ from typing import Any, Final
 from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.pipelines.signals.ports import AsksGenerator, Models
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.prompt import AnswerPair, Task
+from radarstream.schemas.tokens import AttentionQuery
 
 QUESTION: Final = "What is this?"
 EVERY: Final = ("embedder", "relations", "generator", "attention")

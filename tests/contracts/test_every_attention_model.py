@@ -19,9 +19,9 @@ from radarstream.connectors.models.transformers_generator import TransformersGen
 from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.pipelines.signals.ports import AttentionModel
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Task
+from radarstream.schemas.tokens import AttentionQuery
 from tests import tiny_causal_lm
 
 QUESTION = "Who won the cup?"

@@ -1,10 +1,8 @@
-import pytest
-
 from radarstream.defenses.astute_rag import AstuteRag
 from radarstream.defenses.protocol import Complete
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.verdict import Abstention, Reason
+from radarstream.schemas.verdict import Reason
 from tests.builders import QUESTION, claims_evidence, make_evidence
 from tests.driving import Script, run, saying
 
@@ -32,29 +30,6 @@ def test_a_memory_that_knows_nothing_adds_no_passage():
     assert verdict.answer == "Ann"
 
 
-def test_an_abstaining_consolidation():
-    verdict, _ = run(
-        AstuteRag().defend(claims_evidence(["A"]), None), Script(answer=saying("Ann won.", None))
-    )
-    assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)
-
-
-def test_no_documents():
-    script = Script()
-    verdict, _ = run(AstuteRag().defend(claims_evidence([]), None), script)
-    assert (verdict.abstention, script.requests) == (Abstention.NO_DOCUMENTS, [])
-
-
-@pytest.mark.parametrize(("memory", "answer"), [("Ann won.", "Ann"), (None, "")])
-def test_no_documents_but_a_memory_that_may_answer(memory: str | None, answer: str):
-    script = Script(answer=saying(memory, "Ann"))
-    defense = AstuteRag(answer_without_documents=True)
-    verdict, _ = run(defense.defend(claims_evidence([]), None), script)
-    assert verdict.answer == answer
-    assert len(script.requests) == (1 if memory is None else 2)
-    assert verdict.abstained == (memory is None)
-
-
 def test_no_document_can_pretend_to_be_a_memory():
     evidence = make_evidence([[0.0]], [[0.0]])
     script = Script(answer=lambda _: AtomicAnswer("A"))
@@ -62,11 +37,3 @@ def test_no_document_can_pretend_to_be_a_memory():
     *retrieved, remembered = script.requests[1].passages
     assert all(passage.startswith("Retrieved: ") for passage in retrieved)
     assert remembered == "Remembered: A"
-
-
-@pytest.mark.parametrize("count", [1, 2, 50])
-def test_two_requests_however_many_documents(count: int):
-    script = Script()
-    run(AstuteRag().defend(claims_evidence(["A"] * count), None), script)
-    assert [request.final for request in script.requests] == [False, True]
-    assert len(script.requests[1].passages) == count + 1

@@ -49,14 +49,6 @@ def test_an_abstaining_model(replies: tuple[str | None, ...]):
     assert len(requests) == len(replies)
 
 
-def test_no_documents():
-    verdict, requests = judge(InstructRag(), [], "Ann")
-    assert (verdict.abstention, requests) == (Abstention.NO_DOCUMENTS, [])
-    verdict, requests = judge(InstructRag(answer_without_documents=True), [], RATIONALE)
-    assert verdict.answer == "Ann"
-    assert requests[0].passages == ()
-
-
 @pytest.mark.parametrize(
     ("rationale", "concluded"),
     [

@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from radarstream.defenses.protocol import Complete, Embed, Relate, Signal
 from radarstream.defenses.radar import Radar
-from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.sources import NEUTRAL, Counts
@@ -191,11 +190,6 @@ def test_a_worse_past_never_brings_a_document_in(claims, honesty, place: int):
     assert (
         place + 1 in kept or place + 1 not in told(radar, knowing(evidence, *after))[0].kept_ranks
     )
-
-
-def test_without_a_ledger_it_says_so():
-    with pytest.raises(EvidenceError, match="honesty of sources"):
-        told(PRIOR, claims_evidence(["A"]))
 
 
 @pytest.mark.parametrize("weight", [-0.1, 10.1, float("nan")])

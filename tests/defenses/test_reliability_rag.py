@@ -12,14 +12,14 @@ from pydantic import ValidationError
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
 from radarstream.defenses.kernels.reliability import independent_set
-from radarstream.defenses.protocol import Complete, Signal
+from radarstream.defenses.protocol import Complete
 from radarstream.defenses.reliability_rag import ReliabilityRag
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.verdict import Abstention, Reason, Verdict
+from radarstream.schemas.verdict import Reason, Verdict
 from tests.builders import claims_evidence, make_evidence, make_snapshot
 from tests.driving import Script, run, saying
 
@@ -43,9 +43,6 @@ def kept(n: int, pairs: list[tuple[int, int]], **options) -> tuple[int, ...]:
 class TestGolden:
     def test_g_b1_one_against_four(self):
         assert kept(5, [(1, 2), (1, 3), (1, 4), (1, 5)]) == (2, 3, 4, 5)
-
-    def test_g_b2_two_alone(self):
-        assert kept(2, [(1, 2)]) == (1,)
 
     def test_g_b3_cycle_of_five(self):
         assert kept(5, [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)]) == (1, 3)
@@ -114,12 +111,6 @@ class TestEdges:
         later = replace(evidence, observed_at=evidence.observed_at.replace(year=2026))
         assert judge(later, edge_flip=0.3).kept_ranks != flipping[0]
 
-    def test_flips_come_as_often_as_said(self):
-        rag = ReliabilityRag(edge_flip=0.2)
-        edges = rag.edges(np.zeros((300, 300)), np.random.default_rng(0))
-        pairs = 300 * 299 / 2
-        assert edges.sum() / pairs == pytest.approx(0.2, abs=4 * math.sqrt(0.16 / pairs))
-
 
 class TestAnswer:
     def test_kept_documents_answer_in_rank_order(self):
@@ -141,34 +132,15 @@ class TestAnswer:
             (True, Reason.SUPPORTED, "truth"),
         ]
 
-    def test_no_documents(self):
-        assert judge(claims_evidence([])).abstention is Abstention.NO_DOCUMENTS
-
-    def test_one_document(self):
-        assert judge(claims_evidence(["A"])).kept_ranks == (1,)
-
     def test_without_any_answer_every_document_is_passed_on(self):
         verdict = judge(claims_evidence([None, None]))
         assert (verdict.answer, verdict.kept_ranks) == ("final", (1, 2))
         assert {d.reason for d in verdict.documents} == {Reason.NOT_JUDGED}
 
-    def test_an_abstaining_model(self):
-        script = Script(answer=saying(None))
-        verdict, _ = run(ReliabilityRag().defend(claims_evidence(["A", "B"]), None), script)
-        assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)
-        assert verdict.kept_ranks == (1,)
-
     def test_ranks_with_gaps(self):
         whole = claims_evidence(["lie", "truth", "truth", "lie", "truth"])
         documents = tuple(replace(d, rank=3 * d.rank) for d in whole.documents)
         assert judge(replace(whole, documents=documents)).kept_ranks == (6, 9, 15)
-
-    @pytest.mark.parametrize("method", ["auto", "exact", "degree_graph"])
-    def test_missing_signals(self, method: str):
-        evidence = claims_evidence(["A", "B"])
-        for missing in ({"answers": None, "relations": None}, {"relations": None}):
-            with pytest.raises(EvidenceError, match="ReliabilityRAG needs"):
-                judge(replace(evidence, **missing), method=method)
 
 
 class TestMethods:
@@ -186,13 +158,6 @@ class TestMethods:
         automatic, _ = run(ReliabilityRag().defend(evidence, None), script)
         assert automatic == judge_by_samples(evidence)
         assert len(script.requests) == 3
-
-    def test_needs(self):
-        both = {Signal.ATOMIC_ANSWERS, Signal.RELATIONS}
-        assert ReliabilityRag().needs == both
-        assert ReliabilityRag(method="degree_graph").needs == both
-        assert ReliabilityRag(method="sampling").needs == set()
-        assert ReliabilityRag(method="sample_centroid").needs == set()
 
     def test_degree_graph(self):
         """The first document contradicts more than half and goes; the second contradicts one."""

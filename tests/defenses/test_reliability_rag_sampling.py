@@ -10,9 +10,7 @@ import pytest
 
 from radarstream.defenses.protocol import Complete, CompleteAll, Embed, Relate
 from radarstream.defenses.reliability_rag import ReliabilityRag
-from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
-from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import make_snapshot
@@ -47,19 +45,6 @@ def judge(evidence: Evidence, script: Script | None = None, **options) -> Verdic
 
 
 class TestRequests:
-    def test_rounds_then_relations_then_the_answer(self):
-        script = Script(answer=last_shown)
-        verdict = judge(documents("Rome", "Oslo", "Rome"), script)
-        rounds, relate, final = script.requests
-        assert isinstance(rounds, CompleteAll)
-        assert isinstance(relate, Relate)
-        assert final == Complete(
-            Task.ANSWER_FROM_DOCUMENTS, "Who won the cup?", final.passages, final=True
-        )
-        assert verdict.answer == final.passages[-1].splitlines()[-1]
-        assert {r.task for r in rounds.requests} == {Task.ANSWER_FROM_DOCUMENTS}
-        assert {r.final for r in rounds.requests} == {False}
-
     def test_equal_rounds_are_asked_once_and_show_the_best_document_last(self):
         script = Script()
         judge(numbered(3), script, rounds=50)
@@ -224,36 +209,12 @@ class TestEdgeCases:
         assert verdict.kept_ranks == ()
         assert [type(r) for r in script.requests] == [CompleteAll]
 
-    def test_the_final_answer_abstains(self):
-        script = Script(answer=lambda r: IDK if r.final else AtomicAnswer("A"))
-        verdict = judge(numbered(2), script)
-        assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)
-
     @pytest.mark.parametrize("replacement", [True, False])
     def test_one_document(self, replacement: bool):
         script = Script()
         verdict = judge(numbered(1), script, replacement=replacement)
         assert (verdict.answer, verdict.kept_ranks) == ("final", (1,))
         assert [ranks_shown(r) for r in script.requests[0].requests] == [(1,)]
-
-    def test_fifty_documents(self):
-        script = Script(answer=saying("A"))
-        verdict = judge(numbered(50), script)
-        assert len(script.requests[0].requests) <= 20
-        assert len(verdict.documents) == 50
-        assert 1 < len(verdict.kept_ranks) <= 40
-
-    def test_malformed_embeddings(self):
-        script = Script(embedding=lambda _: (float("nan"),))
-        with pytest.raises(EvidenceError, match="embeddings"):
-            judge(numbered(3), script, method="sample_centroid")
-
-    def test_relations_out_of_range(self):
-        defending = ReliabilityRag(method="sampling").defend(numbered(3), None)
-        script = Script()
-        request = defending.send(script.respond(next(defending)))
-        with pytest.raises(EvidenceError, match="probabilities"):
-            defending.send(2.0 * script.respond(request))
 
 
 class TestDeterminism:
@@ -271,7 +232,3 @@ class TestDeterminism:
         later = replace(evidence, observed_at=evidence.observed_at + timedelta(milliseconds=1))
         draws = [usual, drawn(evidence, 1), drawn(other_query), drawn(later)]
         assert all(a != b for a, b in itertools.combinations(draws, 2))
-
-    def test_a_hostile_query_id_has_a_seed(self):
-        evidence = replace(numbered(3), query=Query("\ud800 {0} %s", "?"))
-        assert judge(evidence).answer == "final"

@@ -4,12 +4,11 @@ import pickle
 from dataclasses import replace
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.defenses.protocol import Complete, CompleteAll, Defense, Relate, Signal
+from radarstream.defenses.protocol import Complete, CompleteAll, Defense, Relate
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.temporal import (
@@ -22,12 +21,11 @@ from radarstream.defenses.temporal import (
 )
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.schemas.codec import decode_state, encode_state
-from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.memory import Belief, LastAnswer
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.verdict import Abstention
 from tests.builders import claims_evidence
 from tests.driving import Script, run, saying
 
@@ -100,12 +98,6 @@ class TestMemoryless:
             assert (verdict, state) == (plain[0], None)
             assert same_requests(asked, plain[2])
 
-    def test_a_stored_state_is_kept_and_not_used(self):
-        belief = Belief("old", 0.9, 0.1)
-        verdict, state, _ = judge(Memoryless(Radar()), claims_evidence(["new"]), belief)
-        assert state is belief
-        assert verdict == judge(Radar(), claims_evidence(["new"]), None)[0]
-
 
 class TestLightweightHistory:
     def answer(self, *replies: str | None, defense: Defense | None = None):
@@ -130,13 +122,6 @@ class TestLightweightHistory:
         assert state.answer == "Bo"
         assert self.answer("Ann", None)[1] == LastAnswer(None, None)
 
-    def test_no_documents_are_an_abstention_too(self):
-        verdict, state, asked = judge(
-            LightweightHistory(Vanilla()), claims_evidence([]), LastAnswer("Ann")
-        )
-        assert (verdict.abstention, asked) == (Abstention.NO_DOCUMENTS, [])
-        assert state == LastAnswer(None)
-
     def test_only_final_requests_change(self):
         isolated = Complete(Task.ATOMIC_ANSWER, "Who?", ("x",), final=False)
         final = Complete(Task.ANSWER_FROM_DOCUMENTS, "Who?", ("x",))
@@ -153,23 +138,6 @@ class TestLightweightHistory:
         (recall_before, _), (recall, consolidate) = asked
         assert recall == recall_before
         assert consolidate.previous_answer == "Ann"
-
-    def test_errors_of_the_defence_pass_through_and_closing_closes_it(self):
-        bare = replace(claims_evidence(["A"]), answers=None, relations=None)
-        adapted = LightweightHistory(Radar())
-        with pytest.raises(EvidenceError):
-            judge(adapted, bare, LastAnswer("Ann"))
-        defending = adapted.defend(claims_evidence(["A"]), LastAnswer("Ann"))
-        next(defending)
-        defending.close()
-
-    @given(
-        st.none() | st.text(st.characters(exclude_categories=())),
-        st.none() | st.builds(Belief, st.text(), st.floats(0.0, 1.0), st.floats(0.0, 1.0)),
-    )
-    def test_its_state_survives_the_codec(self, answer: str | None, inner: Belief | None):
-        state = LastAnswer(answer, inner)
-        assert decode_state(encode_state(state)) == state
 
     def test_its_state_costs_little_more_than_the_answer(self):
         assert encode_state(LastAnswer("Emmanuel Macron")) == b'{"v":1,"p":"Emmanuel Macron"}'
@@ -249,11 +217,6 @@ class TestCumulativeSnapshot:
         assert not verdict.abstained
         assert len(pool.documents) == 2
 
-    def test_nothing_at_all(self):
-        verdict, pool, asked = self.live(Vanilla(), told(), told())
-        assert (verdict.abstention, asked) == (Abstention.NO_DOCUMENTS, [])
-        assert pool == Pool((), (), None)
-
     def test_relations_of_the_pool_are_asked_once_per_pair_of_different_answers(self):
         static = build_defense("reliability_rag", {"method": "exact"})
         verdict, _, asked = self.live(static, told("a", None, "b"), told("b", "c", "b"))
@@ -282,24 +245,6 @@ class TestCumulativeSnapshot:
         joined = judge(adapted, told(*new), state, script)
         assert joined[0] == at_once[0]
 
-    @pytest.mark.parametrize("rows", [np.full((4, 2), 0.5), np.full((3, 3), 0.5)])
-    def test_malformed_relations_raise(self, rows: np.ndarray):
-        adapted = CumulativeSnapshot(Radar())
-        defending = adapted.defend(told("b"), Pool(told("a").documents, told("a").answers, None))
-        assert isinstance(next(defending), Relate)
-        with pytest.raises(EvidenceError):
-            defending.send(rows)
-        nan = np.full((4, 3), np.nan)
-        defending = adapted.defend(told("b"), Pool(told("a").documents, told("a").answers, None))
-        next(defending)
-        with pytest.raises(EvidenceError):
-            defending.send(nan)
-
-    def test_without_needed_answers_the_defence_refuses(self):
-        bare = replace(told("a"), answers=None, relations=None)
-        with pytest.raises(EvidenceError):
-            judge(CumulativeSnapshot(Radar()), bare, Pool(told("b").documents, None, None))
-
     def test_a_state_of_the_defence_goes_on(self):
         """RADAR's memory beside the pool: both adaptations of one defence, if one wants them."""
         adapted = CumulativeSnapshot(Radar())
@@ -319,10 +264,3 @@ class TestCumulativeSnapshot:
 def test_an_unknown_adaptation_is_refused():
     with pytest.raises(ConfigurationError, match="lightweigth"):
         adapt(Vanilla(), "lightweigth")
-
-
-def test_adaptations_need_what_the_defence_needs():
-    radar = Radar()
-    for adaptation in (*ADAPTATIONS, "own"):
-        assert adapt(radar, adaptation).needs == {Signal.ATOMIC_ANSWERS, Signal.RELATIONS}
-    assert adapt(radar, "own") is radar

@@ -10,12 +10,11 @@ from pydantic import ValidationError
 
 from radarstream.defenses.protocol import Complete, Embed
 from radarstream.defenses.trust_rag import TrustRag, mean_cosine
-from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.verdict import Abstention, Reason, Verdict
 from tests.builders import make_snapshot
-from tests.driving import Script, run, saying
+from tests.driving import Script, run
 
 # Golden clusters: {1, 2, 3} have mean cosine .978840, {4, 5} .8.
 GOLDEN = [(1.0, 0.0), (0.98, 0.199), (0.96, 0.28), (0.0, 1.0), (-0.6, 0.8)]
@@ -82,10 +81,6 @@ class TestDirection:
         assert reasons(judge(vectors)) == [SUPPORTED] * 4
         assert reasons(judge(vectors, mode="ado_alg1")) == [SUPPORTED] * 2 + [ALONE] * 2
 
-    def test_the_printed_algorithm_keeps_the_better_ranked_of_equals(self):
-        vectors = [(1.0, 0.0), (0.0, -1.0), (0.0, 1.0), (-1.0, 0.0)]
-        assert judge(vectors, mode="ado_alg1").kept_ranks == (1, 2)
-
 
 class TestClusters:
     @pytest.mark.parametrize(
@@ -106,10 +101,6 @@ class TestClusters:
         judged = rules.drop_tight(cosines, np.array([False, False, True, True]))
         assert {rank for rank, reason in enumerate(judged, 1) if reason is TIGHT} == dropped
 
-    def test_the_tighter_of_two_around_the_threshold_goes(self):
-        assert judge(at(0, 40, 180, 190)).kept_ranks == (1, 2)
-        assert judge(at(0, 10, 180, 220)).kept_ranks == (3, 4)
-
     @pytest.mark.parametrize(
         ("degrees", "alone", "expected"),
         [
@@ -126,9 +117,6 @@ class TestClusters:
         split = np.arange(4) == alone
         split ^= split[0]
         assert TrustRag().drop_tight(vectors @ vectors.T, split) == expected
-
-    def test_a_document_alone_has_no_coherence_for_the_printed_algorithm(self):
-        assert judge(at(0, 5, 170, 10), mode="ado_alg1").kept_ranks == (1, 2, 4)
 
     def test_clusters_are_found_in_standardised_space(self):
         """As they are, these points would split into {1, 4, 5} and {2, 3}."""
@@ -159,12 +147,6 @@ class TestNearDuplicates:
     def test_the_best_ranked_of_a_group_stays(self):
         verdict = judge(at(0, 50, 60, 190, 250), self.TEXTS)
         assert reasons(verdict) == [SUPPORTED, DUPLICATE, SUPPORTED, DUPLICATE, SUPPORTED]
-
-    def test_only_kept_documents_have_duplicates(self):
-        """3 resembles 2 alone, which is dropped for resembling 1."""
-        texts = ("a b c d", "a b e f", "e f g h", "x y z w")
-        verdict = judge(at(0, 50, 190, 240), texts)
-        assert reasons(verdict) == [SUPPORTED, DUPLICATE, SUPPORTED, SUPPORTED]
 
     def test_a_duplicate_of_a_dropped_cluster_stays(self):
         texts = ("a b c d", *UNLIKE[1:3], "a b c e", UNLIKE[4])
@@ -214,9 +196,6 @@ class TestAnswer:
         assert reasons(verdict) == [Reason.NOT_JUDGED] * n
         assert verdict.answer == "final"
 
-    def test_no_documents(self):
-        assert judge([], ()).abstention is Abstention.NO_DOCUMENTS
-
     def test_nothing_left_means_abstention(self):
         script = Script(embedding=lambda _: (1.0, 0.0))
         defending = TrustRag(overlap_gate=False).defend(documents(UNLIKE[:4]), None)
@@ -229,29 +208,8 @@ class TestAnswer:
         assert verdict.answer == "final"
         assert reasons(verdict) == [Reason.BEST_OF_NONE] * 5
 
-    def test_equal_documents_leave_nothing(self):
-        verdict = judge(
-            [(1.0, 0.0)] * 4, ("same words", "same words ", " same words", "same  words")
-        )
-        assert reasons(verdict) == [TIGHT] * 4
-
-    def test_an_abstaining_model(self):
-        script = Script(answer=saying(None))
-        verdict, _ = run(TrustRag().defend(documents(UNLIKE[:3]), None), script)
-        assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)
-        assert verdict.kept_ranks == (1, 2, 3)
-
     def test_zero_embeddings_are_unlike_everything(self):
         assert judge([(0.0, 0.0)] * 4).kept_ranks == (1, 2, 3)
-
-    def test_hostile_texts_are_only_compared(self):
-        texts = ("{0} %s {question}", "\ud800\x00", "", "\u202e{0} %s {question}")
-        vectors = at(0, 50, 180, 230)
-        assert judge(vectors, texts).kept_ranks == (1, 2, 3)
-
-    def test_malformed_embeddings(self):
-        with pytest.raises(EvidenceError, match="embeddings"):
-            judge([(math.nan, 0.0)] * 3)
 
     @pytest.mark.parametrize(
         "option",

@@ -1,7 +1,7 @@
 from radarstream.defenses.protocol import Complete
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.verdict import Abstention, Reason
+from radarstream.schemas.verdict import Reason
 from tests.builders import claims_evidence
 from tests.driving import Script, run, saying
 
@@ -21,15 +21,3 @@ def test_every_document_is_shown_in_rank_order():
     assert [(d.rank, d.kept, d.reason) for d in verdict.documents] == [
         (rank, True, Reason.NOT_JUDGED) for rank in (1, 2, 3)
     ]
-
-
-def test_no_documents():
-    script = Script()
-    verdict, _ = run(Vanilla().defend(claims_evidence([]), None), script)
-    assert verdict.abstention is Abstention.NO_DOCUMENTS
-    assert script.requests == []
-
-
-def test_an_abstaining_model():
-    verdict, _ = run(Vanilla().defend(claims_evidence(["A"]), None), Script(answer=saying(None)))
-    assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)

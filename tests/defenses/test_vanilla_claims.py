@@ -28,9 +28,3 @@ def test_nothing_to_answer_from(claims, why):
     script = Script()
     verdict, _ = run(VanillaClaims().defend(claims_evidence(claims), None), script)
     assert (verdict.abstention, script.requests) == (why, [])
-
-
-def test_an_abstaining_model():
-    script = Script(answer=saying(None))
-    verdict, _ = run(VanillaClaims().defend(claims_evidence(["A"]), None), script)
-    assert (verdict.answer, verdict.abstention) == ("", Abstention.MODEL_ABSTAINED)

@@ -40,11 +40,6 @@ def test_symmetric_and_a_probability(prior: float, likelihood: float):
     assert 0.0 < bayes(prior, likelihood) < 1.0
 
 
-@given(inner)
-def test_one_half_is_neutral(prior: float):
-    assert bayes(prior, 0.5) == pytest.approx(prior)
-
-
 @given(inner, inner)
 def test_log_odds_add(prior: float, likelihood: float):
     def logit(p: float) -> float:
@@ -58,8 +53,3 @@ def test_log_odds_add(prior: float, likelihood: float):
 def test_more_likely_never_lowers_the_posterior(prior: float, one: float, other: float):
     low, high = sorted((one, other))
     assert bayes(prior, low) <= bayes(prior, high)
-
-
-def test_a_minority_of_contradictions_lowers_the_conflict():
-    """A likelihood below one half argues against, however high it looks."""
-    assert bayes(0.3, 0.4) < 0.3

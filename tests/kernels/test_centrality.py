@@ -41,11 +41,6 @@ def test_differences_too_small_to_mean_anything_are_none():
     assert rescaled(np.array([0.5, 0.5 + 9e-7, 0.5])).tolist() == [1.0] * 3
 
 
-@given(st.floats(0.0, 1.0))
-def test_two_documents_are_always_equal(weight: float):
-    assert rescaled(eigenvector_centrality(uniform(2, weight))).tolist() == [1.0, 1.0]
-
-
 def test_tiny_differences_are_blown_up():
     weights = np.array(
         [[0, 0.98, 0.97, 0.96], [0.98, 0, 0.97, 0.97], [0.97, 0.97, 0, 0.98], [0.96, 0.97, 0.98, 0]]
@@ -53,12 +48,6 @@ def test_tiny_differences_are_blown_up():
     raw = eigenvector_centrality(weights)
     assert raw == pytest.approx([0.499359, 0.500641, 0.500641, 0.499359], abs=1e-6)
     assert rescaled(raw) == pytest.approx([0, 0.999992, 0.999992, 0], abs=1e-6)
-
-
-def test_disconnected_camps_of_equal_size_are_equal():
-    raw = eigenvector_centrality(blocks(2, 2))
-    assert raw == pytest.approx([0.5] * 4, abs=1e-6)
-    assert rescaled(raw).tolist() == [1.0] * 4
 
 
 def test_the_larger_of_disconnected_camps_takes_all():
@@ -74,10 +63,6 @@ def test_ten_steps_do_not_converge_on_a_star_but_rank_it_right(iterations: int, 
     raw = eigenvector_centrality(star(), iterations=iterations)
     assert raw[0] == pytest.approx(hub, abs=1e-6)
     assert rescaled(raw) == pytest.approx([1, 0, 0], abs=1e-6)
-
-
-def test_a_unit_diagonal_would_converge():
-    assert eigenvector_centrality(star(loop=1.0)) == pytest.approx([0.707107, 0.5, 0.5], abs=1e-5)
 
 
 def test_no_documents():

@@ -80,11 +80,6 @@ def test_the_diagonal_is_ignored():
     assert vertices(np.eye(3, dtype=bool)) == (0, 1, 2)
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_tiny(n: int):
-    assert vertices(np.zeros((n, n), dtype=bool)) == tuple(range(n))
-
-
 @pytest.mark.parametrize(
     ("edges", "weights"),
     [

@@ -5,7 +5,6 @@ import warnings
 from dataclasses import dataclass
 
 import maxflow
-import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,22 +85,6 @@ def by_pymaxflow(instance: Instance) -> tuple[float, np.ndarray]:
     return value, np.array([graph.get_segment(node) == 1 for node in nodes], dtype=bool)
 
 
-def by_networkx(instance: Instance) -> tuple[float, np.ndarray]:
-    """Value and the nodes reachable from s in the residual graph, in integer eighths."""
-    graph = nx.DiGraph()
-    graph.add_nodes_from(["s", "t", *range(instance.n)])
-    for i in range(instance.n):
-        graph.add_edge("s", i, capacity=round(instance.source[i] * EIGHTHS))
-        graph.add_edge(i, "t", capacity=round(instance.sink[i] * EIGHTHS))
-        for j in range(instance.n):
-            if i != j:
-                graph.add_edge(i, j, capacity=round(instance.pair[i, j] * EIGHTHS))
-    residual = nx.algorithms.flow.edmonds_karp(graph, "s", "t")
-    open_arcs = [(u, v) for u, v, d in residual.edges(data=True) if d["capacity"] > d["flow"]]
-    reachable = nx.descendants(nx.DiGraph([*open_arcs, ("s", "s")]), "s")
-    return residual.graph["flow_value"] / EIGHTHS, np.isin(np.arange(instance.n), list(reachable))
-
-
 @given(instances())
 def test_least_energy_and_fewest_nodes_of_all_labellings(instance: Instance):
     least, intersection, _ = brute_force(instance)
@@ -131,21 +114,6 @@ def test_pymaxflow_finds_the_same_value_and_minimal_source_side(instance: Instan
     assert cut.kept.tolist() == kept.tolist()
 
 
-@given(instances(largest=8))
-def test_networkx_finds_the_same_value_and_minimal_source_side(instance: Instance):
-    value, kept = by_networkx(instance)
-    cut = solve(instance)
-    assert cut.energy == value
-    assert cut.kept.tolist() == kept.tolist()
-
-
-@given(instances(exact=False))
-def test_arbitrary_capacities_stay_within_the_error_bound(instance: Instance):
-    least, _, _ = brute_force(instance)
-    cut = solve(instance)
-    assert cut.energy <= least + cut.error_bound + 1e-12
-
-
 @given(instances(), st.randoms(use_true_random=False))
 def test_permuting_nodes_permutes_labels(instance: Instance, random):
     order = np.array(random.sample(range(instance.n), instance.n), dtype=int)
@@ -163,13 +131,6 @@ def test_scaling_by_a_power_of_two_changes_no_label(instance: Instance, exponent
     assert scaled.kept.tolist() == plain.kept.tolist()
     assert scaled.energy == plain.energy * 2.0**exponent
     assert scaled.error_bound == plain.error_bound * 2.0**exponent
-
-
-@given(instances(), st.floats(1e-6, 1e6))
-def test_scaling_changes_no_label_when_the_optimum_is_clear(instance: Instance, factor: float):
-    _, _, energies = brute_force(instance)
-    if instance.n and np.sum(energies == energies.min()) == 1:
-        assert solve(instance.scaled(factor)).kept.tolist() == solve(instance).kept.tolist()
 
 
 @given(instances(), st.data())
@@ -220,12 +181,6 @@ def test_margin_is_the_energy_of_changing_sides_alone(instance: Instance, data: 
         flipped[node] = not flipped[node]
         after = energy(flipped, instance.source, instance.sink, instance.pair)
         assert margins[node] == after - before
-
-
-@given(instances())
-def test_margins_are_never_negative_at_a_minimum(instance: Instance):
-    kept = solve(instance).kept
-    assert (flip_margins(kept, instance.source, instance.sink, instance.pair) >= 0.0).all()
 
 
 @settings(max_examples=300)
@@ -284,32 +239,6 @@ def test_the_diagonal_is_ignored():
     assert cut.error_bound == plain.error_bound
 
 
-def test_margins_ignore_the_diagonal():
-    pair = np.array([[5.0, 0.5], [0.5, 7.0]])
-    labels = np.array([True, False])
-    margins = flip_margins(labels, np.array([1.0, 0.25]), np.array([0.5, 1.0]), pair)
-    assert margins.tolist() == [1.0 - 0.5 - 0.5, 1.0 - 0.25 - 0.5]
-
-
-class TestTies:
-    def test_equal_evidence_goes_to_the_sink(self):
-        assert not min_cut(np.array([0.5]), np.array([0.5]), np.zeros((1, 1))).kept.any()
-
-    def test_no_evidence_at_all_goes_to_the_sink(self):
-        cut = min_cut(np.zeros(3), np.zeros(3), np.zeros((3, 3)))
-        assert not cut.kept.any()
-        assert (cut.energy, cut.error_bound) == (0.0, 3 * 4 / 2)
-
-    def test_a_chain_of_equal_capacities_is_rejected_whole(self):
-        """s -> x - y -> t: three cuts of the same value."""
-        pair = np.array([[0.0, 0.5], [0.5, 0.0]])
-        assert not min_cut(np.array([0.5, 0.0]), np.array([0.0, 0.5]), pair).kept.any()
-
-    def test_two_groups_that_tie_in_opposite_ways(self):
-        source, sink = np.array([1.0, 0.25, 0.5]), np.array([0.5, 0.25, 0.5])
-        assert min_cut(source, sink, np.zeros((3, 3))).kept.tolist() == [True, False, False]
-
-
 class TestScaling:
     @pytest.mark.parametrize(
         ("n", "bits", "bound"), [(11, 24, 3.9339e-6), (51, 24, 7.9036e-5), (51, 30, 1.2349e-6)]
@@ -321,15 +250,6 @@ class TestScaling:
     def test_all_capacities_together_fit_int64(self, largest: float, n: int):
         assert int(np.ldexp(largest, scaling_bits(largest, n))) * n * (n + 1) < 2**63
 
-    @pytest.mark.parametrize("largest", [1e-300, 0.3, 1.0, 1e300])
-    def test_resolution_follows_the_largest_capacity(self, largest: float):
-        assert 2**29 <= np.ldexp(largest, scaling_bits(largest, 51)) <= 2**30
-
-    def test_capacities_below_one_unit_are_not_cast_to_zero(self):
-        cut = min_cut(np.array([0.7]), np.array([0.6]), np.zeros((1, 1)))
-        assert cut.kept.all()
-        assert cut.energy == 0.6
-
     @pytest.mark.parametrize("largest", [5e-324, 1e-310, 1e-300, 1e300, 2e307])
     def test_the_smallest_and_largest_floats(self, largest: float):
         pair = np.zeros((3, 3))
@@ -339,17 +259,8 @@ class TestScaling:
             cut = min_cut(np.array([largest, 0.0, largest]), np.zeros(3), pair)
         assert (cut.kept.tolist(), cut.energy) == ([True, True, True], 0.0)
 
-    def test_two_hundred_nodes_at_full_capacity(self):
-        pair = np.ones((200, 200)) - np.eye(200)
-        cut = min_cut(np.ones(200), np.zeros(200), pair)
-        assert cut.kept.all()
-
 
 class TestRefusals:
-    def test_no_nodes(self):
-        cut = min_cut(np.zeros(0), np.zeros(0), np.zeros((0, 0)))
-        assert (cut.kept.shape, cut.energy, cut.error_bound) == ((0,), 0.0, 0.0)
-
     @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1e-300])
     @pytest.mark.parametrize("name", ["source", "sink", "pair"])
     def test_capacities_must_be_finite_and_not_negative(self, name: str, bad: float):

@@ -36,10 +36,6 @@ def test_directions_count_half_each():
     assert beyond_affinity(one_way, np.zeros(2), 0.4).tolist() == [[0.0, 1.0], [1.0, 0.0]]
 
 
-def test_what_both_owe_to_the_question_does_not_count():
-    assert not beyond_affinity(np.ones((2, 2)), np.array([2.0, 0.6]), 0.4).any()
-
-
 def by_steps(weights: np.ndarray, damping: float) -> np.ndarray:
     """The walk itself, step by step."""
     count = len(weights)

@@ -63,16 +63,6 @@ def test_rounding_does_not_decide_between_equally_good_splits(angle: float):
     assert two_means(square, rng()).tolist() == [False, False, True, True]
 
 
-def test_two_sites_of_equal_points_above_the_exact_limit():
-    points = np.repeat([[0.0, 1.0], [1.0, 0.0]], [20, 5], axis=0)
-    assert np.flatnonzero(two_means(points, rng())).tolist() == list(range(20, 25))
-
-
-def test_the_seed_decides():
-    points = rng(3).standard_normal((40, 5))
-    np.testing.assert_array_equal(two_means(points, rng(1)), two_means(points, rng(1)))
-
-
 def test_standardised_equals_scikit_learn():
     points = rng(5).standard_normal((9, 4))
     points[:, 2] = 0.3

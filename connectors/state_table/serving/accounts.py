@@ -6,6 +6,8 @@ Safe for several threads and processes: whoever moves or spends holds the row me
 import json
 from dataclasses import dataclass
 from datetime import datetime
+from math import inf
+from typing import Final
 
 from sqlalchemy import (
     Connection,
@@ -26,11 +28,11 @@ from radarstream.connectors.state_table.database.tables import (
     USER_TRUST,
 )
 from radarstream.schemas.codec import clean
-from radarstream.schemas.epsilon_budget import most_spent
 from radarstream.schemas.times import milliseconds, time_at
 from radarstream.schemas.trust import START, UserTrust
 from radarstream.schemas.users import RECENT_QUESTIONS, Account
 
+ROUNDING: Final = 1e-9  # three times .1 is more than .3 in floating point
 _P, _Q, _T = EPSILON_SPENDING.c, USER_QUESTIONS.c, USER_TRUST.c
 
 
@@ -102,7 +104,9 @@ class StoredAccounts:
 
         Raises ValueError unless epsilon is positive and finite.
         """
-        most = most_spent(epsilon, budget)
+        if not 0.0 < epsilon < inf:
+            raise ValueError(f"a threshold costs a positive, finite epsilon, not {epsilon}")
+        most = budget * (1.0 + ROUNDING)
         if epsilon > most:
             return False
         row, after = {"user_name": user, "corpus": corpus, "epsilon": epsilon}, _P.epsilon + epsilon

@@ -58,8 +58,6 @@ GLOSSARY = {
     "edges cut between them.",
     "Margin": "By how much the energy would rise if this document alone changed sides. Near 0 is "
     "a close call.",
-    "To change it": "How many documents an attacker needs. The lower number is proved under the "
-    "assumptions listed; the higher one belongs to an attack that works.",
     "Memory": "The previous answer, judged beside the documents as one more node. It is retained "
     "or falsified.",
     "Prior": "How far the last snapshot's documents supported the memory (staying) or "

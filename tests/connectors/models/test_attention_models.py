@@ -21,10 +21,10 @@ from radarstream.connectors.models.transformers_attention import (
 )
 from radarstream.connectors.models.transformers_generator import TransformersGenerator, prompt_text
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.tasks import TASKS
+from radarstream.schemas.tokens import AttentionQuery
 from tests import tiny_causal_lm
 
 PASSAGES = ("Oslo won, 3:1.", "Rome lost it!", "The cup is old.")

@@ -18,11 +18,10 @@ from radarstream.connectors.models.scripted_networks import (
 )
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
-from radarstream.schemas.attention import AttentionQuery
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
 
 PROMPTS = [Prompt(Task.ATOMIC_ANSWER, "", (), "Who won?", (f"It was {w}.",), 9) for w in "AB"]
 MODELS: dict[Method, Any] = {

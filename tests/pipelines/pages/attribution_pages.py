@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import cycle
 
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import complaints, quarantine, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.sources import ledger as sources
+from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import (
     PIPELINE,
@@ -20,7 +22,9 @@ from radarstream.schemas.incidents import (
     TaughtEvent,
     incident_id,
 )
+from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.sources import EventKind, SourceEvent, SourceVerdict
+from tests.pipelines.evaluation.attribution_studies import towns
 from tests.pipelines.pages.report_run import HOSTILE_URLS, IGNORED, IMAGE, SCRIPT
 
 START = datetime(2025, 3, 1, 9, tzinfo=UTC)
@@ -212,3 +216,19 @@ def blame(event: TaughtEvent, one: AttributedText, at: int) -> SourceEvent:
         text_id=one.id,
         claim=event.answer,
     )
+
+
+def hostile_data() -> Dataset:
+    """The towns, every free text an attack on the reader."""
+    texts, urls = cycle((*HOSTILE, IMAGE)), cycle(HOSTILE_URLS)
+    histories = []
+    for (snapshot,) in towns().histories:
+        documents = tuple(
+            replace(d, text=f"{d.text} {next(texts)}", title=next(texts), url=next(urls))
+            for d in snapshot.documents
+        )
+        labels = Labels((f"{IMAGE} Ada",), target=f"Ben {next(texts)}"[:900],
+                        false_passages=tuple(next(texts) for _ in range(5)))  # fmt: skip
+        query = replace(snapshot.query, text=f"{snapshot.query.text} {IMAGE}")
+        histories.append((replace(snapshot, query=query, documents=documents, labels=labels),))
+    return Dataset(IMAGE, tuple(histories), digest_of(histories))

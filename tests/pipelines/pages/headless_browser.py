@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
+from selenium.common.exceptions import NoAlertPresentException
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 CHROMEDRIVER = shutil.which("chromedriver")
@@ -44,6 +45,25 @@ for (const e of document.querySelectorAll("body *:not(svg):not(svg *):not(script
   found.push([(a + .05) / (b + .05), e.className, e.textContent.slice(0, 40)]);
 }
 return found.sort((x, y) => x[0] - y[0]).slice(0, 3);
+"""
+
+# Labels whose boxes meet, and texts that leave their drawing.
+UNTIDY = """
+const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
+  && a.top < b.bottom - 2.5 && b.top < a.bottom - 2.5;
+const found = [];
+for (const plot of document.querySelectorAll("svg.plot")) {
+  const frame = plot.getBoundingClientRect();
+  const texts = [...plot.querySelectorAll("text")].filter((t) => t.textContent);
+  const boxes = texts.map((t) => t.getBoundingClientRect());
+  texts.forEach((text, i) => {
+    if (boxes[i].right > frame.right + 2 || boxes[i].left < frame.left - 2)
+      found.push(["outside", text.textContent]);
+    for (let j = 0; j < i; j++) if (meet(boxes[i], boxes[j]))
+      found.push(["overlap", text.textContent, texts[j].textContent]);
+  });
+}
+return found;
 """
 
 
@@ -121,3 +141,37 @@ def requested(browser: webdriver.Chrome) -> list[str]:
     messages = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     sent = [m["params"] for m in messages if m["method"] == "Network.requestWillBeSent"]
     return [params["request"]["url"] for params in sent]
+
+
+def unfold(browser: webdriver.Chrome) -> None:
+    """Open every fold, so that everything is laid out."""
+    browser.execute_script(
+        "for (const d of document.querySelectorAll('details')) d.open = true;"
+        "for (const q of document.querySelectorAll('.query')) q.style.contentVisibility='visible';"
+    )
+
+
+def check_quiet(browser: webdriver.Chrome, file: Path) -> None:
+    """The open page logged nothing and asked for nothing but itself."""
+    assert [entry for entry in browser.get_log("browser") if entry["level"] != "DEBUG"] == []
+    urls = requested(browser)
+    assert file.as_uri() in urls  # the log is being read
+    assert [url for url in urls if url not in (file.as_uri(), "about:blank", "data:,")] == []
+
+
+def check_harmless(browser: webdriver.Chrome) -> None:
+    """Whatever a reader points at or clicks on the open page, nothing of others runs."""
+    browser.execute_script(
+        "for (const a of document.querySelectorAll('a:not([href])')) a.click();"
+        "for (const e of document.querySelectorAll('bdi, circle')) "
+        "e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));"
+    )
+    assert browser.execute_script("return window.pwned") is None
+    for link in browser.execute_script("return [...document.links].map((a) => a.protocol)"):
+        assert link in ("file:", "http:", "https:")
+    foreign = "img, iframe, object, embed, base, form[action], foreignObject, body script ~ main"
+    assert browser.execute_script(f"return document.querySelectorAll('{foreign}').length") == 0
+    running = "return [...document.scripts].filter((s) => s.type !== 'application/json').length"
+    assert browser.execute_script(running) == 1
+    with pytest.raises(NoAlertPresentException):
+        _ = browser.switch_to.alert.text

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from selenium.common.exceptions import NoAlertPresentException
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.cli.evaluate_attribution import write_report
@@ -11,7 +10,16 @@ from radarstream.pipelines.cli.incidents import report_incidents
 from radarstream.pipelines.pages.incidents.incidents_view import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.attribution_pages import fill
-from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, requested, show, with_each_font
+from tests.pipelines.pages.headless_browser import (
+    CONTRAST,
+    UNTIDY,
+    WIDE,
+    check_harmless,
+    check_quiet,
+    show,
+    unfold,
+    with_each_font,
+)
 from tests.pipelines.pages.test_attribution_report import hostile_views
 
 pytestmark = pytest.mark.browser
@@ -34,26 +42,13 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def unfold(browser) -> None:
-    browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true;")
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_opens_quietly_and_runs_nothing_of_others(browser, pages, name):
     file = pages / name
     show(browser, file)
     unfold(browser)
-    browser.execute_script(
-        "for (const e of document.querySelectorAll('bdi, circle, a:not([href])')) "
-        "e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));"
-    )
-    assert [entry for entry in browser.get_log("browser") if entry["level"] != "DEBUG"] == []
-    urls = requested(browser)
-    assert file.as_uri() in urls
-    assert [url for url in urls if url not in (file.as_uri(), "about:blank", "data:,")] == []
-    assert browser.execute_script("return window.pwned") is None
-    with pytest.raises(NoAlertPresentException):
-        _ = browser.switch_to.alert.text
+    check_harmless(browser)
+    check_quiet(browser, file)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -80,26 +75,7 @@ def test_nothing_sticks_out_at_any_width(browser, pages, name, width):
 def test_labels_of_drawings_do_not_meet(browser, pages, name):
     show(browser, pages / name)
     unfold(browser)
-    found = browser.execute_script(
-        """
-        const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
-          && a.top < b.bottom - 2.5 && b.top < a.bottom - 2.5;
-        const found = [];
-        for (const plot of document.querySelectorAll("svg.plot")) {
-          const frame = plot.getBoundingClientRect();
-          const texts = [...plot.querySelectorAll("text")];
-          const boxes = texts.map((t) => t.getBoundingClientRect());
-          texts.forEach((text, i) => {
-            if (boxes[i].right > frame.right + 2 || boxes[i].left < frame.left - 2)
-              found.push(["outside", text.textContent]);
-            for (let j = 0; j < i; j++) if (meet(boxes[i], boxes[j]))
-              found.push(["overlap", text.textContent, texts[j].textContent]);
-          });
-        }
-        return found;
-        """
-    )
-    assert found == []
+    assert browser.execute_script(UNTIDY) == []
 
 
 def test_a_link_to_a_folded_answer_unfolds_it(browser, pages):

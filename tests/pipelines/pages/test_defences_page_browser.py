@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 from selenium import webdriver
-from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.select import Select
 
@@ -22,30 +21,19 @@ from tests.pipelines.pages.defences_run import (
     hostile_experiment,
     make_experiment,
 )
-from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, requested, show, with_each_font
+from tests.pipelines.pages.headless_browser import (
+    CONTRAST,
+    UNTIDY,
+    WIDE,
+    check_harmless,
+    check_quiet,
+    show,
+    with_each_font,
+)
 
 pytestmark = pytest.mark.browser
 NARROW = 400
 CASES = 8 * len(CONDITIONS)
-
-# Labels whose boxes meet, and texts that leave their drawing.
-UNTIDY = """
-const meet = (a, b) => a.left < b.right - 1 && b.left < a.right - 1
-  && a.top < b.bottom - 2.5 && b.top < a.bottom - 2.5;
-const found = [];
-for (const plot of document.querySelectorAll("svg.plot")) {
-  const frame = plot.getBoundingClientRect();
-  const texts = [...plot.querySelectorAll("text")].filter((t) => t.textContent);
-  const boxes = texts.map((t) => t.getBoundingClientRect());
-  texts.forEach((text, i) => {
-    if (boxes[i].right > frame.right + 2 || boxes[i].left < frame.left - 2)
-      found.push(["outside", text.textContent]);
-    for (let j = 0; j < i; j++) if (meet(boxes[i], boxes[j]))
-      found.push(["overlap", text.textContent, texts[j].textContent]);
-  });
-}
-return found;
-"""
 
 
 def made(out: Path, experiment) -> Path:
@@ -105,29 +93,13 @@ def test_opens_quietly(browser, request, name):
     show(browser, file)
     unfold(browser)
     assert browser.execute_script("return document.querySelectorAll('.case-body').length") > 0
-    assert [entry for entry in browser.get_log("browser") if entry["level"] != "DEBUG"] == []
-    urls = requested(browser)
-    assert file.as_uri() in urls  # the log is being read
-    assert [url for url in urls if url not in (file.as_uri(), "about:blank", "data:,")] == []
+    check_quiet(browser, file)
 
 
 def test_injected_text_never_runs(browser, hostile):
     show(browser, hostile)
     unfold(browser)
-    browser.execute_script(
-        "for (const a of document.querySelectorAll('.case-body a:not([href])')) a.click();"
-        "for (const e of document.querySelectorAll('bdi')) "
-        "e.dispatchEvent(new MouseEvent('mouseover', {bubbles: true}));"
-    )
-    assert browser.execute_script("return window.pwned") is None
-    for link in browser.execute_script("return [...document.links].map((a) => a.protocol)"):
-        assert link in ("file:", "http:", "https:")
-    foreign = "img, iframe, object, embed, base, form[action], foreignObject, body script ~ main"
-    assert browser.execute_script(f"return document.querySelectorAll('{foreign}').length") == 0
-    running = "return [...document.scripts].filter((s) => s.type !== 'application/json').length"
-    assert browser.execute_script(running) == 1
-    with pytest.raises(NoAlertPresentException):
-        _ = browser.switch_to.alert.text
+    check_harmless(browser)
     text = browser.find_element(By.ID, "cases").text
     assert "<script>window.pwned=1</script>" in text
     assert "‹U+202E›evil" in text
@@ -243,7 +215,3 @@ def test_readable_without_scripts(browser, static):
         assert not browser.find_element(By.ID, "filter-text").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
-def test_contenders_of_the_report():
-    assert STATIC[6].name == "radar"  # the seventh row, which a test above follows

@@ -1,24 +1,18 @@
 """The page of a study of rerankers: its figures, its pools, hostile texts inert."""
 
 from dataclasses import replace
-from itertools import cycle
-from pathlib import Path
 
 import pytest
 
 from radarstream.defenses.retrieval import registry
-from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.retrieval.outcomes import scored
 from radarstream.pipelines.evaluation.retrieval.rows import RerankingRow
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalStudy
 from radarstream.pipelines.pages.retrieval.page import write_retrieval_page
-from radarstream.schemas.snapshot import Labels
-from tests.pipelines.evaluation.attribution_studies import towns
 from tests.pipelines.evaluation.retrieval_studies import METHODS, Bench
-from tests.pipelines.pages.attribution_pages import HOSTILE
-from tests.pipelines.pages.report_run import HOSTILE_URLS, IMAGE
-from tests.pipelines.pages.test_attribution_report import check_inert
-from tests.pipelines.pages.test_report import Page
+from tests.pipelines.pages.attribution_pages import hostile_data
+from tests.pipelines.pages.page_checks import Page, check_inert
+from tests.pipelines.pages.report_run import IMAGE
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -109,21 +103,6 @@ def test_a_failed_reranking_is_told(tmp_path):
 
 
 def test_hostile_texts_are_inert(tmp_path):
-    texts, urls = cycle((*HOSTILE, IMAGE)), cycle(HOSTILE_URLS)
-    histories = []
-    for (snapshot,) in towns().histories:
-        documents = tuple(
-            replace(d, text=f"{d.text} {next(texts)}", title=next(texts), url=next(urls))
-            for d in snapshot.documents
-        )
-        labels = Labels((f"{IMAGE} Ada",), target=f"Ben {next(texts)}"[:900],
-                        false_passages=tuple(next(texts) for _ in range(5)))  # fmt: skip
-        query = replace(snapshot.query, text=f"{snapshot.query.text} {IMAGE}")
-        histories.append((replace(snapshot, query=query, documents=documents, labels=labels),))
-    data = Dataset(IMAGE, tuple(histories), digest_of(histories))
-    study = Bench(tmp_path / "out").run(
-        "poisonedrag", "drop", dataset=data, command=IMAGE, defences=("vanilla",), notes=(IMAGE,)
-    )
-    text = written(study)
-    check_inert(text)
-    assert Path(study.out / "report.html").exists()
+    options = {"dataset": hostile_data(), "command": IMAGE, "notes": (IMAGE,)}
+    bench = Bench(tmp_path / "out")
+    check_inert(written(bench.run("poisonedrag", "drop", defences=("vanilla",), **options)))

@@ -1,22 +1,17 @@
 """The page of a study of a service: its figures, its questions, hostile texts inert."""
 
 from dataclasses import replace
-from itertools import cycle
 
 import pytest
 
-from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.service.rows import ReplyRow
 from radarstream.pipelines.evaluation.service.study import ServiceStudy
 from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.pages.service.page import SERVICE
-from radarstream.schemas.snapshot import Labels
-from tests.pipelines.evaluation.attribution_studies import towns
 from tests.pipelines.evaluation.service_studies import Bench, lands
-from tests.pipelines.pages.attribution_pages import HOSTILE
-from tests.pipelines.pages.report_run import HOSTILE_URLS, IMAGE
-from tests.pipelines.pages.test_attribution_report import check_inert
-from tests.pipelines.pages.test_report import Page
+from tests.pipelines.pages.attribution_pages import hostile_data
+from tests.pipelines.pages.page_checks import Page, check_inert
+from tests.pipelines.pages.report_run import IMAGE
 
 
 def written(study: ServiceStudy) -> str:
@@ -84,19 +79,7 @@ def test_a_failed_reply_is_told(tmp_path):
 
 
 def test_hostile_texts_are_inert(tmp_path):
-    texts, urls = cycle((*HOSTILE, IMAGE)), cycle(HOSTILE_URLS)
-    histories = []
-    for (snapshot,) in towns().histories:
-        documents = tuple(
-            replace(d, text=f"{d.text} {next(texts)}", title=next(texts), url=next(urls))
-            for d in snapshot.documents
-        )
-        labels = Labels((f"{IMAGE} Ada",), target=f"Ben {next(texts)}"[:900],
-                        false_passages=tuple(next(texts) for _ in range(5)))  # fmt: skip
-        query = replace(snapshot.query, text=f"{snapshot.query.text} {IMAGE}")
-        histories.append((replace(snapshot, query=query, documents=documents, labels=labels),))
-    data = Dataset(IMAGE, tuple(histories), digest_of(histories))
     study = Bench(tmp_path / "out").run(
-        "mba,poisoning,leakage", "static", dataset=data, command=IMAGE, notes=(IMAGE,)
+        "mba,poisoning,leakage", "static", dataset=hostile_data(), command=IMAGE, notes=(IMAGE,)
     )
     check_inert(written(study))

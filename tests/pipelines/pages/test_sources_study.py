@@ -13,9 +13,8 @@ from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
 from radarstream.pipelines.pages.sources_study import SOURCES
 from tests.pipelines.pages.attribution_pages import HOSTILE
+from tests.pipelines.pages.page_checks import Page, check_inert
 from tests.pipelines.pages.report_run import IMAGE
-from tests.pipelines.pages.test_attribution_report import check_inert
-from tests.pipelines.pages.test_report import Page
 
 
 @dataclass(frozen=True)
