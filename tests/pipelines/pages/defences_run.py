@@ -265,7 +265,6 @@ def make_record(
         dataset="wards_dev",
         dataset_digest="9f3c1b77aa02c1d2f3",
         questions=questions,
-        asked=tuple(f"q{number:03d}" for number in range(questions)),
         snapshots=questions * steps,
         k=documents,
         conditions=tuple(conditions),
