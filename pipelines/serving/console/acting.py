@@ -9,7 +9,7 @@ transaction.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Final, Protocol
+from typing import Protocol
 
 from sqlalchemy import Connection, Engine
 
@@ -18,11 +18,9 @@ from radarstream.connectors.state_table.serving.action_log import (
     last_action_on,
     write_action,
 )
+from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError
-from radarstream.schemas.times import stored_time
-
-MINUTE: Final = slice(0, len("2025-06-01T12:00"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +132,7 @@ class Witness:
 
 def in_words(action: LoggedAction) -> str:
     """Who did what last, and when (UTC)."""
-    at = stored_time(action.at_ms)[MINUTE].replace("T", " ")
+    at = minute(action.at_ms)
     return f"The last action on it was {action.action} by {action.user} on {at}."
 
 
