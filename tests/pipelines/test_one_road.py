@@ -17,11 +17,15 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
+from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
+from radarstream.connectors.state_table.sources.ledger import judge
 from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines import build
+from radarstream.pipelines.asking.building import build_answerer
+from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_defense_pipeline, shared_engine
@@ -50,12 +54,13 @@ from radarstream.schemas.errors import (
 )
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.incidents import text_key
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.records import Limits, LogPosition, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
-from radarstream.schemas.sources import LedgerRules
+from radarstream.schemas.sources import LedgerRules, SourceVerdict
 from radarstream.schemas.support import AnswerStatus
-from radarstream.schemas.verdict import MemoryDecision
+from radarstream.schemas.verdict import MemoryDecision, Reason
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 from tests.pipelines.evaluation.defence_studies import (
     Bench,
@@ -581,3 +586,68 @@ def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> No
     bench.retrieval = WARY_OF_TWO | {"keep": 3}
     with pytest.raises(ConfigurationError, match="reranker"):
         bench.run(make_dataset(*histories), "radar", ["benign"])
+
+
+def test_the_service_gives_the_events_of_a_program_with_the_same_memory(tmp_path: Path) -> None:
+    """Each step is asked of the service first, which reads the memory and never writes it."""
+    histories = histories_of(4, faults=True)[1:]
+    options: dict[str, Any] = {"sources": {"block": True}, "attribution": {"enabled": True}}
+    settings = settings_in(tmp_path / "state", defense={"compare_with": "", **GIVE_ALL}, **options)
+    engine = shared_engine(settings)
+    with engine.begin() as connection:
+        judge(connection, "e2.org", SourceVerdict.BLOCKED, None)
+    off = settings.orchestration.model_copy(update={"policy": "none", "always": ()})
+    service = build_answerer(settings.model_copy(update={"orchestration": off}), engine=engine)
+    compared, failed, blocked = 0, 0, 0
+    with radarstream.Guard(settings=settings, memory=settings.database) as guard:
+        for wave in zip(*histories, strict=True):
+            given = [s for s in wave if s.documents]
+            replies = service.answer_all(
+                [
+                    UserQuestion(s.query.text, "", s.observed_at, Origin.DOCUMENTS, 10, s.documents)
+                    for s in given
+                ]
+            )
+            asked = [radarstream.Question(s.query.text, s.documents, s.observed_at) for s in given]
+            for reply, outcome in zip(replies, guard.try_many(asked), strict=True):
+                if not isinstance(outcome, radarstream.Answer):
+                    assert type(reply) is type(outcome)
+                    failed += 1
+                    continue
+                assert isinstance(reply, Reply)
+                assert reply.event == outcome.event
+                compared += 1
+                blocked += any(d.reason is Reason.BLOCKED for d in reply.event.verdict.documents)
+    assert compared > 10 and failed and blocked
+
+
+def test_every_road_leaves_out_the_same_documents(tmp_path: Path) -> None:
+    """A page in quarantine and one of a blocked source, whatever road they come by."""
+    histories = histories_of(4, faults=False)[1:]
+    held = next(d for history in histories for s in history for d in s.documents)
+    found: dict[str, dict[Key, Any]] = {}
+    for name, road in (("hand", None), ("replay", by_replay), ("job", by_job)):
+        settings = settings_in(tmp_path / name, attribution={"enabled": True}, defense=GIVE_ALL)
+        with shared_engine(settings).begin() as connection:
+            judge(connection, "e2.org", SourceVerdict.BLOCKED, None)
+            row = {
+                "incident": "m",
+                "text_key": text_key(held),
+                "query_id": histories[0][0].query.id,
+                "content_id": held.content_id,
+                "url": held.url,
+                "title": "",
+                "excerpt": "",
+                "updated_ms": 0,
+            }
+            put(connection, [row])
+            switch(connection, "m", active=True, everywhere=True, now_ms=1)
+        if road is None:
+            found[name] = by_hand(histories, settings)
+        else:
+            place = places(histories)
+            outcomes = road(histories, settings)
+            found[name] = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
+    assert found["replay"] == found["job"] == found["hand"]
+    reasons = {d.reason for event in found["hand"].values() for d in event.verdict.documents}
+    assert {Reason.BLOCKED, Reason.QUARANTINED} <= reasons
