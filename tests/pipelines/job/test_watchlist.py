@@ -63,7 +63,7 @@ queries:
     ("text", "says"),
     [
         ("queries:\n- question: a\n  k: 0\n", "line 3, query 1, k must be greater"),
-        ("queries:\n- text: a\n", "query 1, text is not a setting; did you mean question"),
+        ("queries:\n- text: a\n", "query 1, text is not a setting"),
         ("queries:\n- {question: a, cadenc: 1d}", "not a setting; did you mean cadence"),
         ("queries:\n- question: a\n- questio: b\n", "line 3, query 2, questio is not a setting"),
         ("queries:\n- question: a\n- questio: b\n", "line 3, query 2, question is not given"),
