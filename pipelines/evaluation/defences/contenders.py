@@ -22,8 +22,9 @@ from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.temporal import adapt
 from radarstream.pipelines.build import defense_options
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
+from radarstream.pipelines.evaluation.study import specs
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
-from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
+from radarstream.pipelines.evaluation.study.specs import ALL, Spec, expanded, heading, option
 from radarstream.pipelines.settings import DefenseSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
@@ -47,18 +48,14 @@ def parse_contenders(text: str, settings: DefenseSettings | None = None) -> list
     ['radar:pair_scale=0.3,on_empty=abstain', 'vanilla']
     """
     contenders: dict[Contender, None] = {}
-    for spec in split_specs(text):
-        if spec == ALL:
-            contenders |= dict.fromkeys(Contender(name, name) for name in DEFENSES)
-            continue
+    for spec in expanded(text, {ALL: DEFENSES}):
         body, plus, how = spec.rpartition("+")
         known = _HOW.fullmatch(how) if plus else None
-        name, _, rest = (body if known else spec).partition(":")
-        options = tuple(option(part) for part in rest.split(",") if part)
-        if name == PRODUCTION:
-            contender = in_production(settings, options)
+        read = Spec.of(body if known else spec)
+        if read.method == PRODUCTION:
+            contender = in_production(settings, read.options)
         else:
-            contender = renamed(Contender("", name, options))
+            contender = renamed(Contender("", read.method, read.options))
         contenders[over_time(contender, how) if known else contender] = None
     return list(contenders)
 
@@ -74,24 +71,18 @@ def in_production(
         raise ConfigurationError(f"{PRODUCTION!r} needs settings, which there are none of here")
     chosen = dict(options)
     known = {**defense_options(settings), MIN_SUPPORT: settings.min_support, **chosen}
-    alias = with_options(PRODUCTION, chosen.items())
+    alias = heading(PRODUCTION, chosen.items())
     return renamed(Contender("", settings.name, tuple(known.items()), alias=alias))
 
 
 def notes_on_production(contenders: Iterable[Contender]) -> tuple[str, ...]:
     """What the short names stand for."""
-    found = {c.alias: with_options(c.defense, c.options) for c in contenders if c.alias}
+    found = {c.alias: heading(c.defense, c.options) for c in contenders if c.alias}
     return tuple(
         f"{alias} is {spec}: what `run` and `replay` do with these settings"
         + ("" if alias == PRODUCTION else ", but for the options that it names")
         for alias, spec in found.items()
     )
-
-
-def with_options(name: str, options: Iterable[tuple[str, Any]]) -> str:
-    """A name with its options, as a spec has them."""
-    settings = ",".join(f"{option}={plain(value)}" for option, value in options)
-    return f"{name}:{settings}" if settings else name
 
 
 def over_time(contender: Contender, how: str) -> Contender:
@@ -114,7 +105,7 @@ def renamed(contender: Contender) -> Contender:
 
     A defence without a memory of its own is the same with and without adaptation `none`.
     """
-    name = contender.alias or with_options(contender.defense, contender.options)
+    name = contender.alias or heading(contender.defense, contender.options)
     same = (Adaptation.OWN,) if remembers(contender) else (Adaptation.OWN, Adaptation.NONE)
     if contender.adaptation not in same:
         name += f"+{contender.adaptation}"
@@ -205,31 +196,20 @@ def with_relations(contenders: Iterable[Contender], relations: Sequence[str]) ->
 
 
 def servable(
-    contenders: Iterable[Contender], models: Models, *, insisted: str
+    contenders: Sequence[Contender], models: Models, *, insisted: str
 ) -> tuple[list[Contender], list[str]]:
     """The contenders that the models can serve, and notes on those left out.
 
-    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
+    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself, and
+    for one that reads the ledger of sources.
     """
-    kept, notes = [], []
-    named = {*split_specs(insisted)} - {ALL}
     for contender in contenders:
-        needs = needs_of(contender)
-        if Signal.SOURCE_HONESTY in needs:
+        if Signal.SOURCE_HONESTY in needs_of(contender):
             raise ConfigurationError(
                 f"{contender.name} with a source_prior needs a ledger of sources, which is empty "
                 "here: evaluate-sources measures what one is worth"
             )
-        asked = contender.name in named or bool(contender.options)
-        try:
-            check_needs(built(contender), models)
-        except ConfigurationError as error:
-            if asked:
-                raise
-            notes.append(f"{contender.name} is left out: {error}")
-            continue
-        kept.append(contender)
-    return kept, notes
+    return specs.servable(contenders, lambda one: check_needs(built(one), models), insisted)
 
 
 def code_digest(contender: Contender, reranker: RetrievalDefense | None = None) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from radarstream.defenses.retrieval.dp_rag import Mechanism
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.asking.parts import Options, registered
-from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
+from radarstream.pipelines.evaluation.study.specs import ALL, expanded, option, plain
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.serving import OrchestrationSettings
 from radarstream.schemas.errors import ConfigurationError
@@ -64,9 +64,7 @@ def parse_policies(text: str) -> tuple[Policy, ...]:
     >>> [policy.name for policy in parse_policies("static:trustrag")]
     ['none', 'static:trustrag']
     """
-    found = [policy_of(REFERENCE)]
-    for spec in split_specs(text):
-        found += [policy_of(name) for name in FAMILIES.get(spec, (spec,))]
+    found = map(policy_of, expanded(text, FAMILIES, [REFERENCE]))
     return tuple({one.name: one for one in found}.values())
 
 
@@ -88,9 +86,9 @@ def policy_of(spec: str) -> Policy:
             beside = [part for part in parts if part == SHORT[Module.TRUSTRAG]]
             changes = _checked(dict(option(part) for part in parts if part not in beside))
             shown = ",".join([*beside, *(f"{key}={plain(v)}" for key, v in changes.items())])
-            heading = f"{ADAPTIVE}:{shown}" if shown else ADAPTIVE
             modules = {"modules": tuple(Module)} if beside else {}
-            return Policy(heading, tuple({"policy": ADAPTIVE, **changes, **modules}.items()))
+            named = f"{ADAPTIVE}:{shown}" if shown else ADAPTIVE
+            return Policy(named, tuple({"policy": ADAPTIVE, **changes, **modules}.items()))
     known = ", ".join((REFERENCE, FULL, ADAPTIVE, *FAMILIES))
     raise ConfigurationError(f"no policy {spec!r}; there are {known}; {FULL} takes modules")
 

@@ -1,6 +1,6 @@
 """The attacks on a service by the names that studies and reports use."""
 
-from typing import Any, Final
+from typing import Final
 
 from pydantic import ValidationError
 
@@ -12,7 +12,7 @@ from radarstream.pipelines.evaluation.attacks.service.leakage import ContextLeak
 from radarstream.pipelines.evaluation.attacks.service.masked_questions import MaskedQuestions
 from radarstream.pipelines.evaluation.attacks.service.poisoning import Poisoning
 from radarstream.pipelines.evaluation.attacks.service.protocol import ServiceAttack
-from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
+from radarstream.pipelines.evaluation.study.specs import ALL, Spec, expanded
 from radarstream.schemas.errors import ConfigurationError
 
 SERVICE_ATTACKS: Final[dict[str, type[ServiceAttack]]] = {
@@ -39,16 +39,15 @@ EVERY: Final = (
 
 def service_attack(spec: str) -> ServiceAttack:
     """The attack of a spec such as `farming:pace=slow`. Raises ConfigurationError."""
-    name, _, rest = spec.partition(":")
-    if name not in SERVICE_ATTACKS:
-        known = ", ".join(SERVICE_ATTACKS)
-        raise ConfigurationError(f"no attack {name!r} on a service; there are {known}, and {ALL}")
-    options: dict[str, Any] = dict(option(part) for part in rest.split(",") if part)
+    read = Spec.of(spec)
+    if read.method not in SERVICE_ATTACKS:
+        known = f"{', '.join(SERVICE_ATTACKS)}, and {ALL}"
+        raise ConfigurationError(f"no attack {read.method!r} on a service; there are {known}")
     try:
-        return SERVICE_ATTACKS[name](**options)
+        return SERVICE_ATTACKS[read.method](**dict(read.options))
     except (TypeError, ValidationError) as error:
         told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
-        raise ConfigurationError(f"options of {name}: {told}") from None
+        raise ConfigurationError(f"options of {read.method}: {told}") from None
 
 
 def parse_streams(text: str) -> tuple[str, ...]:
@@ -58,14 +57,7 @@ def parse_streams(text: str) -> tuple[str, ...]:
     >>> parse_streams("mba,farming:pace=slow,run_up=3")
     ('benign', 'mba', 'farming:pace=slow,run_up=3')
     """
-    found = [BENIGN]
-    for spec in split_specs(text):
-        if spec == ALL:
-            found += EVERY
-            continue
+    specs = expanded(text, {ALL: EVERY}, [BENIGN])
+    for spec in specs:
         service_attack(spec)
-        name, _, rest = spec.partition(":")
-        options = dict(option(part) for part in rest.split(",") if part)
-        settings = ",".join(f"{key}={plain(value)}" for key, value in options.items())
-        found.append(f"{name}:{settings}" if settings else name)
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(Spec.of(spec).name for spec in specs))
