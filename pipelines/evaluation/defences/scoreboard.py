@@ -4,18 +4,23 @@ Plain frozen values that are stored as JSON; `scores` computes them, `tables` la
 Nothing in them is NaN: what is not known is None.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
 
 from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.defences.documents import DocumentScores
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
+from radarstream.pipelines.evaluation.frame import pooled
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.rows import COST
 
+LIKENESS: Final = ("exact_match", "token_f1", "rouge_l")
+CONTEXT: Final = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
+STORAGE: Final = ("state_bytes", "state_most", "state_growth")  # bytes; the last a step
 COVERAGES: Final = (0.5, 0.8, 1.0)  # at which accuracy is told
 TOLERATED: Final = 0.02  # attack success up to which answers count as harmless
 
@@ -73,71 +78,6 @@ class Selective:
 
 
 @dataclass(frozen=True, slots=True)
-class MeanCost:
-    """Means per answer of `records.Cost`; `answers` are those that were not errors. Tokens are None
-    where those of some answer were not counted.
-    """
-
-    answers: int = 0
-    calls: float = 0.0
-    prompt_tokens: float | None = 0.0
-    completion_tokens: float | None = 0.0
-    pairs: float = 0.0
-    embeddings: float = 0.0
-    atomic_seconds: float = 0.0
-    relation_seconds: float = 0.0
-    selection_seconds: float = 0.0
-    generation_seconds: float = 0.0
-    seconds: float = 0.0
-
-
-COSTS = tuple(field.name for field in fields(MeanCost) if field.name != "answers")
-
-
-def mean_cost(costs: Iterable[MeanCost]) -> MeanCost:
-    """Mean over all answers of several cells."""
-    held = [cost for cost in costs if cost.answers]
-    answers = sum(cost.answers for cost in held)
-    means: dict[str, Any] = {}
-    for name in COSTS if held else ():
-        values = [getattr(cost, name) for cost in held]
-        weighted = zip(values, held, strict=True)
-        unknown = None in values
-        means[name] = None if unknown else sum(v * c.answers for v, c in weighted) / answers
-    return MeanCost(answers, **means)
-
-
-@dataclass(frozen=True, slots=True)
-class Storage:
-    """Bytes kept per question between steps; `growth` is the mean increase from step to step."""
-
-    mean: float | None = None
-    most: int | None = None
-    growth: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """Mean likeness, in [0, 1], of responses to the closest right answer; an abstention has 0."""
-
-    answers: int = 0
-    exact_match: float | None = None
-    token_f1: float | None = None
-    rouge_l: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ContextScores:
-    """Means over answers of `context_quality`, in [0, 1]; None without answers that have them."""
-
-    answers: int = 0
-    recall_lex: float | None = None
-    relevancy_lex: float | None = None
-    answer_relevancy_lex: float | None = None
-    faithfulness_lex: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class JudgedScores:
     """One cell by the judge; the last three are means in 0..100 over the long answers."""
 
@@ -155,9 +95,10 @@ class Summary:
     """One contender under one condition.
 
     `accuracy` and `attack_success` are the rates of `scores` by the study's definition. Errors are
-    failed answers: they are counted here and scored nowhere. `on_attacked_steps` is there when a
-    schedule attacks some steps only, `dynamics` when there are histories, `context` and `judged`
-    when the evidence and a judge's words were given.
+    failed answers: they are counted here and scored nowhere. `means` are those of columns over the
+    answers, None where there are none or a cost is not known; none without an answer.
+    `on_attacked_steps` is there when a schedule attacks some steps only, `dynamics` when there are
+    histories, `judged` when a judge's words were given.
     """
 
     contender: str
@@ -168,14 +109,11 @@ class Summary:
     scores: Scores = NO_SCORES
     accuracy: Estimate = Estimate()
     attack_success: Estimate = Estimate()
-    overlap: Overlap = Overlap()
-    cost: MeanCost = MeanCost()
-    storage: Storage = Storage()
+    means: dict[str, float | None] = field(default_factory=dict)
     accuracy_difference: Difference | None = None
     attack_difference: Difference | None = None
     on_attacked_steps: Scores | None = None
     dynamics: Dynamics | None = None
-    context: ContextScores | None = None
     judged: JudgedScores | None = None
 
 
@@ -264,6 +202,12 @@ class Scoreboard:
     def of(self, contender: str) -> list[Summary]:
         """A contender's cells in the order of the conditions."""
         return [cell for cell in self.cells if cell.contender == contender]
+
+
+def pooled_cost(cells: Sequence[Summary]) -> dict[str, float | None]:
+    """The mean cost of an answer over several cells; nothing without an answer."""
+    return pooled(({name: cell.means[name] for name in COST}, cell.answers)
+                  for cell in cells if cell.answers)  # fmt: skip
 
 
 def fewer(board: Scoreboard, cell: Summary) -> bool:

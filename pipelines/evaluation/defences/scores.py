@@ -19,20 +19,21 @@ from radarstream.pipelines.evaluation.defences.breaking_points import escalated
 from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
 from radarstream.pipelines.evaluation.defences.records import (
-    Adaptation,
     DefencesRecord,
     EvidenceRow,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import (
-    COSTS,
-    ContextScores,
+    CONTEXT,
+    LIKENESS,
     Estimate,
     Scoreboard,
     Summary,
 )
 from radarstream.pipelines.evaluation.defences.selective import selective_answering
+from radarstream.pipelines.evaluation.frame import mean_of_all
 from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.study.rows import COST
 from radarstream.pipelines.signals.judging import AnswerLabel
 
 Answers = Mapping[tuple[Any, ...], pl.DataFrame]  # by contender and condition
@@ -57,7 +58,7 @@ def score_cells(
     conditions = tuple(condition.name for condition in record.conditions)
     held = frame.partition_by(CELL, as_dict=True)
     answers = {key: held.get(key, frame.clear()) for key in product(contenders, conditions)}
-    cells = _cells(frame, record, definition, answers, static=static)
+    cells = _cells(frame, definition, answers, static=static)
     if record.reference in contenders:
         cells = _with_differences(cells, answers, record, definition, static=static)
     return Scoreboard(
@@ -77,19 +78,12 @@ def score_cells(
 
 
 def _cells(
-    frame: pl.DataFrame,
-    record: DefencesRecord,
-    definition: Definition,
-    answers: Answers,
-    *,
-    static: bool,
+    frame: pl.DataFrame, definition: Definition, answers: Answers, *, static: bool
 ) -> list[Summary]:
     scores = scores_by(frame, *CELL)
     attacked = scores_by(frame.filter(pl.col("attack").is_not_null()), *CELL)
     dynamics = {} if static else dynamics_by_cell(frame, definition)
     means = {(row["contender"], row["condition"]): row for row in _means(frame).to_dicts()}
-    with_context = {row["condition"] for row in means.values() if row["context"]}
-    pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
     cells = []
     for key in answers:
         contender, condition = key
@@ -98,7 +92,6 @@ def _cells(
         cell: Summary = _SUMMARY.validate_python(
             {"contender": contender, "condition": condition, **known}
         )
-        has_context = condition in with_context and contender not in pooling
         cells.append(
             replace(
                 cell,
@@ -108,7 +101,6 @@ def _cells(
                 attack_success=Estimate.of(found.attack_success(definition)),
                 on_attacked_steps=some if some and some.steps < found.steps else None,
                 dynamics=None if static else dynamics.get(key, Dynamics()),
-                context=(cell.context or ContextScores()) if has_context else None,
             )
         )
     return cells
@@ -137,33 +129,21 @@ def _means(frame: pl.DataFrame) -> pl.DataFrame:
         coherence=pl.col("judge_coherence").mean(),
     )
     asked = pl.col("judge_error", "judge_label", "judge_accuracy")
-    context = pl.col("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
-    has_context = pl.col("faithfulness_lex").count()
-    storage = pl.col("state_bytes")
     means = (
         sound(frame)
         .sort(*history, "step")
-        .with_columns(growth=grown.over(history))
+        .with_columns(state_growth=grown.over(history))
         .group_by(CELL)
         .agg(
-            overlap=pl.struct(
-                pl.col("exact_match", "token_f1", "rouge_l").mean(),
-                answers=pl.col("rouge_l").count(),
+            means=pl.struct(
+                pl.col(*LIKENESS, *CONTEXT, "state_bytes", "state_growth").mean(),
+                *map(mean_of_all, COST),
+                state_most=pl.col("state_bytes").max(),
             ),
-            cost=pl.struct(*map(_mean_of_all, COSTS), answers=pl.len()),
-            storage=pl.struct(
-                mean=storage.mean(), most=storage.max(), growth=pl.col("growth").mean()
-            ),
-            context=pl.when(has_context > 0).then(pl.struct(context.mean(), answers=has_context)),
             judged=pl.when(pl.any_horizontal(asked.count() > 0)).then(judged),
         )
     )
     return totals.join(means, on=list(CELL), how="left")
-
-
-def _mean_of_all(name: str) -> pl.Expr:
-    """The mean; null where a value is not known."""
-    return pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name)
 
 
 def _with_differences(

@@ -14,10 +14,12 @@ from radarstream.pipelines.evaluation.defences.comparison_tables import (
 from radarstream.pipelines.evaluation.defences.documents import documents_table
 from radarstream.pipelines.evaluation.defences.dynamics import Recovery
 from radarstream.pipelines.evaluation.defences.scoreboard import (
-    ContextScores,
+    CONTEXT,
+    LIKENESS,
+    STORAGE,
     Scoreboard,
     Summary,
-    mean_cost,
+    pooled_cost,
 )
 from radarstream.pipelines.evaluation.defences.selective_tables import selective_tables
 from radarstream.pipelines.evaluation.table import (
@@ -31,7 +33,7 @@ from radarstream.pipelines.evaluation.table import (
 )
 
 NOT_COUNTED = "not counted"
-COSTS = {  # field of `MeanCost`: head of its column, decimals
+COSTS = {  # column: head of its column, decimals
     "calls": ("model calls", 1),
     "prompt_tokens": ("tokens in", 0),
     "completion_tokens": ("tokens out", 0),
@@ -56,7 +58,7 @@ def tables_of(board: Scoreboard) -> tuple[Table, ...]:
     found += [other_rates_table(board), exclusive_rates_table(board), overlap_table(board)]
     if any(cell.judged for cell in board.cells):
         found += [judged_table(board)]
-    if any(cell.context for cell in board.cells):
+    if any(map(_has_context, board.cells)):
         found += [context_table(board)]
     if board.documents:
         found += [documents_table(board.documents)]
@@ -68,12 +70,12 @@ def cost_table(board: Scoreboard) -> Table:
     rows = []
     for contender in board.contenders:
         cells = board.of(contender)
-        cost = mean_cost(cell.cost for cell in cells)
+        cost, answers = pooled_cost(cells), sum(cell.answers for cell in cells)
         errors = sum(cell.errors for cell in cells)
-        shown = [TableCell(str(cost.answers), value=cost.answers), TableCell(str(errors))]
+        shown = [TableCell(str(answers), value=answers), TableCell(str(errors))]
         for name, (_, decimals) in COSTS.items():
-            mean = getattr(cost, name) if cost.answers else None
-            unknown = NOT_COUNTED if cost.answers else NOTHING
+            mean = cost.get(name)
+            unknown = NOT_COUNTED if answers else NOTHING
             shown.append(TableCell(unknown if mean is None else number(mean, decimals), value=mean))
         rows.append(TableRow(contender, tuple(shown), contender == board.reference))
     notes = (
@@ -109,9 +111,9 @@ def storage_table(board: Scoreboard) -> Table:
     """Bytes kept per question between steps."""
 
     def show(cell: Summary) -> TableCell:
-        found = cell.storage
-        detail = f"[most {found.most}, {signed(found.growth, 1)} a step]" if found.most else ""
-        return TableCell(number(found.mean, 0), detail, found.mean)
+        mean, most, growth = (cell.means.get(name) for name in STORAGE)
+        detail = f"[most {most:.0f}, {signed(growth, 1)} a step]" if most else ""
+        return TableCell(number(mean, 0), detail, mean)
 
     notes = ("Mean bytes of the stored state; in brackets the most, and the growth per step.",)
     return by_condition(board, "storage", "State per question in bytes", show, notes)
@@ -121,8 +123,7 @@ def overlap_table(board: Scoreboard) -> Table:
     """Exact match / token F1 / ROUGE-L in percent."""
 
     def show(cell: Summary) -> TableCell:
-        found = cell.overlap
-        return _shares(found.exact_match, found.token_f1, found.rouge_l)
+        return _shares(*map(cell.means.get, LIKENESS))
 
     notes = ("Exact match / token F1 / ROUGE-L F1 in percent, to the closest right answer.",)
     return by_condition(board, "overlap", "Wording of the answers", show, notes)
@@ -132,15 +133,9 @@ def context_table(board: Scoreboard) -> Table:
     """What each contender leaves of the context, by word overlap, in percent."""
 
     def show(cell: Summary) -> TableCell:
-        found = cell.context or ContextScores()
-        return _shares(
-            found.recall_lex,
-            found.relevancy_lex,
-            found.answer_relevancy_lex,
-            found.faithfulness_lex,
-        )
+        return _shares(*map(cell.means.get, CONTEXT))
 
-    scored = {cell.contender for cell in board.cells if cell.context is not None}
+    scored = {cell.contender for cell in board.cells if _has_context(cell)}
     contenders = tuple(name for name in board.contenders if name in scored)
     notes = (
         "Contextual recall / contextual relevancy / answer relevancy / faithfulness in percent, by "
@@ -174,6 +169,10 @@ def judged_table(board: Scoreboard) -> Table:
         "Judgements that failed are left out.",
     )
     return by_condition(board, "judged", "By a judge", show, notes)
+
+
+def _has_context(cell: Summary) -> bool:
+    return cell.means.get("faithfulness_lex") is not None
 
 
 def _recovery(found: Recovery) -> str:

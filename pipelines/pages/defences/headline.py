@@ -10,7 +10,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Estimate,
     Scoreboard,
     Summary,
-    mean_cost,
+    pooled_cost,
 )
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.wording import counted_noun
@@ -112,8 +112,8 @@ def _what_ties_mean(
     if bare is not None and not bare.beaten:
         return  # where the best is no better than no defence, no price speaks for any
     rivals = [one.contender for one in tied if bare is None or _better(one, bare)]
-    calls = {name: mean_cost(cell.cost for cell in scoreboard.of(name)).calls
-             for name in (best.contender, *rivals)}  # fmt: skip
+    compared = (best.contender, *rivals)
+    calls = {name: pooled_cost(scoreboard.of(name)).get("calls") or 0.0 for name in compared}
     cheapest = min(calls, key=lambda name: calls[name])
     if calls[cheapest] < 0.95 * calls[best.contender]:
         yield (

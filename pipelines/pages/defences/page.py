@@ -18,7 +18,7 @@ from radarstream.pipelines.evaluation.defences.records import (
     Row,
     counted,
 )
-from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, fewer, mean_cost
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, fewer, pooled_cost
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.study.harness import judgements_in
@@ -46,9 +46,8 @@ def view_of(
     found = headline(record, scoreboard, ranking)
     series = plots.series_of(record)
     groups = plots.groups_of(record, series)
-    spent = ((one, mean_cost(cell.cost for cell in scoreboard.of(one.name)))
-             for one in series)  # fmt: skip
-    costs = [(one, cost) for one, cost in spent if cost.answers]
+    spent = [(one, pooled_cost(scoreboard.of(one.name))) for one in series]
+    costs = [(one, cost) for one, cost in spent if cost]
     breaking = list(breaking_views(scoreboard, groups))
     trade_offs = list(plots.trade_offs(record, scoreboard, ranking, groups))
     coverage = list(plots.coverage_curves(scoreboard, ranking, groups))

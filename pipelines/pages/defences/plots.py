@@ -1,6 +1,6 @@
 """Plots of a study of defences: before and after, accuracy against attack success and cost."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,7 +11,6 @@ from radarstream.pipelines.evaluation.defences.ranking import Pooled, Ranking
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     Estimate,
-    MeanCost,
     Scoreboard,
     Selective,
     Summary,
@@ -38,6 +37,8 @@ STAGES: Final = {  # of an answer, and where their seconds are
     "selection": "selection_seconds",
     "generation": "generation_seconds",
 }
+
+Spent = tuple[Series, Mapping[str, float | None]]  # and the mean cost of an answer by column
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,14 +194,14 @@ def _curve(one: Selective) -> list[Spot]:
     ]  # fmt: skip
 
 
-def cost_stages(costs: Sequence[tuple[Series, MeanCost]]) -> Markup | None:
+def cost_stages(costs: Sequence[Spent]) -> Markup | None:
     """Where the seconds of an answer go, one bar per contender."""
     segments: list[Segment] = []
     totals: dict[str, str] = {}
     for series, cost in costs:
         start = 0.0
         for number, (stage, field) in enumerate(STAGES.items()):
-            spent = getattr(cost, field)
+            spent = cost[field] or 0.0
             words = f"{stage}: {spent:.3g} s"
             segments.append(Segment(series.shown, start, start + spent, f"g{number}", words))
             start += spent
@@ -212,7 +213,7 @@ def cost_stages(costs: Sequence[tuple[Series, MeanCost]]) -> Markup | None:
 
 
 def cost_plots(
-    costs: Sequence[tuple[Series, MeanCost]], ranking: Ranking, groups: Sequence[Group]
+    costs: Sequence[Spent], ranking: Ranking, groups: Sequence[Group]
 ) -> Iterator[Markup]:
     """Accuracy by what an answer costs, in calls and in seconds."""
     spent = {series.name: cost for series, cost in costs if ranking.of(series.name).covered}
@@ -222,7 +223,7 @@ def cost_plots(
             for series in group.series:
                 right = measured(ranking.of(series.name).accuracy)
                 if series.name in spent and right is not None:
-                    cost = getattr(spent[series.name], price)
+                    cost = spent[series.name][price] or 0.0
                     words = f"{series.name}: accuracy {right} at {cost:.1f} {unit}"
                     lines.append((series, [Spot(cost, right, words=words)]))
             if lines:

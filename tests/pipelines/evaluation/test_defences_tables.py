@@ -99,7 +99,10 @@ def test_costs_are_means_over_conditions():
 
 
 def test_tokens_that_were_not_counted_are_told_apart_from_none():
-    costs = {"radar": Cost(calls=2, prompt_tokens=9, completion_tokens=4), "vanilla": Cost(calls=1)}
+    costs = {
+        "radar": Cost(calls=2, prompt_tokens=9, completion_tokens=4),
+        "vanilla": Cost(1, None, None),
+    }
     rows = [row("Paris", contender=name, cost=cost) for name, cost in costs.items()]
     table = cost_table(board_of(rows))
     assert table.columns[3:5] == ("tokens in", "tokens out")

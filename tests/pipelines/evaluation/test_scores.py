@@ -12,14 +12,13 @@ from radarstream.pipelines.evaluation.comparison import PairedTest, mcnemar_exac
 from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.records import Adaptation, EvidenceRow
 from radarstream.pipelines.evaluation.defences.scoreboard import (
-    ContextScores,
-    MeanCost,
+    CONTEXT,
+    STORAGE,
     Scoreboard,
-    Storage,
-    mean_cost,
 )
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import context_table, tables_of
+from radarstream.pipelines.evaluation.frame import pooled
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.schemas.snapshot import Document, Labels
@@ -112,7 +111,7 @@ def test_rows_of_others_are_left_out_and_missing_cells_are_empty():
     found = board([row("Paris", contender="stranger"), row("Lyon", condition="poison@1")])
     assert len(found.cells) == 4
     cell = found.cell("vanilla", "pia@1")
-    assert (cell.answers, cell.accuracy.value, cell.cost) == (0, None, MeanCost())
+    assert (cell.answers, cell.accuracy.value, cell.means) == (0, None, {})
     assert (cell.accuracy.low, cell.accuracy.high) == (0.0, 1.0)
     assert cell.accuracy_difference.pairs == 0
     assert cell.accuracy_difference.p_value is None
@@ -229,9 +228,15 @@ def test_cost_is_the_mean_over_answers():
         row("Paris", question="b", cost=Cost(calls=1, prompt_tokens=20, completion_tokens=3)),
         row(None, question="c", error="down", cost=Cost(calls=99)),
     ]
-    cost = board(rows).cell("radar", "benign").cost
-    assert (cost.answers, cost.calls, cost.prompt_tokens, cost.pairs) == (2, 5.5, 60.0, 45.0)
-    assert (cost.completion_tokens, cost.seconds) == (1.5, 1.5)
+    cell = board(rows).cell("radar", "benign")
+    cost = cell.means
+    assert (cell.answers, cost["calls"], cost["prompt_tokens"], cost["pairs"]) == (
+        2,
+        5.5,
+        60.0,
+        45.0,
+    )
+    assert (cost["completion_tokens"], cost["seconds"]) == (1.5, 1.5)
 
 
 @pytest.mark.parametrize(
@@ -247,19 +252,20 @@ def test_tokens_that_nobody_counted_are_no_zeros(cost: Cost, tokens: tuple[objec
         row("Paris", question="a", cost=Cost(calls=1, prompt_tokens=100)),
         row("Paris", question="b", cost=cost),
     ]
-    found = board(rows).cell("radar", "benign").cost
-    assert (found.prompt_tokens, found.completion_tokens) == tokens
-    both = mean_cost([found, MeanCost(answers=2, prompt_tokens=70.0, completion_tokens=5.0)])
+    found = board(rows).cell("radar", "benign").means
+    assert (found["prompt_tokens"], found["completion_tokens"]) == tokens
+    other = dict.fromkeys(found, 0.0) | {"prompt_tokens": 70.0, "completion_tokens": 5.0}
+    both = pooled([(found, 2), (other, 2)])
     read, written = tokens
-    assert both.prompt_tokens == (None if read is None else 60.0)
-    assert (both.completion_tokens is None) == (written is None)
+    assert both["prompt_tokens"] == (None if read is None else 60.0)
+    assert (both["completion_tokens"] is None) == (written is None)
 
 
 def test_storage_has_mean_most_and_growth_per_step():
     rows = [row("Paris", step=s, state_bytes=b) for s, b in ((0, 80), (1, 90), (3, 130))]
     cell = board(rows).cell("radar", "benign")
-    assert cell.storage == Storage(100.0, 130, 15.0)
-    assert board([row("Paris")]).cell("radar", "benign").storage.growth is None
+    assert [cell.means[name] for name in STORAGE] == [100.0, 130, 15.0]
+    assert board([row("Paris")]).cell("radar", "benign").means["state_growth"] is None
 
 
 def test_refusals_are_what_jamming_wants():
@@ -282,8 +288,8 @@ def test_refusals_are_what_jamming_wants():
 def test_overlap_is_with_the_closest_right_answer():
     labels = Labels(answers=("Ann Lee", "Ann B. Lee"))
     rows = [row("ann lee", question="a", labels=labels), row(None, question="b", labels=labels)]
-    overlap = board(rows).cell("radar", "benign").overlap
-    assert (overlap.answers, overlap.exact_match, overlap.token_f1) == (2, 0.5, 0.5)
+    means = board(rows).cell("radar", "benign").means
+    assert (means["exact_match"], means["token_f1"]) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize("static", [True, False])
@@ -331,9 +337,10 @@ def test_context_is_scored_where_the_evidence_is_known():
     )
     rows = [row("Paris"), row("Lyon", condition="pia@1", labels=ATTACKED)]
     found = score_cells(study_frame(rows, record(), [seen]), record())
-    assert found.cell("radar", "benign").context == ContextScores(1, 1.0, 0.5, 1.0, 1.0)
-    assert found.cell("vanilla", "benign").context == ContextScores()
-    assert found.cell("radar", "pia@1").context is None
+    means = found.cell("radar", "benign").means
+    assert [means[name] for name in CONTEXT] == [1.0, 0.5, 1.0, 1.0]
+    assert found.cell("vanilla", "benign").means == {}
+    assert found.cell("radar", "pia@1").means["faithfulness_lex"] is None
     assert str(context_table(found).rows[0].cells[0]) == "100/50/100/100"
     assert [table.key for table in tables_of(found)][-1] == "context"
     assert "context" not in [table.key for table in tables_of(board(rows))]
@@ -342,5 +349,5 @@ def test_context_is_scored_where_the_evidence_is_known():
     pooled = replace(pooled, contenders=(one, replace(other, adaptation=Adaptation.CUMULATIVE)))
     rows += [row("Paris", contender="vanilla")]
     found = score_cells(study_frame(rows, pooled, [seen]), pooled)
-    assert found.cell("vanilla", "benign").context is None
+    assert found.cell("vanilla", "benign").means["faithfulness_lex"] is None
     assert [line.heading for line in context_table(found).rows] == ["radar"]

@@ -1,5 +1,6 @@
 """Exact match, token F1, ROUGE-L, and what a defence leaves of the context."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -110,15 +111,7 @@ def evidence(step: int = 0) -> EvidenceRow:
 
 def judged(*verdicts: DocumentVerdict) -> Row:
     found = row("Paris", labels=LABELS)
-    return Row(
-        found.contender,
-        found.condition,
-        found.query_id,
-        found.step,
-        found.observed_at,
-        LABELS,
-        Verdict("Paris", verdicts),
-    )
+    return replace(found, verdict=Verdict("Paris", verdicts))
 
 
 def context_scores(answer: Row, seen: EvidenceRow | None = None) -> tuple[float | None, ...]:
