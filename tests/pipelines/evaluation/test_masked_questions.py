@@ -1,6 +1,5 @@
 """Membership probes: which words are hidden, how replies are read, what is concluded."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +17,6 @@ from radarstream.pipelines.evaluation.attacks.service.masking import (
     candidates,
     chosen,
     cut,
-    rank_of,
     ranked,
 )
 from radarstream.pipelines.evaluation.attacks.service.protocol import MaskedDocument
@@ -108,17 +106,12 @@ class TestHiding:
         text = "The 3rd (old) mayor's well-known UK city is Rome, which won't e4 go."
         assert [text[s:e] for s, e in candidates(text)] == ["city", "Rome"]
 
-    def test_ranks_order_words_also_where_they_tie(self):
-        logs = np.log([0.5, 0.3, 0.2])
-        assert [int(rank_of(logs, float(one))) for one in logs] == [1, 2, 3]
-        assert rank_of(logs, -50.0) > rank_of(logs, -40.0)
-
     def test_the_proxy_reads_the_text_before_each_word(self):
         proxy = LengthProxy()
-        ranks = ranked("Some river flows", proxy)
-        assert [word.start for word in ranks] == [5, 11]
-        assert set(proxy.asked) == {"Some", "Some river"}
-        assert [int(word.rank) for word in ranks] == [5, 5]
+        words = ranked("Some long river flows", proxy)
+        assert [word.start for word in words] == [5, 10, 16]
+        assert proxy.asked == ["Some", "Some long", "Some long river"]
+        assert [word.surprise for word in words] == [4.0, 5.0, 5.0]
 
     def test_a_long_document_is_cut_to_what_can_be_asked(self):
         assert len(cut("word " * 3_000)) <= MOST_CHARACTERS
