@@ -12,7 +12,6 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 
 NOTHING_BEFORE: Final = Complete(Task.BARE_TEXT, "", (), final=False)
-MOST_CHARACTERS: Final = 1_200  # of a piece, so that it fits a model's context
 
 
 def perplexities(texts: Sequence[str]) -> Asking[FloatArray]:
@@ -32,15 +31,3 @@ def perplexities(texts: Sequence[str]) -> Asking[FloatArray]:
 def surprise(log_probs: FloatArray) -> float:
     """The mean negative logarithm of the probabilities of (1, t) tokens, in [0, 100]."""
     return float(-log_probs.clip(LEAST, 0.0).mean())
-
-
-def pieces(text: str, words: int) -> list[str]:
-    """A text in pieces of so many words; a shorter rest belongs to the piece before it.
-
-    Of a piece at most `MOST_CHARACTERS` are left.
-    """
-    all_words = text.split()
-    starts = range(0, max(len(all_words) - words, 0) + 1, words)
-    ends = [*starts[1:], len(all_words)]
-    spans = zip(starts, ends, strict=True)
-    return [" ".join(all_words[start:end])[:MOST_CHARACTERS] for start, end in spans]

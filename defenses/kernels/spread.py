@@ -5,10 +5,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.kernels.spikes import NORMAL
-
 FloatArray = NDArray[np.float64]
 
+NORMAL: Final = 0.6745  # the median distance to the median, in standard deviations of a normal
 LEAST_DEVIATION: Final = 1e-9  # where more than half of what was calibrated on is equal
 
 

@@ -1,7 +1,4 @@
-"""RAGuard, leave one out: a candidate whose absence changes the answer by far the most is dropped.
-
-Not the other system of this name: see `radarstream.defenses.retrieval.raguard_perplexity`.
-"""
+"""RAGuard, leave one out: a candidate without which the answer changes by far the most goes."""
 
 from dataclasses import replace
 from typing import Annotated, Final
@@ -10,7 +7,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.kernels.spikes import combined
+from radarstream.defenses.kernels.responsibility import standard_scores
 from radarstream.defenses.perplexity import surprise
 from radarstream.defenses.protocol import (
     AttemptAll,
@@ -104,7 +101,7 @@ class RaguardLeaveOneOut:
             uncertain = yield from self.uncertainties(rows, answers)
             signals.append(np.round(uncertain[0] - uncertain[1:], DECIMALS))
         found = np.full(judged, np.nan)
-        found[known] = combined(signals)
+        found[known] = np.sum([standard_scores(signal) for signal in signals], axis=0)
         return found
 
     def uncertainties(

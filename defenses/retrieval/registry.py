@@ -12,7 +12,6 @@ from radarstream.defenses.retrieval.grada import Grada
 from radarstream.defenses.retrieval.prog_rank import ProgRank
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.raguard import RaguardLeaveOneOut
-from radarstream.defenses.retrieval.raguard_perplexity import RaguardPerplexity
 from radarstream.defenses.retrieval.trust_rag import TrustRagFilter
 
 RERANKERS: dict[str, type[RetrievalDefense]] = {
@@ -21,7 +20,6 @@ RERANKERS: dict[str, type[RetrievalDefense]] = {
     "grada": Grada,
     "gmtp": Gmtp,
     "raguard": RaguardLeaveOneOut,
-    "raguard_perplexity": RaguardPerplexity,
     "dp_rag": DpRag,
     "trust_rag": TrustRagFilter,
     "attention_variance": AttentionVariance,

@@ -190,8 +190,7 @@ def test_of_noise_no_candidate_is_sure_to_stay(variant: Variant):
         rerank(build_reranker(name, {**options, "seed": seed}), make_pool([TRUTH], keep=1))
         for seed in range(40)
     ]
-    if options.get("method") != "noisy_scores":  # which has nobody else to prefer
-        assert {len(found.kept) for found in drawn} == {0, 1}
+    assert {len(found.kept) for found in drawn} == {0, 1}
     assert all(found.candidates[0].found_rank == 1 for found in drawn)
 
 

@@ -1,6 +1,6 @@
 """Thresholds drawn with noise: golden probabilities, samples that follow them, the guarantee."""
 
-from math import erf, exp, inf, sqrt
+from math import exp, inf
 
 import numpy as np
 import pytest
@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 from scipy.stats import chisquare
 
 from radarstream.defenses.kernels.private_threshold import (
-    SENTINELS,
-    above_noisy_kth,
     above_threshold,
     count_probabilities,
-    gaussian_sigma,
-    noisy_scores,
 )
 
 FOUR = np.array([0.2, 0.4, 0.5, 0.7])
@@ -43,10 +39,6 @@ def follows(counts: list[int], probabilities: np.ndarray) -> float:
     return float(chisquare(observed, hoped).pvalue)
 
 
-def normal_below(value: float) -> float:
-    return 0.5 * (1.0 + erf(value / sqrt(2.0)))
-
-
 class TestExponential:
     def test_golden_four_scores(self):
         found = count_probabilities(FOUR, 2, 3.0)
@@ -63,25 +55,22 @@ class TestExponential:
         assert found @ np.arange(16) == pytest.approx(4.906302, abs=1e-6)
 
     def test_golden_off_by_two(self):
-        five = count_probabilities(FIFTEEN, 5, 3.0, uncounted=SENTINELS)
-        ten = count_probabilities(FIFTEEN, 10, 3.0, uncounted=SENTINELS)
+        """Two public programs, which want two fewer than they say."""
+        five = count_probabilities(FIFTEEN, 3, 3.0)
+        ten = count_probabilities(FIFTEEN, 8, 3.0)
         assert (five[3], five @ np.arange(16)) == pytest.approx((0.5422, 2.701), abs=5e-4)
         assert (ten[8], ten @ np.arange(16)) == pytest.approx((0.4668, 7.890), abs=5e-4)
-        four = count_probabilities(FOUR, 2, 3.0, uncounted=SENTINELS)
+        four = count_probabilities(FOUR, 0, 3.0)
         assert four[::-1] == pytest.approx(
             [0.008384, 0.006262, 0.014032, 0.125778, 0.845544], abs=1e-6
         )
         assert four @ np.arange(5) == pytest.approx(0.206, abs=5e-4)
 
-    @pytest.mark.parametrize("uncounted", [0, SENTINELS])
-    @pytest.mark.parametrize(("values", "k"), [(FOUR, 2), (FIFTEEN, 5)])
-    def test_samples_follow_the_probabilities(self, values: np.ndarray, k: int, uncounted: int):
+    @pytest.mark.parametrize(("values", "k"), [(FOUR, 0), (FOUR, 2), (FIFTEEN, 5), (FIFTEEN, 3)])
+    def test_samples_follow_the_probabilities(self, values: np.ndarray, k: int):
         rng = np.random.default_rng(k)
-        counts = [
-            int(above_threshold(values, k, 3.0, rng, uncounted=uncounted).sum())
-            for _ in range(SAMPLES)
-        ]
-        expected = count_probabilities(values, k, 3.0, uncounted=uncounted)
+        counts = [int(above_threshold(values, k, 3.0, rng).sum()) for _ in range(SAMPLES)]
+        expected = count_probabilities(values, k, 3.0)
         assert follows(counts, expected) > 0.001
 
     def test_the_chosen_are_the_highest(self):
@@ -150,77 +139,3 @@ def density(corpus: list[int], k: int, epsilon: float, threshold: float) -> floa
     falling = np.concatenate(([1.0], -np.sort(-values), [-1.0]))
     count = int((values > threshold).sum())
     return count_probabilities(values, k, epsilon)[count] / (falling[count] - falling[count + 1])
-
-
-class TestGaussian:
-    @pytest.mark.parametrize(
-        ("epsilon", "sigma"), [(1.0, 6.215), (2.0, 3.108), (3.0, 2.0717), (4.0, 1.5538)]
-    )
-    def test_golden_sigma(self, epsilon: float, sigma: float):
-        assert gaussian_sigma(epsilon, 0.01) == pytest.approx(sigma, abs=5e-4)
-
-    def test_golden_coin_flip(self):
-        """None .4673, all .4711, anything between .0616, as the normal distribution has it."""
-        rng, sigma = np.random.default_rng(1), gaussian_sigma(3.0, 0.01)
-        ends = np.array([inf, *FIFTEEN, -inf])
-        below = np.array([normal_below((end - FIFTEEN[4]) / sigma) for end in ends])
-        expected = below[:-1] - below[1:]
-        assert expected[[0, -1]] == pytest.approx([0.4673, 0.4711], abs=5e-5)
-        assert expected[1:-1].sum() == pytest.approx(0.0616, abs=5e-5)
-        counts = [int(above_noisy_kth(FIFTEEN, 5, 3.0, 0.01, rng).sum()) for _ in range(SAMPLES)]
-        assert follows(counts, expected) > 0.001
-
-    def test_without_noise_exactly_the_highest(self):
-        above = above_noisy_kth(FIFTEEN, 5, inf, 0.01, np.random.default_rng(0))
-        assert above.tolist() == [True] * 5 + [False] * 10
-
-    def test_fewer_scores_than_wanted(self):
-        assert above_noisy_kth(FOUR, 9, inf, 0.01, np.random.default_rng(0)).all()
-        assert not above_noisy_kth(np.array([]), 9, 1.0, 0.01, np.random.default_rng(0)).size
-
-    @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1])
-    def test_delta_is_within_0_and_1(self, delta: float):
-        with pytest.raises(ValueError, match="delta"):
-            gaussian_sigma(1.0, delta)
-
-
-class TestNoisyScores:
-    def test_samples_follow_the_distribution(self):
-        """Laplace noise of scale 2 * 2 * k / epsilon about each score."""
-        rng, scale = np.random.default_rng(2), 2 * 2 * 5 / 3.0
-        noise = np.concatenate(
-            [noisy_scores(FIFTEEN, 5, 3.0, rng) - FIFTEEN for _ in range(SAMPLES // 15)]
-        )
-        edges = scale * np.array([-3.0, -2.0, -1.0, -0.3, 0.0, 0.3, 1.0, 2.0, 3.0])
-        below = np.where(edges < 0, 0.5 * np.exp(edges / scale), 1 - 0.5 * np.exp(-edges / scale))
-        expected = np.diff(np.concatenate(([0.0], below, [1.0])))
-        assert follows(np.searchsorted(edges, noise).tolist(), expected) > 0.001
-
-    def test_without_noise_the_scores(self):
-        assert noisy_scores(FOUR, 2, inf, np.random.default_rng(0)).tolist() == FOUR.tolist()
-
-    def test_scores_are_clipped(self):
-        found = noisy_scores(np.array([5.0, -5.0]), 2, inf, np.random.default_rng(0), (0.0, 0.5))
-        assert found.tolist() == [0.5, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"epsilon": 0.0}, "epsilon"),
-        ({"epsilon": -1.0}, "epsilon"),
-        ({"epsilon": float("nan")}, "epsilon"),
-        ({"k": 0}, "k must"),
-        ({"bounds": (1.0, 1.0)}, "bounds"),
-        ({"bounds": (-inf, 1.0)}, "bounds"),
-        ({"scores": np.array([0.1, float("nan")])}, "not a number"),
-    ],
-)
-def test_values_out_of_range_are_refused(changes: dict, message: str):
-    values = {"scores": FOUR, "k": 2, "epsilon": 3.0, "bounds": (-1.0, 1.0), **changes}
-    with pytest.raises(ValueError, match=message):
-        count_probabilities(**values)
-    with pytest.raises(ValueError, match=message):
-        noisy_scores(**values, rng=np.random.default_rng(0))
-    with pytest.raises(ValueError, match=message):
-        above_noisy_kth(**values, delta=0.1, rng=np.random.default_rng(0))

@@ -25,10 +25,6 @@ RERANKERS: Final = {
         "asks the language model that answers, not the encoder: it carries over to any encoder, "
         "and its cost grows with the language model"
     ),
-    "raguard_perplexity": (
-        "asks a language model how probable the texts are, not the encoder: it carries over to any "
-        "encoder"
-    ),
     "dp_rag": (
         "reads similarities alone: the noise carries over to any encoder, and how many documents "
         "it costs depends on how far apart that encoder's similarities are"

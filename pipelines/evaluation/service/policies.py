@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from radarstream.defenses.retrieval.dp_rag import Mechanism
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.asking.parts import Options, registered
+from radarstream.pipelines.evaluation.service.mechanisms import EXPONENTIAL, MECHANISMS
 from radarstream.pipelines.evaluation.study.specs import ALL, expanded, option, plain
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.serving import OrchestrationSettings
@@ -31,7 +31,7 @@ FAMILIES: Final[Mapping[str, tuple[str, ...]]] = {
     "single": SINGLE,
     "pairs": PAIRS,
     ALL: (*SINGLE, *PAIRS, FULL, ADAPTIVE, PUBLISHED),
-    CALIBRATION: tuple(f"{FULL}:privacy={method}" for method in Mechanism),
+    CALIBRATION: tuple(f"{FULL}:privacy={method}" for method in MECHANISMS),
 }
 
 
@@ -43,7 +43,7 @@ class Policy:
 
     name: str
     changes: tuple[tuple[str, Any], ...] = ()
-    mechanism: Mechanism = Mechanism.EXPONENTIAL
+    mechanism: str = EXPONENTIAL
 
     def of(self, settings: Settings) -> Settings:
         """The settings with this policy."""
@@ -52,8 +52,9 @@ class Policy:
 
     def method(self, module: Module, options: Options) -> RetrievalDefense:
         """The retrieval defence of a module. Raises ConfigurationError."""
-        chosen = {"method": self.mechanism} if module is Module.PRIVACY else {}
-        return registered(module, options | chosen)
+        if module is Module.PRIVACY:
+            return MECHANISMS[self.mechanism](**options)
+        return registered(module, options)
 
 
 def parse_policies(text: str) -> tuple[Policy, ...]:
@@ -96,7 +97,7 @@ def policy_of(spec: str) -> Policy:
 def _static(parts: list[str]) -> Policy:
     modules: list[Module] = []
     changes: dict[str, Any] = {}
-    method: Mechanism | None = None
+    method = ""
     for part in parts:
         head, equals, value = part.partition("=")
         if equals and head in OrchestrationSettings.model_fields:
@@ -114,14 +115,13 @@ def _static(parts: list[str]) -> Policy:
     is_full = set(modules) == set(Module) and not method and not options
     heading = FULL if is_full else f"{FULL}:{shown}{options}"
     given = {"policy": FULL, "modules": tuple(modules), "always": (), **changes}
-    return Policy(heading, tuple(given.items()), method or Mechanism.EXPONENTIAL)
+    return Policy(heading, tuple(given.items()), method or EXPONENTIAL)
 
 
-def _mechanism(name: str) -> Mechanism:
-    try:
-        return Mechanism(name)
-    except ValueError:
-        raise ConfigurationError(f"no noise {name!r}; there is {', '.join(Mechanism)}") from None
+def _mechanism(name: str) -> str:
+    if name not in MECHANISMS:
+        raise ConfigurationError(f"no noise {name!r}; there is {', '.join(MECHANISMS)}")
+    return name
 
 
 def _module(name: str) -> Module:

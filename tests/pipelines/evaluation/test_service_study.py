@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.defenses.retrieval.dp_rag import DpRag, Mechanism
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.service.aims import WITHIN
 from radarstream.pipelines.evaluation.service.copying import Copied, copied
+from radarstream.pipelines.evaluation.service.mechanisms import MECHANISMS, Gaussian
 from radarstream.pipelines.evaluation.service.playing import Service
 from radarstream.pipelines.evaluation.service.policies import FAMILIES, parse_policies
 from radarstream.pipelines.evaluation.service.rows import AskRow, ProbeRow, ReplyRow, StreamRow
@@ -80,7 +80,7 @@ class TestPolicies:
         section = method.of(settings).orchestration
         assert section.epsilon_budget == 9.0
         noise = method.method(Module.PRIVACY, {"epsilon": 3.0, "seed": 1})
-        assert noise == DpRag(Mechanism.GAUSSIAN, 3.0, seed=1)
+        assert noise == Gaussian(3.0, seed=1)
         assert method.name == "static:privacy=gaussian,epsilon_budget=9.0"
         assert set(full.of(settings).orchestration.modules) == set(Module)
 
@@ -183,7 +183,7 @@ class TestStudy:
         )
         assert rows == others
         methods = {row.planned.hooks and row.contender for row in all_of(study, ReplyRow)}
-        assert {f"static:privacy={method}" for method in Mechanism} <= methods
+        assert {f"static:privacy={method}" for method in MECHANISMS} <= methods
 
     def test_a_second_run_asks_nothing(self, bench):
         bench.run("mba,poisoning", "static:trustrag")
