@@ -53,7 +53,7 @@ class Membership(ConsumerRebalanceListener):  # type: ignore[misc]
             self._revoked.put(place.partition)
 
     def on_partitions_assigned(self, _assigned: Collection[TopicPartition]) -> None:
-        """Note that the split is done; the client starts at the committed offsets."""
+        """Note that the split is done."""
         self._joined.set()
 
     def joining(self) -> bool:
@@ -204,25 +204,33 @@ class KafkaLog(Reader):
             consumer.seek(TopicPartition(self._topic, partition), offset)
 
     def _fetch(self, consumer: KafkaConsumer, wait_s: float, room: int, polled: list[Any]) -> None:
-        """Fetch into `_fetched`; drop what belongs to partitions lost meanwhile."""
+        """Fetch into `_fetched`; drop what belongs to partitions that were revoked meanwhile.
+
+        kafka-python goes on where it was in a revoked partition that it is given again, although
+        what is dropped here lies before: such a partition goes back to its last commit.
+        """
         batches = patient_poll(consumer, wait_s, room, self._joining)
-        for partition in self._membership.taken():
+        revoked = self._membership.taken()
+        for partition in revoked:
             self._next.pop(partition, None)
             self._unread.pop(partition, None)
-            polled[:] = [record for record in polled if record.partition != partition]
+        polled[:] = [record for record in polled if record.partition not in revoked]
         if self._in_group:
-            self._take_over(consumer)
-        for records in batches.values():
-            self._fetched.extend(records)
+            self._take_over(consumer, revoked)
+        for place, records in batches.items():
+            if place.partition not in revoked:
+                self._fetched.extend(records)
 
-    def _take_over(self, consumer: KafkaConsumer) -> None:
-        before = self._partitions
+    def _take_over(self, consumer: KafkaConsumer, revoked: Collection[int]) -> None:
+        before = self._partitions.difference(revoked)
         self._partitions = frozenset(place.partition for place in consumer.assignment())
         committed = {}
         for partition in self._partitions - before:
             place = TopicPartition(self._topic, partition)
-            offset = consumer.committed(place, timeout_ms=self._timeout_ms)
-            committed[self._epoch, partition] = offset or 0
+            offset = consumer.committed(place, timeout_ms=self._timeout_ms) or 0
+            committed[self._epoch, partition] = offset
+            if partition in revoked:
+                consumer.seek(place, offset)
         self._insist(committed)
 
     def _joining(self) -> bool:

@@ -98,6 +98,9 @@ class Driver:
         self.holding.keep_only(partitions)
         # A partition may have gone to another worker since its records were polled.
         ours = [record for record in records if place(record).partition in partitions]
+        for at in map(place, ours):
+            if at.offset < self.committed.get(at.partition, 0):  # the group knows an earlier commit
+                del self.committed[at.partition]
         wall_s = self.clock.now().timestamp()
         ripe = self.holding.take(ours, self.clock.monotonic(), unread, wall_s)
         self.observer.held_back(self.holding.held, self.holding.ahead, self.holding.lead_s(wall_s))

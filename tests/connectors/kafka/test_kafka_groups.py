@@ -83,6 +83,26 @@ def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaO
         assert len(read(log, counts[lost])) == counts[lost]
 
 
+@pytest.mark.parametrize("broker", ["kafka"], indirect=True)
+def test_what_was_not_committed_is_read_again_after_a_rebalance(published: KafkaOptions) -> None:
+    """Also in the partitions that the worker keeps, where the client would go on behind it."""
+    with KafkaLog(published, membership="group") as first:
+        everything = {record.payload for record in read(first, 60)}
+        deadline = time.monotonic() + 4 * published.session_timeout_s
+        again: set[bytes] = set()
+        with KafkaLog(published, membership="group") as second, polling(second):
+            while not second.partitions() or first.partitions() & second.partitions():
+                assert time.monotonic() < deadline, "the group was not split"
+                with suppress(BrokerError):
+                    batch = first.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
+                    again.update(record.payload for record in batch)
+        while again != everything:
+            assert time.monotonic() < deadline, sorted(everything - again)
+            with suppress(BrokerError):
+                batch = first.poll(max_records=100, max_bytes=2**20, timeout_s=0.2)
+                again.update(record.payload for record in batch)
+
+
 def kill_a_member(options: KafkaOptions) -> None:
     """Let a worker join the group in a process of its own, and kill it."""
     arguments = [sys.executable, "-c", MEMBER, options.model_dump_json()]
@@ -106,25 +126,17 @@ def test_a_named_worker_that_was_killed_has_its_partitions_back_at_once(
 
 
 @LASTING
-def test_a_named_worker_that_stops_hands_its_partitions_over(published: KafkaOptions) -> None:
-    first = KafkaLog(published.model_copy(update={"worker": "w-1"}), membership="group")
-    read(first, 60)
-    first.close()
-    started = time.monotonic()
-    with KafkaLog(published.model_copy(update={"worker": "w-2"}), membership="group") as second:
-        read(second, 60)
-    assert time.monotonic() - started < published.session_timeout_s / 3
-
-
-@LASTING
-def test_a_named_worker_whose_last_call_failed_hands_them_over_too(
-    published: KafkaOptions, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("fails", [False, True])
+def test_a_named_worker_that_stops_hands_its_partitions_over(
+    published: KafkaOptions, monkeypatch: pytest.MonkeyPatch, fails: bool
 ) -> None:
+    """Also where its last call failed."""
     with KafkaLog(published.model_copy(update={"worker": "w-1"}), membership="group") as first:
         read(first, 60)
-        monkeypatch.setattr(first, "_commit", MagicMock(side_effect=KafkaTimeoutError("late")))
-        with pytest.raises(BrokerError):
-            first.commit(dict.fromkeys(range(3), 1))
+        if fails:
+            monkeypatch.setattr(first, "_commit", MagicMock(side_effect=KafkaTimeoutError("late")))
+            with pytest.raises(BrokerError):
+                first.commit(dict.fromkeys(range(3), 1))
     started = time.monotonic()
     with KafkaLog(published.model_copy(update={"worker": "w-2"}), membership="group") as second:
         read(second, 60)

@@ -70,6 +70,18 @@ def test_nothing_new_commits_nothing(life: Life, monkeypatch: pytest.MonkeyPatch
     life.worker.driver.step()
 
 
+def test_what_is_read_again_is_committed_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log leaves offsets of a partition out that was revoked meanwhile, and reads it again."""
+    append(life, payload(0, 0), payload(0, 1))
+    with monkeypatch.context() as patch:
+        patch.setattr(life.worker.reader, "commit", lambda _: None)
+        life.worker.driver.step()
+    life.worker.reader.rewind(0)
+    life.worker.driver.step()
+    assert life.world.topic.committed == {0: 2}
+    assert published(life) == ["cup-0/0", "cup-0/1"]
+
+
 def test_an_error_while_the_batch_fills_loses_nothing(
     life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
