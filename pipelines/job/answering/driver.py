@@ -99,7 +99,7 @@ class Driver:
         # A partition may have gone to another worker since its records were polled.
         ours = [record for record in records if place(record).partition in partitions]
         for at in map(place, ours):
-            if at.offset < self.committed.get(at.partition, 0):  # the group knows an earlier commit
+            if at.offset < self.committed.get(at.partition, 0):  # that commit was left out
                 del self.committed[at.partition]
         wall_s = self.clock.now().timestamp()
         ripe = self.holding.take(ours, self.clock.monotonic(), unread, wall_s)

@@ -83,7 +83,7 @@ def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaO
         assert len(read(log, counts[lost])) == counts[lost]
 
 
-@LASTING
+@pytest.mark.parametrize("broker", ["kafka"], indirect=True)
 def test_what_was_not_committed_is_read_again_after_a_rebalance(published: KafkaOptions) -> None:
     """Also in the partitions that the worker keeps, where the client would go on behind it."""
     with KafkaLog(published, membership="group") as first:
