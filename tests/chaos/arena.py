@@ -116,7 +116,6 @@ class Arena:
     def start(self, *arguments: str, **variables: str) -> Job:
         """Start a worker; CHAOS_… variables say where it dies."""
         told = {
-            "RADARSTREAM_CACHE__CHUNK": "8",
             "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
             "CHAOS_CALLS": str(self.calls_file),
         }

@@ -34,7 +34,6 @@ PARTITIONS = 8
 ONE_PROCESS = "one process, SQLite"
 PLAIN = {  # as the product is set, without a record of calls; the pages are all of one site
     "CHAOS_CALLS": "",
-    "RADARSTREAM_CACHE__CHUNK": "64",
     "RADARSTREAM_DEFENSE__MIN_SUPPORT": "0",
 }
 MIDDLE = (0.2, 0.9)  # of the backlog: batches have grown, and no worker has run out of work

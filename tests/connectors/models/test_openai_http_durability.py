@@ -18,8 +18,11 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Answered
+from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.evidence import AtomicAnswer
 from tests.builders import make_snapshot
 from tests.connectors.models.fault_server import FaultServer, chat_reply, serving, status
 
@@ -67,7 +70,7 @@ def test_a_killed_client_repeats_only_what_was_in_flight(
     assert repeated <= IN_FLIGHT
 
 
-def guard_over(server: FaultServer, engine: Engine, **options: Any) -> DefensePipeline[Any]:
+def pipeline_over(server: FaultServer, engine: Engine, **options: Any) -> DefensePipeline[Any]:
     patience = {"attempts": 1, "deadline_s": 5.0, "failures_to_open": 3, **options}
     generator = OpenAiGenerator(
         OpenAiOptions(base_url=server.url, model="small", api_key_variable="", **patience)
@@ -78,6 +81,11 @@ def guard_over(server: FaultServer, engine: Engine, **options: Any) -> DefensePi
     )
 
 
+def answers_of(found: Answered | Failure) -> tuple[AtomicAnswer, ...]:
+    assert isinstance(found, Answered)
+    return found.evidence.answers or ()
+
+
 def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
     server: FaultServer, engine: Engine
 ) -> None:
@@ -86,29 +94,29 @@ def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
         handler.reply(400 if broken else 200, chat_reply("Bern"))
 
     server.always = unless_lima
-    guard = guard_over(server, engine)
+    pipeline = pipeline_over(server, engine)
     pages = [("Zoo in Bern.", "In Bern."), ("Zoo in Lima.", "Perhaps Oslo."), ("Zoo in Kyiv.",)]
     snapshots = [
         make_snapshot(question=f"Where is zoo {i}?", texts=texts) for i, texts in enumerate(pages)
     ]
-    first, second, third = (found.answers for found in guard.atomic_answers(snapshots))
+    first, second, third = pipeline.answer_each(snapshots)
     assert isinstance(second, ModelError)
     assert not isinstance(second, PartialModelError)
-    assert [len(first), len(third)] == [2, 1]  # type: ignore[arg-type]
+    assert [len(answers_of(first)), len(answers_of(third))] == [2, 1]
     assert set(server.asked().values()) == {1}
     server.always = None
-    assert not [found for found in guard.atomic_answers(snapshots) if found.failure]
+    assert all(isinstance(found, Answered) for found in pipeline.answer_each(snapshots))
     assert sorted(server.asked().values()) == [1, 1, 1, 1, 2]
 
 
 def test_in_an_outage_known_answers_go_on(server: FaultServer, engine: Engine) -> None:
     known = make_snapshot(question="Where is the zoo?", texts=("The zoo is in Bern.",) * 3)
     unknown = [make_snapshot(question=f"Where is zoo {i}?", texts=("In Oslo.",)) for i in range(20)]
-    guard = guard_over(server, engine, concurrency=1)
-    guard.atomic_answers([known])
+    pipeline = pipeline_over(server, engine, concurrency=1)
+    pipeline.answer_each([known])
     server.always = status(503)
     before = len(server.requests)
-    *lost, kept = (found.answers for found in guard.atomic_answers([*unknown, known]))
+    *lost, kept = pipeline.answer_each([*unknown, known])
     assert all(isinstance(outcome, ModelError) for outcome in lost)
-    assert len(kept) == 3  # type: ignore[arg-type]
+    assert len(answers_of(kept)) == 3
     assert len(server.requests) == before + 3  # then the circuit is open

@@ -77,7 +77,7 @@ NEEDLES = [spelling for canary in CANARIES for spelling in spellings(canary)]
 @pytest.fixture(autouse=True)
 def own_process_state() -> Iterator[None]:
     yield
-    for cached in (build._guard, build._corpus, build._engine):
+    for cached in (build._pipeline, build._corpus, build._engine):
         cached.cache_clear()
 
 
