@@ -17,7 +17,6 @@ from radarstream.connectors.models.gguf_weights import (
     EMBEDDED_NAME,
     converted,
     embedded_gguf,
-    is_converted,
     weights_name,
 )
 from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
@@ -54,10 +53,6 @@ class GgufTokens:
         """Name and checksum of the weights, conversion, and how prompts are rendered."""
         how = f"{CONVERSION_VERSION}/{rendering_name(self.passage_characters)}"
         return f"llama.cpp/{weights_name(self.model_path)}/{how}"
-
-    def is_converted(self) -> bool:
-        """Whether the next call is spared the conversion. Raises ModelError."""
-        return is_converted(self.model_path or embedded_gguf(), self._name)
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms, one column per token of its continuation."""

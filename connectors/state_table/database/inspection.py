@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, inspect, text
+from sqlalchemy import URL, Connection, Engine, create_engine, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
 from radarstream.connectors.state_table.database.engine import explained, open_engine, parsed_url
-from radarstream.connectors.state_table.database.groups import Offsets, known_offsets
 from radarstream.connectors.state_table.database.migration import stored_version
-from radarstream.connectors.state_table.database.tables import CONSUMER_OFFSETS
 
 PATIENCE_S: Final = 3.0
 MAY: Final = text(
@@ -55,18 +53,6 @@ def inspected(url: str) -> Inspected:
         version = stored_version(connection)
         name = parsed.render_as_string(hide_password=True)
         return Inspected(name, version, *_rights(connection, parsed))
-
-
-def offsets_in(url: str, group: str) -> Offsets:
-    """How far a consumer group has come, as the database knows; nothing is written.
-
-    Raises like `inspected`.
-    """
-    if absent_file(url) is not None:
-        return {}
-    with _reading(parsed_url(url)) as connection:
-        there = inspect(connection).has_table(CONSUMER_OFFSETS.name)
-        return known_offsets(connection, group) if there else {}
 
 
 @contextmanager

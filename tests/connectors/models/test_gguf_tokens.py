@@ -3,10 +3,8 @@
 import os
 import stat
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import rmtree
 
 import numpy as np
 import pytest
@@ -18,7 +16,7 @@ from gguf import GGUFReader, GGUFWriter, dequantize, quantize
 
 from radarstream.connectors.models import gguf_weights
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.gguf_weights import cache_directories, converted, is_converted
+from radarstream.connectors.models.gguf_weights import cache_directories, converted
 from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -108,61 +106,19 @@ def test_the_embedded_model_says_what_the_generator_says(monkeypatch: pytest.Mon
         assert abs(float(logs[0, 0]) - told["logprob"]) < 0.3
 
 
-def test_a_file_is_converted_once(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    directory = converted(gguf, "once")
-    assert is_converted(gguf, "once")
-    monkeypatch.setattr(gguf_weights, "_convert", None)  # calling it would fail
-    assert converted(gguf, "once") == directory
-    assert not is_converted(gguf, "never")
-
-
-def test_damage_is_repaired_and_nothing_is_left_beside(gguf: Path, cache: Path) -> None:
-    directory = converted(gguf, "damaged")
-    weights = directory
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[:-4] + b"nope")
-    assert converted(gguf, "damaged") == directory
-    assert weights.read_bytes() == whole
-    assert [p.name for p in cache.glob("radarstream/damaged*")] == [directory.parent.name]
-
-
-@pytest.mark.parametrize("sums", ["{}", "[]", "nonsense", "[" * 50_000])
-def test_checksums_that_are_damaged_are_believed_in_nothing(gguf: Path, sums: str) -> None:
-    file = converted(gguf, "unsure")
-    whole = file.read_bytes()
-    file.with_name("checksums.json").write_text(sums)
-    file.write_bytes(b"nope")
-    assert converted(gguf, "unsure") == file
-    assert file.read_bytes() == whole
-
-
-def test_an_interrupted_conversion_leaves_nothing(
+def test_a_file_is_converted_once_and_an_interrupted_conversion_leaves_nothing(
     gguf: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def stop(source: Path, target: Path) -> None:
         target.write_bytes(b"half of it")
         raise ModelError("stopped")
 
+    file = converted(gguf, "once")
     monkeypatch.setattr(gguf_weights, "_convert", stop)
+    assert converted(gguf, "once") == file
     with pytest.raises(ModelError, match="stopped"):
         converted(gguf, "interrupted")
     assert list((cache / "radarstream").glob("interrupted*")) == []
-
-
-@pytest.mark.parametrize("done", [False, True])
-def test_what_killed_conversions_left_is_removed_a_day_later(gguf: Path, done: bool) -> None:
-    first = converted(gguf, "killed").parent
-    if not done:
-        rmtree(first)
-    ends = (".o1d_o1d_", ".new_new_", "x.o1d_o1d_")
-    old, recent, other = (first.with_name(first.name + end) for end in ends)
-    for place, age_s in ((old, 90_000), (recent, 3_600), (other, 90_000)):
-        place.mkdir(exist_ok=True)
-        (place / "model.gguf").touch()
-        changed = time.time() - age_s  # noqa: TID251 - as the file system's clock
-        os.utime(place, (changed, changed))
-    assert converted(gguf, "killed").parent == first
-    assert [p.exists() for p in (old, recent, other)] == [False, True, True]
 
 
 class TestSharedTemporaryDirectory:
@@ -177,15 +133,13 @@ class TestSharedTemporaryDirectory:
 
     def test_it_is_made_for_its_user_alone(self, gguf: Path, place: Path) -> None:
         file = converted(gguf, "shared")
-        assert file.parent.parent == place
+        assert file.parent == place
         assert stat.S_IMODE(place.stat().st_mode) == 0o700
-        assert is_converted(gguf, "shared")
 
     @pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
     def test_others_who_may_write_are_not_trusted(self, gguf: Path, place: Path, mode: int) -> None:
         converted(gguf, "shared")
         place.chmod(mode)
-        assert not is_converted(gguf, "shared")
         with pytest.raises(ModelError, match="another user could write"):
             converted(gguf, "shared")
 
@@ -198,7 +152,6 @@ class TestSharedTemporaryDirectory:
         else:
             stranger = os.geteuid() + 1
             monkeypatch.setattr(os, "geteuid", lambda: stranger)
-        assert not is_converted(gguf, "shared")
         with pytest.raises(ModelError, match="another user could write"):
             converted(gguf, "shared")
 

@@ -1,4 +1,4 @@
-"""`radarstream doctor` finds servers on this machine, and tries out a judge of relations."""
+"""`radarstream doctor` finds servers on this machine, and tries out models of services."""
 
 import shlex
 from collections.abc import Iterator
@@ -7,10 +7,12 @@ import pytest
 
 from radarstream.connectors.models.openai_http.options import is_loopback
 from radarstream.pipelines.cli import doctor
-from radarstream.pipelines.cli.doctor import local_servers, models
+from radarstream.pipelines.cli.doctor import Check, local_servers, models
 from radarstream.pipelines.cli.options import ModelOptions
 from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.errors import ConfigurationError
 from tests.connectors.models.fault_server import FaultServer, says, serving
+from tests.connectors.models.scoring_server import scoring
 from tests.pipelines.test_service_alone import reply
 from tests.servers import free_port
 
@@ -106,6 +108,34 @@ def test_a_model_that_judges_is_tried_out(server: FaultServer) -> None:
     ok, found, remedy = check()
     assert not ok and "misjudges 3 of 3 pairs (3 malformed)" in found
     assert "larger instruction-tuned model" in remedy
+
+
+def test_token_probabilities_of_a_service_are_tried_out() -> None:
+    def check(url: str) -> Check:
+        tokens = {"kind": "openai", "model": "small", "api_key_variable": "", "base_url": url}
+        (found,) = (
+            c
+            for c in models(load_settings(profile="scripted", tokens=tokens))
+            if c.name == "token probabilities"
+        )
+        return found
+
+    with scoring() as server:
+        assert check(server.url).ok
+        server.mend = lambda path, request, reply: (200, {"choices": [{"text": "Lima"}]})
+        broken = check(server.url)
+    assert not broken.ok and "section `tokens`" in broken.remedy
+
+
+def test_settings_name_what_their_reranker_lacks() -> None:
+    given = load_settings(
+        profile="scripted", retrieval={"name": "gmtp", "masked": {"kind": "none"}}
+    )
+    with pytest.raises(ConfigurationError, match="masked"):
+        doctor._settings(given)
+    assert "grada" in doctor._settings(
+        load_settings(profile="scripted", retrieval={"name": "grada"})
+    )
 
 
 def judge(request: dict) -> str:
