@@ -73,7 +73,9 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
     settings = chosen.settings()
     checks = [
         attempt("settings", lambda: _settings(settings), "correct the settings"),
-        attempt("database", lambda: _database(settings.database, chosen.config), "correct `database`"),
+        attempt(
+            "database", lambda: _database(settings.database, chosen.config), "correct `database`"
+        ),
         *models(settings),
         *local_servers(settings),
     ]

@@ -245,7 +245,7 @@ def test_passwords_stay_out_of_the_results(
 def test_doctor_finds_a_fresh_directory_in_order() -> None:
     checks = json.loads(run("doctor", "--profile", "scripted", "--json").stdout)
     assert all(check["ok"] for check in checks)
-    assert {"python", "database", "generator", "relations", "embedder"} <= {
+    assert {"settings", "database", "generator", "relations", "embedder"} <= {
         check["name"] for check in checks
     }
     assert "doctor" in run("doctor", "--profile", "scripted").stdout
