@@ -1,4 +1,4 @@
-"""How large the corpus may get, for how long it keeps what was found, and how it is searched."""
+"""How large the corpus may get, and for how long it keeps what was found."""
 
 from typing import Annotated
 
@@ -24,10 +24,3 @@ class CorpusOptions(Section):
         int,
         Field(ge=1, description="days after which a document is deleted that no query found again"),
     ] = 365
-    approximate_above: Annotated[
-        int,
-        Field(
-            ge=1_000,
-            description="number of texts above which searches are approximate (extra `corpus`)",
-        ),
-    ] = 200_000

@@ -44,7 +44,7 @@ class Corpus:
         self._engine = engine
         self._options = options or CorpusOptions()
         self._lock, self._archiving = Lock(), Lock()
-        self._vectors = VectorSearch(self._options.approximate_above)
+        self._vectors = VectorSearch()
         self._complete: Counters | None = None  # as of when everything was embedded and read
         self._room = 0
         self._pruned_ms = -DAY_MS

@@ -1,4 +1,4 @@
-"""What searching a corpus costs: milliseconds a question by size, exact and through a graph."""
+"""What searching a corpus costs: milliseconds a question by size."""
 
 from collections.abc import Sequence
 from itertools import cycle
@@ -9,8 +9,6 @@ import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
-from radarstream.connectors.corpus import nearest
-from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.state_table.corpus.vectors import store
 from radarstream.connectors.state_table.database.engine import open_engine
@@ -47,10 +45,10 @@ class TopicalEmbedder:
         return np.stack([self.questions[int(text.split()[-1])] for text in texts])
 
 
-def filled(path: Path, rows: FloatArray, options: CorpusOptions | None = None) -> Corpus:
+def filled(path: Path, rows: FloatArray) -> Corpus:
     """A corpus of short texts with these vectors."""
     engine = open_engine(f"sqlite:///{path / 'state.db'}")
-    corpus = Corpus(engine, options)
+    corpus = Corpus(engine)
     for start in range(0, len(rows), 5_000):
         documents = [Document(1, f"text {i}") for i in range(start, min(start + 5_000, len(rows)))]
         corpus.add(documents, 1)
@@ -82,39 +80,3 @@ def test_exact_search(
     milliseconds = benchmark.stats["median"] * 1e3
     figures.add(f"corpus of {size:,}: search", milliseconds, "ms", ("<", TARGET_MS))
     assert len(found) == RESULTS
-
-
-def test_approximate_search(
-    benchmark: BenchmarkFixture,
-    figures: Figures,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    size = 200_000
-    rows = topical_rows(size, 2)
-    corpus = filled(tmp_path, rows, CorpusOptions(approximate_above=size - 1))
-    embedder = TopicalEmbedder()
-    corpus.search("question 0", RESULTS, embedder)
-    monkeypatch.setattr(nearest, "SEARCHES_BEFORE_GRAPH", 0)
-    start, cpu = perf_counter(), process_time()
-    corpus.search("question 0", RESULTS, embedder)
-    figures.add(f"graph of {size:,}: built", perf_counter() - start, "s")
-    figures.add(f"graph of {size:,}: built", process_time() - cpu, "CPU s")
-    exact = nearest.Vectors(DIMENSIONS)
-    exact.add(list(range(size)), [Document(1, f"text {i}").content_id for i in range(size)], rows)
-    right = 0
-    for number, question in enumerate(embedder.questions):
-        found = corpus.search(f"question {number}", RESULTS, embedder)
-        wanted = {near.text_id for near in exact.nearest(question, RESULTS)}
-        right += len(wanted & {text.id for text in found})
-    figures.add(f"graph of {size:,}: recall at {RESULTS}", right / (RESULTS * QUESTIONS), "")
-    numbers = cycle(range(QUESTIONS))
-    benchmark(lambda: corpus.search(f"question {next(numbers)}", RESULTS, embedder))
-    figures.add(
-        f"graph of {size:,}: search", benchmark.stats["median"] * 1e3, "ms", ("<", TARGET_MS)
-    )
-    start = perf_counter()
-    for question in embedder.questions:
-        exact.nearest(question, RESULTS)
-    figures.add(f"all of {size:,}: exact", (perf_counter() - start) / QUESTIONS * 1e3, "ms")
-    assert size > RESULTS * nearest.ROWS_PER_EXACT_RESULT

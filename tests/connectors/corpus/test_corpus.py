@@ -16,7 +16,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
 
-from radarstream.connectors.corpus import nearest
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models.scripted import ScriptedEmbedder
@@ -372,35 +371,6 @@ def test_a_limited_search_embeds_the_rest_later(engine: Engine) -> None:
     assert len(found(corpus, "x", embed_at_most=0)) == 2
     assert len(found(corpus, "x", embed_at_most=2)) == 4
     assert len(found(corpus, "x")) == 5
-
-
-# --- the graph --------------------------------------------------------------------------------
-
-
-def test_a_large_corpus_is_searched_through_a_graph_that_follows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(nearest, "SEARCHES_BEFORE_GRAPH", 1)
-    engine = open_engine(f"sqlite:///{tmp_path / 's.db'}")
-    corpus = Corpus(engine, CorpusOptions(approximate_above=1_000))
-    texts = [f"text {i}" for i in range(1_300)]
-    corpus.add([Document(1, text) for text in texts], 1)
-    assert found(corpus, "q 0", 10) == naive(texts, "q 0", 10)
-    assert corpus._vectors._graph is None  # a single search does not pay for a graph
-    agreed = [found(corpus, f"q {i}", 10) == naive(texts, f"q {i}", 10) for i in range(5)]
-    assert sum(agreed) >= 4
-    assert corpus._vectors._graph is not None
-    best = found(corpus, "q 0", 3)
-    assert best[0] not in found(corpus, "q 0", 3, exclude=[id_of(best[0])])
-    corpus.remove([id_of(text) for text in best])
-    corpus.add([Document(1, "q 0")], 2)
-    assert found(corpus, "q 0", 3)[0] == "q 0"
-    assert not set(best) & set(found(corpus, "q 0", 30))
-    assert len(found(corpus, "q 0", 2_000)) == 1_298  # too many for a graph: all are looked at
-    corpus.remove([id_of(text) for text in texts[:900]])
-    assert len(found(corpus, "q 0", 5)) == 5
-    assert corpus._vectors._graph is None
-    engine.dispose()
 
 
 # --- several processes ------------------------------------------------------------------------
