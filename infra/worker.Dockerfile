@@ -1,8 +1,8 @@
 # syntax=docker/dockerfile:1
 # The image of every radarstream process: worker, collector, Beam worker pool, submission.
 #   docker build --file infra/worker.Dockerfile --tag radarstream:0.1.0 .
-# MODELS decides which models are in it: "embedded" (default), "gpu", or "api" for none. Every package
-# has the version and hash of requirements/image-MODELS.txt; only "gpu" has torch. PYTHON_IMAGE is the base image; compose.yaml
+# MODELS decides which models are in it: "embedded" (default), or "api" for none. Every package
+# has the version and hash of requirements/image-MODELS.txt. PYTHON_IMAGE is the base image; compose.yaml
 # gives it with its digest (see docs/deployment.md).
 ARG PYTHON_IMAGE=python:3.11.13-slim-bookworm
 

@@ -17,15 +17,13 @@ from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.local_weights import insist_on, model_directory
+from radarstream.connectors.models.local_weights import insist_on
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import CHUNK, Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
-from radarstream.connectors.models.transformers_generator import TransformersGenerator
-from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
 from radarstream.connectors.state_table.database.groups import Offsets, enter
 from radarstream.connectors.state_table.sources.reader import SourceReader
@@ -155,7 +153,7 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
-    """Create the language model backend; equal settings share a model of transformers."""
+    """Create the language model backend."""
     match settings:
         case s.LlamaCpp():
             with naming_extra("embedded"):
@@ -164,28 +162,16 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
                 return LlamaCpp(**settings.model_dump(exclude={"kind"}))
         case s.OpenAiGenerator():
             return OpenAiGenerator(settings)
-        case s.TransformersGenerator():
-            return transformers_generator(settings)
         case s.ScriptedGenerator():
             return scripted.ScriptedGenerator(log=scripted.NoLog())
     assert_never(settings)
-
-
-def transformers_generator(
-    settings: s.TransformersGenerator | s.TransformersTokens,
-) -> TransformersGenerator:
-    """Create the generator on local weights."""
-    options = settings.model_dump(exclude={"kind", "model"})
-    return TransformersGenerator(model_directory(settings.model), **options)
 
 
 def build_tokens(settings: s.Settings) -> TokenScorer | None:
     """Create what tells token probabilities; None if nothing does."""
     match settings.tokens:
         case s.SameModel():
-            return tokens_of_generator(settings.generator)
-        case s.TransformersTokens():
-            return TransformersTokens(transformers_generator(settings.tokens))
+            return _tokens_of_generator(settings.generator)
         case s.OpenAiTokens():
             return OpenAiTokens(settings.tokens)
         case s.NoTokens():
@@ -193,13 +179,11 @@ def build_tokens(settings: s.Settings) -> TokenScorer | None:
     assert_never(settings.tokens)
 
 
-def tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
+def _tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
     """Create what tells token probabilities of the generator's model; None of a service's."""
     match settings:
         case s.LlamaCpp():
             return GgufTokens(**settings.model_dump(exclude={"kind", "slots", "chat"}))
-        case s.TransformersGenerator():
-            return TransformersTokens(transformers_generator(settings))
         case s.ScriptedGenerator():
             generator = scripted.ScriptedGenerator(log=scripted.NoLog())
             return ScriptedTokens(generator, log=scripted.NoLog())

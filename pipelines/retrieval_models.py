@@ -16,7 +16,6 @@ from radarstream.connectors.models.scripted_networks import (
     ScriptedGradients,
     ScriptedMasked,
 )
-from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.signals.ports import (
@@ -107,9 +106,7 @@ def build_attention(
                 TransformersAttention as Backend,
             )
 
-            options = settings.model_dump(exclude={"kind", "model"})
-            path = model_directory(settings.model)
-            return Backend(TransformersGenerator(path, eager=True, **options))
+            return Backend(model_directory(settings.model), settings.passage_characters)
         case s.LeaveOneOut():
             if tokens is None:
                 raise ConfigurationError(

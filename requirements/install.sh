@@ -1,7 +1,7 @@
 #!/bin/sh
 # Install one lock file, and nothing that is not in it: requirements/install.sh PYTHON LOCK
 #   PYTHON  the interpreter of the environment to install into
-#   LOCK    development, demo, build, image-embedded, image-gpu or image-api
+#   LOCK    development, demo, build, image-embedded or image-api
 # With PIP_FIND_LINKS or PIP_EXTRA_INDEX_URL leading to the CPU build of torch, that one is taken:
 # it spares gigabytes of CUDA.
 set -eu
@@ -13,7 +13,7 @@ install() {
         --require-hashes \
         --only-binary :all: --requirement "$locks/$1.txt"
 }
-if [ "$lock" != image-gpu ] && grep -q '^torch==' "$locks/$lock.txt"; then
+if grep -q '^torch==' "$locks/$lock.txt"; then
     if ! problem=$(install torch-cpu 2>&1); then
         echo "no CPU build of torch (gigabytes of CUDA follow): $(echo "$problem" | tail -n 1)" >&2
     fi

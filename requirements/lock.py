@@ -17,7 +17,6 @@ IMAGE: Final = ("otel", "pages", "postgres", "serve")  # extras of every image, 
 LOCKS: Final = {
     "demo": ("embedded",),
     "image-embedded": ("embedded", *IMAGE),
-    "image-gpu": ("gpu", *IMAGE),
     "image-api": IMAGE,
 }
 BUILDING: Final = ("demo",)  # locks that also hold what builds the project

@@ -5,7 +5,7 @@ continuation is generated in turn, forced by a bias that has no part in the prob
 server keeps what it has read so far: a token costs one step of generation.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,14 +21,11 @@ from radarstream.connectors.models.gguf_weights import (
 )
 from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
 from radarstream.connectors.models.rendering import rendering_name
-from radarstream.connectors.models.reply_tokens import (
-    continuation_tokens,
-    tokens_behind,
-)
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.tokens import ContinuationQuery
 
+Tokenize = Callable[[str], list[int]]
 _FORCE: Final = 1e6  # added to a logit: more than any model's logits differ
 _SLOTS: Final = 12  # prompts whose reading is kept
 _CONTEXT: Final = 12_288  # tokens that all slots share: 0.2 GB of the embedded model
@@ -96,6 +93,23 @@ class GgufTokens:
             passage_characters=self.passage_characters,
             pooled=True,
         )
+
+
+def continuation_tokens(text: str, tokenize: Tokenize) -> list[int]:
+    """A reply's tokens as they would follow a prompt. Raises ModelError when there is none."""
+    tokens = tokens_behind(f" {text}", tokenize)
+    if not text.strip() or not tokens:
+        raise ModelError("a continuation without a token has no probability")
+    return tokens
+
+
+def tokens_behind(text: str, tokenize: Tokenize) -> list[int]:
+    """A text's tokens as they follow another text, with no space but its own.
+
+    Tokenizers may put a space before every text, so the text is tokenized behind a colon.
+    """
+    before, joined = tokenize(":"), tokenize(f":{text}")
+    return joined[len(before) :] if joined[: len(before)] == before else tokenize(text)
 
 
 def _log_probs(model: LlamaCpp, text: str, reply: Sequence[int]) -> list[float]:

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final
 from unicodedata import category
 
@@ -10,8 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radarstream.connectors.models.attention_shares import first_line, percentages
-from radarstream.connectors.models.rendering import ever_shorter
-from radarstream.connectors.models.transformers_generator import TransformersGenerator, prompt_text
+from radarstream.connectors.models.local_weights import weights_digest
+from radarstream.connectors.models.rendering import (
+    chat_messages,
+    completion_text,
+    ever_shorter,
+    rendering_name,
+)
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
@@ -30,23 +37,34 @@ class TransformersAttention:
 
     The weights are averaged over all layers and heads, and summed over the tokens of the answer's
     first line and over a passage's tokens. Tokens without a letter or a digit count on neither
-    side. Prompts are read one by one, so that no batch changes a result. `generator` has the
-    weights and must be `eager`: other computations of attention do not tell its weights. Where a
-    prompt does not fit the model, its passages are cut in half until it does.
+    side. Prompts are read one by one, so that no batch changes a result: as chat messages when the
+    tokenizer has a template for them, else as few-shot completions with `passage_characters` of
+    each passage, by default those of the task. Where a prompt does not fit the model, its passages
+    are cut in half until it does. `device` is a torch device, by default CUDA where present. The
+    weights in the directory are loaded by the first call and shared in the process.
     """
 
-    generator: TransformersGenerator
+    model_path: Path
+    passage_characters: int | None = None
+    device: str | None = None
 
     @property
     def model_id(self) -> str:
-        """The generator's, and what is summed."""
-        return f"{_VERSION}/{self.generator.model_id}"
+        """What is summed, directory name and checksum of its files, and how prompts are rendered.
+
+        Raises ModelError without a directory.
+        """
+        if not self.model_path.is_dir():
+            raise ModelError(f"no model directory at {self.model_path}")
+        weights = f"{self.model_path.name}@{weights_digest(self.model_path)}"
+        rendering = rendering_name(self.passage_characters)
+        return f"{_VERSION}/transformers/{weights}/{rendering}"
 
     def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
         """Per query (n,) percentages, in order. Raises ModelError."""
         if not queries:
             return []
-        model, tokenizer = self.generator.loaded()
+        model, tokenizer = loaded(self.model_path, self.device)
         if not tokenizer.is_fast:
             raise ModelError("the tokenizer does not tell where in a text its tokens are")
         return [self._shares(model, tokenizer, query) for query in queries]
@@ -66,7 +84,7 @@ class TransformersAttention:
         """The tokens of prompt and answer, passages cut until all fits. Raises ModelError."""
         limit = getattr(model.config, "max_position_embeddings", None)
         for prompt in ever_shorter(query.prompt):
-            read = _tokens(tokenizer, prompt, query.answer, self.generator.passage_characters)
+            read = _tokens(tokenizer, prompt, query.answer, self.passage_characters)
             if limit is None or len(read.ids) <= limit:
                 return read
         raise ModelError(f"a prompt and its answer do not fit {limit} positions")
@@ -89,6 +107,40 @@ class _Read:
         """(t,) whether each token has a character of the span."""
         starts, stops = self.places.T
         return np.asarray((starts < span[1]) & (stops > span[0]))
+
+
+@lru_cache(maxsize=4)
+def loaded(model_path: Path, device: str | None = None) -> tuple[Any, Any]:
+    """Model and tokenizer of a directory, once in the process. Raises ModelError."""
+    try:
+        import torch
+        from transformers import AutoModelForCausalLM, AutoTokenizer
+        from transformers.utils import logging
+    except ImportError as error:
+        raise ModelError("transformers is not installed: install the extra `gpu`") from error
+    logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
+    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(model_path, local_files_only=True)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            model_path,
+            local_files_only=True,
+            dtype=torch.float32 if device == "cpu" else torch.bfloat16,
+            attn_implementation="eager",  # others do not tell their weights
+        )
+        return model.to(device).eval(), tokenizer
+    except (OSError, ValueError, RuntimeError, KeyError) as error:
+        raise ModelError(f"cannot load {model_path}: {error}") from error
+
+
+def prompt_text(tokenizer: Any, prompt: Prompt, passage_characters: int | None = None) -> str:
+    """A prompt as text: chat messages if the tokenizer has a template for them."""
+    if getattr(tokenizer, "chat_template", None):
+        messages = chat_messages(prompt)
+        return str(
+            tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        )
+    return completion_text(prompt, passage_characters)
 
 
 def _tokens(tokenizer: Any, prompt: Prompt, answer: str, passage_characters: int | None) -> _Read:

@@ -24,8 +24,6 @@ from radarstream.pipelines.settings.models import ScriptedEmbedder as ScriptedEm
 from radarstream.pipelines.settings.models import ScriptedGenerator as ScriptedGenerator
 from radarstream.pipelines.settings.models import ScriptedRelations as ScriptedRelations
 from radarstream.pipelines.settings.models import SentenceEmbedder as SentenceEmbedder
-from radarstream.pipelines.settings.models import TransformersGenerator as TransformersGenerator
-from radarstream.pipelines.settings.models import TransformersTokens as TransformersTokens
 from radarstream.pipelines.settings.retrieval import AttentionSettings as AttentionSettings
 from radarstream.pipelines.settings.retrieval import CausalSubstitute as CausalSubstitute
 from radarstream.pipelines.settings.retrieval import LeaveOneOut as LeaveOneOut

@@ -140,8 +140,8 @@ def chosen_model(
     named by its address is asked without a key unless OPENAI_API_KEY is set. Without all three:
     no flags.
 
-    >>> chosen_model(None, None, "gpu")
-    {'profile': 'gpu'}
+    >>> chosen_model(None, None, "api")
+    {'profile': 'api'}
     """
     flags: dict[str, Any] = {} if profile is None else {"profile": profile}
     if model is None and base_url is None:

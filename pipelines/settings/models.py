@@ -8,7 +8,7 @@ from pydantic import Field
 from radarstream.connectors.models.openai_http.options import OpenAiOptions, OpenAiTokenOptions
 from radarstream.schemas.section import Section
 
-Profile = Literal["embedded", "api", "gpu", "scripted"]
+Profile = Literal["embedded", "api", "scripted"]
 ModelName = Annotated[str, Field(description="name in the model cache, or a directory")]
 PassageCharacters = Annotated[
     int | None,
@@ -42,17 +42,6 @@ class LlamaCpp(Section):
     )
 
 
-class TransformersGenerator(Section):
-    """Generation with transformers; CUDA when present. `model` as in `CrossEncoder`."""
-
-    kind: Literal["transformers"] = "transformers"
-    model: ModelName
-    batch_size: int = Field(
-        default=16, ge=1, description="number of prompts that are decoded at the same time"
-    )
-    passage_characters: PassageCharacters = None
-
-
 class OpenAiGenerator(OpenAiOptions):
     """Generation by an OpenAI-compatible service."""
 
@@ -60,21 +49,11 @@ class OpenAiGenerator(OpenAiOptions):
 
 
 class SameModel(Section):
-    """The generator's own model, where it runs in this process: transformers, or llama.cpp, which
-    then loads the weights a second time on first use, in half precision.
+    """The generator's own model, where it runs in this process: llama.cpp then loads the weights a
+    second time on first use, in half precision.
     """
 
     kind: Literal["same"] = "same"
-
-
-class TransformersTokens(Section):
-    """A model of its own for probabilities. `model` as in `CrossEncoder`."""
-
-    kind: Literal["transformers"] = "transformers"
-    model: ModelName
-    batch_size: int = Field(
-        default=16, ge=1, description="number of prompts that are read at the same time"
-    )
 
 
 class OpenAiTokens(OpenAiTokenOptions):
@@ -144,12 +123,10 @@ class ScriptedEmbedder(Section):
 
 
 GeneratorSettings = Annotated[
-    LlamaCpp | OpenAiGenerator | TransformersGenerator | ScriptedGenerator,
+    LlamaCpp | OpenAiGenerator | ScriptedGenerator,
     Field(discriminator="kind"),
 ]
-TokenSettings = Annotated[
-    SameModel | TransformersTokens | OpenAiTokens | NoTokens, Field(discriminator="kind")
-]
+TokenSettings = Annotated[SameModel | OpenAiTokens | NoTokens, Field(discriminator="kind")]
 RelationSettings = Annotated[
     AnswerAgreement | CrossEncoder | LanguageModel | ScriptedRelations, Field(discriminator="kind")
 ]
@@ -171,14 +148,6 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "relations": {"kind": "language_model"},
         "embedder": EMBEDDINGS,
         "defense": {"unlike_answers": "keep"},  # so that nothing asks for embeddings
-    },
-    "gpu": {
-        "generator": {"kind": "transformers", "model": "Qwen/Qwen2.5-7B-Instruct"},
-        "relations": {
-            "kind": "cross_encoder",
-            "model": "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli",
-        },
-        "embedder": EMBEDDINGS | {"model": "sentence-transformers/all-MiniLM-L6-v2"},
     },
     "scripted": {
         "generator": SCRIPTED,

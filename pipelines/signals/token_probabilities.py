@@ -28,8 +28,8 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
     if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
         raise ConfigurationError(
             f"{type(method).__name__} needs token probabilities, which no configured model gives: "
-            "set `kind` in the section `tokens` to `transformers`, or to `openai` for a service "
-            "that returns those of prompts"
+            "set `kind` in the section `tokens` to `openai` for a service that returns those of "
+            "prompts"
         )
     if Signal.EMBEDDING_NORMS in method.needs and models.norms is None:
         raise ConfigurationError(

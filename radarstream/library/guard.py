@@ -33,7 +33,7 @@ class Guard(Closing):
     defense
         Name of the defence: radar, reliability_rag, …
     profile
-        Which models answer by default: embedded, api, gpu or scripted (rules, for tests).
+        Which models answer by default: embedded, api or scripted (rules, for tests).
     settings
         Settings, or a TOML file of them. The other parameters win.
     reranker, keep

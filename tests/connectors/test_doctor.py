@@ -200,19 +200,16 @@ def test_a_missing_hub_model_names_its_download(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
-    settings = load_settings(profile="gpu")
-    remedies = {check.name: check.remedy for check in models(settings) if not check.ok}
-    download = "hf download {}"
-    assert remedies == {
-        "generator": download.format("Qwen/Qwen2.5-7B-Instruct"),
-        "relations": download.format("MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli"),
-        "embedder": download.format("sentence-transformers/all-MiniLM-L6-v2"),
-        "token probabilities": download.format("Qwen/Qwen2.5-7B-Instruct"),
-    }
-    path = load_settings(
-        profile="gpu", embedder={"model": "/nowhere/model"}, tokens={"kind": "none"}
+    model = "MoritzLaurer/DeBERTa-v3-large-mnli-fever-anli-ling-wanli"
+    relations = {"kind": "cross_encoder", "model": model}
+    settings = load_settings(
+        profile="scripted",
+        relations=relations,
+        embedder={"kind": "sentence_transformers", "model": "/nowhere/model"},
     )
-    assert "section `embedder`" in {c.name: c.remedy for c in models(path)}["embedder"]
+    remedies = {check.name: check.remedy for check in models(settings) if not check.ok}
+    assert remedies["relations"] == f"hf download {model}"
+    assert "section `embedder`" in remedies["embedder"]
 
 
 def test_no_topic_is_made_and_the_command_names_the_file(

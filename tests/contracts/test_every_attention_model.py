@@ -15,8 +15,6 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_networks import ScriptedAttention
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.transformers_attention import TransformersAttention
-from radarstream.connectors.models.transformers_generator import TransformersGenerator
-from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.pipelines.signals.ports import AttentionModel
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
@@ -46,24 +44,19 @@ QUERIES = [
 ]
 
 
-@pytest.fixture(
-    scope="module", params=["scripted", "plain", "chat", "leave one out", "leave one out, scripted"]
-)
+@pytest.fixture(scope="module", params=["scripted", "plain", "chat", "leave one out"])
 def model(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[AttentionModel]:
     if request.param == "scripted":
         yield ScriptedAttention()
-    elif request.param == "leave one out, scripted":
+    elif request.param == "leave one out":
         yield LeaveOneOut(ScriptedTokens(ScriptedGenerator()))
     else:
         path: Path = tmp_path_factory.mktemp("m")
         chat = request.param == "chat"
         built = tiny_causal_lm.build(path, chat=chat, positions=POSITIONS)
-        generator = TransformersGenerator(built, device="cpu")
-        alone = LeaveOneOut(TransformersTokens(generator))
-        attends = TransformersAttention(replace(generator, eager=True))
-        yield alone if request.param == "leave one out" else attends
+        yield TransformersAttention(built, device="cpu")
 
 
 def close(one: np.ndarray, other: np.ndarray) -> None:
@@ -157,7 +150,7 @@ def test_a_substitute_says_that_it_is_one(model: AttentionModel) -> None:
     [
         ScriptedAttention(fail_on_calls=frozenset({1})),
         LeaveOneOut(ScriptedTokens(ScriptedGenerator(), fail_on_calls=frozenset({1}))),
-        TransformersAttention(TransformersGenerator(Path("/nonexistent"), eager=True)),
+        TransformersAttention(Path("/nonexistent")),
     ],
     ids=["scripted", "leave one out", "transformers"],
 )

@@ -12,20 +12,13 @@ from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.transformers_generator import TransformersGenerator
 from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
-from tests import tiny_causal_lm
 from tests.connectors.models.fault_server import serving
 
 TOWNS = {"Aldo": "Bern", "Berta": "Oslo", "Carla": "Lima"}
-
-
-@pytest.fixture(scope="session")
-def tiny_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_causal_lm.build(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +37,6 @@ def remote(url: str, **options: Any) -> OpenAiOptions:
     scope="module",
     params=[
         "scripted",
-        "transformers",
         "openai",
         pytest.param("llama_cpp", marks=pytest.mark.models),
     ],
@@ -56,9 +48,6 @@ def generator(request: pytest.FixtureRequest) -> Generator:
         case "openai":
             opened: Generator = request.getfixturevalue("openai")
             return opened
-        case "transformers":
-            model = request.getfixturevalue("tiny_model")
-            return TransformersGenerator(model, batch_size=3, device="cpu")
         case _:
             return LlamaCpp(slots=2, context_tokens=1024)
 
@@ -136,7 +125,6 @@ def test_settings_survive_pickling_and_keep_the_model_id(
     "broken",
     [
         pytest.param(ScriptedGenerator(fail_on_calls=frozenset({1})), id="scripted"),
-        pytest.param(TransformersGenerator(Path("/nonexistent")), id="transformers"),
         pytest.param(LlamaCpp(Path("/nonexistent.gguf")), id="llama_cpp"),
         pytest.param(OpenAiGenerator(remote("http://127.0.0.1:9/v1", attempts=1)), id="openai"),
     ],
@@ -146,12 +134,9 @@ def test_a_failed_call_raises_model_error(broken: Generator) -> None:
         broken.complete(prompts()[:1])
 
 
-@pytest.mark.parametrize(
-    "backend", [TransformersGenerator(Path("/nonexistent")), LlamaCpp(Path("/nonexistent.gguf"))]
-)
-def test_the_identity_of_a_missing_model_is_a_model_error(backend: Generator) -> None:
+def test_the_identity_of_a_missing_model_is_a_model_error() -> None:
     with pytest.raises(ModelError):
-        _ = backend.model_id
+        _ = LlamaCpp(Path("/nonexistent.gguf")).model_id
 
 
 @pytest.mark.models

@@ -13,20 +13,18 @@ from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.connectors.models.transformers_generator import TransformersGenerator
-from radarstream.connectors.models.transformers_tokens import TransformersTokens
 from radarstream.pipelines.signals.ports import TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.tokens import ContinuationQuery
-from tests import tiny_causal_lm, tiny_gguf
+from tests import tiny_gguf
 from tests.connectors.models.scoring_server import scoring
 
 TOWNS = ["Bern", "Oslo", "Lima", "Kyiv"]
 
 
-@pytest.fixture(params=["scripted", "transformers", "gguf", "echo"], scope="module")
+@pytest.fixture(params=["scripted", "gguf", "echo"], scope="module")
 def tokens(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[TokenScorer]:
@@ -34,11 +32,6 @@ def tokens(
     match request.param:
         case "scripted":
             yield ScriptedTokens()
-        case "transformers":
-            generator = TransformersGenerator(
-                tiny_causal_lm.build(path), batch_size=3, device="cpu"
-            )
-            yield TransformersTokens(generator)
         case "gguf":
             with pytest.MonkeyPatch.context() as patch:
                 patch.setenv("XDG_CACHE_HOME", str(path))

@@ -197,7 +197,6 @@ esac
         ("development", "2.13.0", ["torch-cpu", "development", "torch-cuda"]),
         ("demo", "", ["demo"]),
         ("image-embedded", "", ["image-embedded"]),
-        ("image-gpu", "2.13.0", ["image-gpu", "torch-cuda"]),
         ("build", "", ["build"]),
     ],
 )

@@ -17,9 +17,10 @@ from radarstream.connectors.models.leave_one_out import LeaveOneOut
 from radarstream.connectors.models.rendering import completion_text, neutral
 from radarstream.connectors.models.transformers_attention import (
     TransformersAttention,
+    loaded,
     passage_places,
+    prompt_text,
 )
-from radarstream.connectors.models.transformers_generator import TransformersGenerator, prompt_text
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
@@ -40,12 +41,12 @@ def attends(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> TransformersAttention:
     built = tiny_causal_lm.build(tmp_path_factory.mktemp("m"), chat=request.param, positions=500)
-    return TransformersAttention(TransformersGenerator(built, device="cpu", eager=True))
+    return TransformersAttention(built, device="cpu")
 
 
 def test_shares_are_those_of_a_plain_computation(attends: TransformersAttention) -> None:
     """One pass over everything; a token is a byte, so that places in the text are tokens."""
-    model, tokenizer = attends.generator.loaded()
+    model, tokenizer = loaded(attends.model_path, attends.device)
     query = AttentionQuery(prompt_of(PASSAGES), "Oslo, 3!")
     (found,) = attends.attention([query])
     text, spans = passage_places(query.prompt, lambda p: prompt_text(tokenizer, p))
@@ -68,14 +69,6 @@ def test_a_prompt_that_cannot_fit_is_a_model_error(attends: TransformersAttentio
     query = AttentionQuery(replace(prompt_of(PASSAGES), question="?" * 600), "Oslo")
     with pytest.raises(ModelError, match="do not fit 500"):
         attends.attention([query])
-
-
-def test_a_model_that_does_not_tell_its_attention_is_a_model_error(
-    attends: TransformersAttention,
-) -> None:
-    lazy = TransformersAttention(replace(attends.generator, eager=False))
-    with pytest.raises(ModelError, match="attention"):
-        lazy.attention([AttentionQuery(prompt_of(PASSAGES), "Oslo")])
 
 
 class Told:

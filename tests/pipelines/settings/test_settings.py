@@ -43,11 +43,11 @@ def test_flags_win_over_environment_over_file_over_profile(
 ) -> None:
     file = toml(
         tmp_path,
-        'profile = "gpu"\ndatabase = "sqlite:///file.db"\n[batch]\nsnapshots = 3\nqueries = 5',
+        'profile = "api"\ndatabase = "sqlite:///file.db"\n[batch]\nsnapshots = 3\nqueries = 5',
     )
     assert load_settings().profile == "embedded"
     from_file = load_settings(file)
-    assert (from_file.profile, from_file.database) == ("gpu", "sqlite:///file.db")
+    assert (from_file.profile, from_file.database) == ("api", "sqlite:///file.db")
     monkeypatch.setenv("RADARSTREAM_DATABASE", "sqlite:///environment.db")
     monkeypatch.setenv("RADARSTREAM_BATCH__SNAPSHOTS", "4")
     monkeypatch.setenv("RADARSTREAM_PROFILE", "scripted")
@@ -73,7 +73,7 @@ def test_a_section_is_merged_key_by_key(tmp_path: Path) -> None:
 def test_another_kind_replaces_the_whole_section(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = toml(tmp_path, 'profile = "gpu"\n[generator]\nkind = "llama_cpp"\nslots = 3')
+    file = toml(tmp_path, 'profile = "api"\n[generator]\nkind = "llama_cpp"\nslots = 3')
     assert load_settings(file).generator.slots == 3  # the profile's `model` is gone
     monkeypatch.setenv("RADARSTREAM_GENERATOR__KIND", "scripted")
     assert load_settings(file).generator == ScriptedGenerator()
@@ -87,9 +87,9 @@ def test_another_kind_replaces_the_whole_section(
         ("[batch]\nsnapshots = 0\nquerys = 2", "querys"),
         ("[batch]\nsnapshots = 0\nquerys = 2", "batch.snapshots"),
         ('[generator]\nkind = "oracle"', "oracle"),
-        ('[generator]\nkind = "transformers"', "model"),
+        ('[generator]\nkind = "openai"', "model"),
         ('profile = "fast"', "fast"),
-        ('profile = ["gpu"]', "profile"),
+        ('profile = ["api"]', "profile"),
         ('generator = "llama"', "generator"),
         ("not toml", "not TOML"),
         ('[kafka]\nbootstrap = ""', "kafka.bootstrap"),
@@ -248,20 +248,6 @@ def test_wiring_passes_options_and_may_go_without_baseline() -> None:
     guard = build_defense_pipeline(load_settings(profile="scripted", defense=options), None)  # type: ignore[arg-type]
     assert guard.defense.pair_scale == 0.25
     assert guard.baseline is None
-
-
-def test_a_model_directory_that_is_not_there_is_a_configuration_error() -> None:
-    """The wiring of transformers takes what the settings hold."""
-    settings = load_settings(profile="gpu", generator={"model": "/nonexistent"})
-    with pytest.raises(ConfigurationError, match="/nonexistent"):
-        build_generator(settings.generator)
-
-
-def test_wiring_of_a_transformers_model(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text("{}")
-    generator = {"model": str(tmp_path), "batch_size": 5}
-    built = build_generator(load_settings(profile="gpu", generator=generator).generator)
-    assert (built.model_path, built.batch_size) == (tmp_path, 5)  # type: ignore[attr-defined]
 
 
 def test_wiring_of_a_service_wants_its_key_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,7 +23,6 @@ from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.tokens import ContinuationQuery
-from tests import tiny_causal_lm
 from tests.builders import make_snapshot
 from tests.scripted_models import last_words, scripted_models
 
@@ -82,7 +80,7 @@ class TestChecks:
 
 class TestNeeds:
     def test_missing_token_probabilities_are_named_with_the_remedy(self) -> None:
-        with pytest.raises(ConfigurationError, match="token probabilities.*`tokens`.*transformers"):
+        with pytest.raises(ConfigurationError, match="token probabilities.*`tokens`.*openai"):
             check_needs(LeaveOneOut(), scripted_models())
         check_needs(LeaveOneOut(), with_tokens())
         for defense in (Radar(), Vanilla()):
@@ -104,24 +102,6 @@ class TestBuild:
         monkeypatch.setattr(gguf_tokens, "converted", None)  # calling it would fail
         assert build_tokens(load_settings(profile="embedded")) == GgufTokens()
         assert GgufTokens().log_probs([]) == []
-
-    def test_a_proxy_is_a_model_of_its_own(self, tmp_path: Path) -> None:
-        directory = tiny_causal_lm.build(tmp_path)
-        proxy = {"kind": "transformers", "model": str(directory), "batch_size": 3}
-        tokens = build_tokens(load_settings(profile="scripted", tokens=proxy))
-        assert tokens.model_id.startswith(f"transformers/{tmp_path.name}@")  # type: ignore[union-attr]
-
-    def test_transformers_share_the_generators_model(self, tmp_path: Path) -> None:
-        pytest.importorskip("transformers")
-        from radarstream.connectors.models.transformers_tokens import TransformersTokens
-
-        directory = tiny_causal_lm.build(tmp_path)
-        generator = {"kind": "transformers", "model": str(directory)}
-        settings = load_settings(profile="scripted", generator=generator)
-        models = build_models(settings, None)  # type: ignore[arg-type]
-        tokens = models.tokens.wrapped  # type: ignore[union-attr]
-        assert isinstance(tokens, TransformersTokens)
-        assert tokens.generator == models.generator.wrapped  # type: ignore[attr-defined]
 
 
 class TestSeveralContinuations:
