@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 
 from radarstream.pipelines.evaluation.provenance import code_revision
-from tests.chaos import lost_connections, run, two_workers, workers
+from tests.chaos import lost_connections, run, two_workers
 from tests.chaos.grounds import kafka_on_postgresql
-from tests.chaos.trials import Outcome, Trial, needs_kafka, needs_postgresql
+from tests.chaos.trials import Outcome, Trial, needs_flink, needs_kafka, needs_postgresql
 
 ENGINES = ("noida", "kafka", "flink")
 OUTPUT = "build/chaos-{}.json"
@@ -26,7 +26,6 @@ def main() -> int:
     parser.add_argument("--engine", choices=ENGINES, default="noida", help="default %(default)s")
     parser.add_argument("--short", action="store_true", help="a tenth of it")
     parser.add_argument("--only", metavar="TRIAL", help="run this trial alone")
-    parser.add_argument("--minutes", type=float, help="how long to watch checkpoints of Flink")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     trials = trials_of(options.engine)
@@ -47,8 +46,6 @@ def main() -> int:
             told.print(f"skipped: {name}; {reason}")
             continue
         size = replace(trial.short if options.short else trial.full, seed=options.seed)
-        if options.minutes and hasattr(size, "minutes"):
-            size = replace(size, minutes=options.minutes)
         with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
             outcome = trial.run(size, Path(directory), say)
         Console().print(table(name, outcome))
@@ -90,18 +87,27 @@ def trials_of(engine: str) -> dict[str, Trial]:
                     lost_connections.SHORT,
                     needs_kafka,
                 ),
-                "workers": Trial(workers.run_workers, workers.Size(), workers.SHORT, needs_kafka),
             }
         case _:
-            from tests.chaos import flink_trials
+            from tests.chaos import flink_promises, flink_run
 
-            return flink_trials.TRIALS
+            return {
+                "deaths": Trial(
+                    flink_run.run_flink, flink_run.Size(), flink_run.SHORT, needs_flink
+                ),
+                "promises": Trial(
+                    flink_promises.run_promises,
+                    flink_promises.Size(),
+                    flink_promises.SHORT,
+                    needs_flink,
+                ),
+            }
 
 
 def table(name: str, outcome: Outcome) -> Table:
     """Everything that was counted."""
     rows = Table("figure", "value", title=f"{name}: {'sound' if outcome.sound else 'NOT SOUND'}")
-    for figure, value in outcome.rows().items():
+    for figure, value in outcome.rows():
         rows.add_row(figure, value)
     return rows
 

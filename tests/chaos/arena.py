@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -84,7 +84,8 @@ class Producer:
 class Arena:
     """Starts workers on one database (a URL) and topic prefix; remembers how long they took.
 
-    `variables` are of the environment of each.
+    `variables` are of the environment of each. `counts_calls`: one works at a time, so that calls
+    of models that are repeated can be told.
     """
 
     broker: Broker | KafkaCluster
@@ -92,6 +93,7 @@ class Arena:
     directory: Path
     database: str
     variables: Mapping[str, str] = field(default_factory=dict)
+    counts_calls: bool = False
     healthy_s: list[float] = field(default_factory=list)
     kills: dict[str, int] = field(default_factory=dict)
 
@@ -167,8 +169,3 @@ def until(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.05)
-
-
-def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which this share of them lies."""
-    return sorted(values)[min(len(values) - 1, int(share * len(values)))] if values else 0.0

@@ -51,11 +51,8 @@ class Findings:
         return not any(wrong) and self.memory_equals_undisturbed
 
     def as_rows(self) -> dict[str, int | bool]:
-        return {name: value for name, value in asdict(self).items() if value is not None}
-
-    def rows(self) -> dict[str, str]:
-        """As people read them."""
-        return {name.replace("_", " "): str(value) for name, value in self.as_rows().items()}
+        given = {name: value for name, value in asdict(self).items() if value is not None}
+        return given | {"sound": self.sound}
 
 
 def findings(

@@ -2,12 +2,11 @@
 
 import time
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import grpc
 from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
@@ -17,9 +16,9 @@ from radarstream.schemas.codec import decode_answer, decode_dead_letter, outbox_
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.chaos.arena import Producer, percentile, until
+from tests.chaos.arena import Producer, until
 from tests.chaos.flink_arena import WITHIN_S, FlinkArena, on_flink
-from tests.chaos.trials import Say
+from tests.chaos.trials import Outcome, Say, times
 from tests.end_to_end.running_job import events
 
 LATENESS_S = 4.0
@@ -42,49 +41,6 @@ class Size:
 
 
 SHORT = Size(lonely=3, queries=3, disordered=12, late=2)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """`waited_s` is from publication to answer in quiet partitions; `hints` are by Beam's name."""
-
-    size: Size
-    waited_s: list[float]
-    queries_in_order: int
-    late_as_expected: bool
-    unexpected_dead_letters: int
-    hints: Mapping[str, str]
-    model_steps_apart: bool
-    seconds: float
-
-    @property
-    def sound(self) -> bool:
-        return (
-            max(self.waited_s) <= ANSWERED_WITHIN_S
-            and self.queries_in_order == self.size.queries
-            and self.late_as_expected
-            and not self.unexpected_dead_letters
-            and self.hints == IN_BEAM
-            and self.model_steps_apart
-        )
-
-    def rows(self) -> dict[str, str]:
-        middle, longest = percentile(self.waited_s, 0.5), max(self.waited_s)
-        return {
-            f"answered in quiet partitions (limit {ANSWERED_WITHIN_S:g} s)": (
-                f"{len(self.waited_s)} times, median {middle:.1f} s, longest {longest:.1f} s"
-            ),
-            "queries answered in order": f"{self.queries_in_order} of {self.size.queries}",
-            "dead letters of late records as expected": str(self.late_as_expected),
-            "unexpected dead letters": str(self.unexpected_dead_letters),
-            **{f"hint {name}": value for name, value in self.hints.items()},
-            "model steps apart from the others": str(self.model_steps_apart),
-            "seconds": f"{self.seconds:.0f}",
-        }
-
-    def record(self) -> dict[str, Any]:
-        found = asdict(self)
-        return {"settings": found.pop("size"), "sound": self.sound, **found}
 
 
 def run_promises(size: Size, directory: Path, say: Say) -> Outcome:
@@ -116,16 +72,20 @@ def run_promises(size: Size, directory: Path, say: Say) -> Outcome:
         flink.cancel()
     parked_late = sorted(data for data, reason in letters if reason is ReasonClass.LATE)
     payloads = sorted(outbox_record(snapshot).data for snapshot in late)
-    return Outcome(
-        size,
-        waited_s,
-        queries_in_order=sum(answered[q] == list(range(size.disordered)) for q in queries),
-        late_as_expected=parked_late == payloads,
-        unexpected_dead_letters=sum(reason is not ReasonClass.LATE for _, reason in letters),
-        hints=hints,
-        model_steps_apart=apart,
-        seconds=time.monotonic() - began,
-    )
+    in_order = sum(answered[q] == list(range(size.disordered)) for q in queries)
+    unexpected = sum(reason is not ReasonClass.LATE for _, reason in letters)
+    figures = {
+        "answered in quiet partitions": times(waited_s),
+        "queries_in_order": in_order,
+        "late_as_expected": parked_late == payloads,
+        "unexpected_dead_letters": unexpected,
+        "hint": hints,
+        "model_steps_apart": apart,
+        "seconds": time.monotonic() - began,
+    }
+    sound = max(waited_s) <= ANSWERED_WITHIN_S and in_order == size.queries and not unexpected
+    sound = sound and parked_late == payloads and hints == IN_BEAM and apart
+    return Outcome(size, sound, figures)
 
 
 def at(query_id: str, seconds: int) -> SearchSnapshot:

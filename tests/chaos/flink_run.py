@@ -8,21 +8,18 @@ import os
 import time
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import psutil
 
-from tests.chaos.arena import Producer, percentile, story
-from tests.chaos.findings import Findings, findings
-from tests.chaos.flink_arena import PARTITIONS, FlinkArena, now_s, on_flink, outlive
-from tests.chaos.run import trickling, undisturbed_run
-from tests.chaos.trials import Say
+from tests.chaos.arena import Producer, story
+from tests.chaos.flink_arena import FlinkArena, now_s, on_flink, outlive
+from tests.chaos.run import compare, trickling
+from tests.chaos.trials import Outcome, Say, percentile, times
 
 HEALTHY_WITHIN_S = 15.0  # after the death of a task manager
-UNDISTURBED_WITHIN_S = 3_600.0
 GONE_WITHIN_S = 30.0  # Python workers whose task manager has died
 
 
@@ -50,63 +47,6 @@ SHORT = Size(
     pool_kills=1,
     longest_pause_s=4.0,
 )
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run found. `healthy_s` has the seconds from each death to new answers, by kind.
-
-    `load` is the machine's at each disturbance: processes that want one of `cores`.
-    """
-
-    size: Size
-    findings: Findings
-    healthy_s: dict[str, list[float]]
-    workers_left: int
-    failed_stops: int
-    restored_from: list[str]
-    load: list[float]
-    cores: int
-    seconds: float
-
-    @property
-    def sound(self) -> bool:
-        return self.findings.sound and not self.too_long and not self.workers_left
-
-    @property
-    def too_long(self) -> int:
-        """How often the job was not healthy in time after the death of a task manager."""
-        return sum(s > HEALTHY_WITHIN_S for s in self.healthy_s.get("task manager", []))
-
-    def rows(self) -> dict[str, str]:
-        found = dict(self.findings.rows())
-        for kind, seconds in self.healthy_s.items():
-            middle, longest = percentile(seconds, 0.5), max(seconds)
-            found[f"{kind}: healthy after"] = (
-                f"{len(seconds)} times, median {middle:.1f} s, longest {longest:.1f} s"
-            )
-        return found | {
-            f"task manager: longer than {HEALTHY_WITHIN_S:g} s": str(self.too_long),
-            "Python workers left behind": str(self.workers_left),
-            "stops that had to be asked for again": str(self.failed_stops),
-            "machine's load, median": f"{percentile(self.load, 0.5):.1f} on {self.cores} cores",
-            "seconds": f"{self.seconds:.0f}",
-        }
-
-    def record(self) -> dict[str, Any]:
-        return {
-            "settings": asdict(self.size),
-            "sound": self.sound,
-            "findings": self.findings.as_rows(),
-            "healthy_s": self.healthy_s,
-            "longer_than_limit": self.too_long,
-            "workers_left": self.workers_left,
-            "failed_stops": self.failed_stops,
-            "restored_from": self.restored_from,
-            "load": self.load,
-            "cores": self.cores,
-            "seconds": self.seconds,
-        }
 
 
 @dataclass
@@ -156,9 +96,8 @@ def run_flink(size: Size, directory: Path, say: Say) -> Outcome:
     """Run all stages in a directory of their own and compare with an undisturbed run."""
     began = time.monotonic()
     with on_flink(directory) as flink:
-        options, database = flink.arena.options, flink.arena.database
         snapshots = story(size.snapshots, size.queries)
-        producer = Producer(options, list(snapshots))
+        producer = Producer(flink.arena.options, list(snapshots))
         chaos = Chaos(flink, Random(size.seed))
         with trickling(producer, size.rate, size.snapshots):
             flink.submit(size.parallelisms[0])
@@ -172,24 +111,19 @@ def run_flink(size: Size, directory: Path, say: Say) -> Outcome:
         say(f"finishing {len(published)} snapshots")
         flink.until_answered(len(published))
         flink.cancel()
-        say("running the same snapshots undisturbed in one process")
-        (directory / "calm").mkdir()
-        calm = flink.broker.options(topic_prefix="calm.", group="calm", partitions=PARTITIONS)
-        undisturbed = undisturbed_run(
-            flink.arena, calm, published, flink.server.new_database(), UNDISTURBED_WITHIN_S
-        )
-        found = findings(published, (options, database), (calm, undisturbed.database), None)
-    return Outcome(
-        size,
-        found,
-        dict(chaos.healthy_s),
-        chaos.workers_left,
-        flink.failed_stops,
-        flink.restored_from,
-        chaos.load,
-        os.cpu_count() or 1,
-        time.monotonic() - began,
-    )
+        found = compare(flink.arena, published, flink.server.new_database(), say)
+    managers = chaos.healthy_s.get("task manager", [])
+    sound = max(managers, default=0.0) <= HEALTHY_WITHIN_S and not chaos.workers_left
+    figures = {
+        "findings": found.as_rows(),
+        **{f"healthy after: {kind}": times(seconds) for kind, seconds in chaos.healthy_s.items()},
+        "workers_left": chaos.workers_left,
+        "failed_stops": flink.failed_stops,
+        "resumed": len(flink.restored_from),
+        "load": {"median": percentile(chaos.load, 0.5), "cores": os.cpu_count() or 1},
+        "seconds": time.monotonic() - began,
+    }
+    return Outcome(size, found.sound and sound, figures)
 
 
 def stages(size: Size, random: Random) -> list[list[str]]:

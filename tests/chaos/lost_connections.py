@@ -9,20 +9,18 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
 
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.topics import ensure_topics
-from tests.chaos.arena import PATIENCE_S, Arena, Producer, percentile, story
-from tests.chaos.findings import Findings, findings
+from tests.chaos.arena import PATIENCE_S, Arena, Producer, story
 from tests.chaos.grounds import GROUP
 from tests.chaos.proxy import Cut, KafkaWire, PostgresqlWire, Proxy
-from tests.chaos.run import HEALTHY_WITHIN_S, commits, finish, living, undisturbed_run
-from tests.chaos.trials import Say
+from tests.chaos.run import HEALTHY_WITHIN_S, commits, compare, finish, living
+from tests.chaos.trials import Outcome, Say, times
 from tests.engines.kafka import KafkaCluster
 from tests.postgresql import PostgresqlServer, running_server
 from tests.servers import free_port
@@ -58,47 +56,6 @@ class Size:
 SHORT = Size(snapshots=600, queries=8, cuts=1)
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What a run found. `recovered_s`: from each loss to the next commit of offsets."""
-
-    size: Size
-    findings: Findings
-    cuts: dict[str, int]
-    recovered_s: list[float]
-    exit_code: int
-    seconds: float
-
-    @property
-    def sound(self) -> bool:
-        quick = max(self.recovered_s, default=0.0) <= HEALTHY_WITHIN_S
-        return self.findings.sound and quick and self.exit_code == 0
-
-    def rows(self) -> dict[str, str]:
-        return {
-            **{f"lost: {phase}": str(count) for phase, count in self.cuts.items()},
-            **self.findings.rows(),
-            "committed again: median s": f"{percentile(self.recovered_s, 0.5):.3g}",
-            "committed again: longest s": f"{max(self.recovered_s, default=0.0):.3g}",
-            "exit code of the worker": str(self.exit_code),
-            "seconds": f"{self.seconds:.0f}",
-        }
-
-    def record(self) -> dict[str, Any]:
-        return {
-            "settings": asdict(self.size),
-            "sound": self.sound,
-            "findings": self.findings.as_rows(),
-            "cuts": self.cuts,
-            "committed_again": {
-                "median_s": percentile(self.recovered_s, 0.5),
-                "longest_s": max(self.recovered_s, default=0.0),
-            },
-            "exit_code": self.exit_code,
-            "seconds": self.seconds,
-        }
-
-
 def run_lost_connections(size: Size, directory: Path, say: Say) -> Outcome:
     """Break a worker's connections in every phase, and compare with an undisturbed run."""
     began = time.monotonic()
@@ -108,9 +65,7 @@ def run_lost_connections(size: Size, directory: Path, say: Say) -> Outcome:
         proxies_to_kafka(cluster) as to_kafka,
         proxy_to(server) as to_database,
     ):
-        direct, calm = (
-            cluster.options(topic_prefix=f"{name}.", group=name) for name in ("chaos", "calm")
-        )
+        direct = cluster.options(topic_prefix="chaos.", group="chaos")
         database = server.new_database()
         arena = Arena(
             cluster,
@@ -139,14 +94,18 @@ def run_lost_connections(size: Size, directory: Path, say: Say) -> Outcome:
                 recovered.append(time.monotonic() - began_again)
                 cuts[phase] += 1
             exit_code = job.terminate()
-        say("finishing what is left")
-        producer.publish(len(producer.waiting))
-        finish(arena)
-        say("running the same snapshots undisturbed")
-        (directory / "calm").mkdir()
-        undisturbed = undisturbed_run(arena, calm, snapshots, server.new_database())
-        found = findings(snapshots, (direct, database), (calm, undisturbed.database), None)
-    return Outcome(size, found, cuts, recovered, exit_code, time.monotonic() - began)
+        finish(arena, producer, say)
+        found = compare(arena, snapshots, server.new_database(), say)
+    recovery = times(recovered)
+    figures = {
+        "connections_lost": cuts,
+        "findings": found.as_rows(),
+        "committed_again": recovery,
+        "exit_code": exit_code,
+        "seconds": time.monotonic() - began,
+    }
+    quick = recovery["longest_s"] <= HEALTHY_WITHIN_S
+    return Outcome(size, found.sound and quick and exit_code == 0, figures)
 
 
 def publish_until(producer: Producer, condition: Callable[[], bool]) -> None:

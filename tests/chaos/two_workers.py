@@ -9,24 +9,21 @@ order that is drawn, is counted in `Disturbances`. No worker may end by itself.
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import psycopg
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from tests.chaos.arena import Arena, Producer, percentile, story, until
-from tests.chaos.findings import Findings, findings
+from tests.chaos.arena import Arena, Producer, story, until
 from tests.chaos.grounds import Ground, tansu_on_postgresql
-from tests.chaos.run import finish, undisturbed_run
-from tests.chaos.trials import Say
+from tests.chaos.run import compare, finish
+from tests.chaos.trials import Outcome, Say, times
 from tests.end_to_end.running_job import Job
 
 WORKERS = 2
-MEDIAN_AND_LONGEST = "{median_s:.2g} s, longest of {count} {longest_s:.2g} s"
 
 
 @dataclass(frozen=True)
@@ -63,59 +60,6 @@ ON_KAFKA = replace(
     longest_freeze_s=12.0,
 )
 SHORT_ON_KAFKA = replace(SHORT, database_kills=1, broker_kills=1, newcomers=1, kills=1)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a run found. `ended_by_themselves` has the exit code of each worker that was not killed.
-
-    `answered_again_s` has one entry per disturbance, by its name: from its end until all that was
-    published before it is answered.
-    """
-
-    size: Disturbances
-    findings: Findings
-    ended_by_themselves: list[int]
-    answered_again_s: dict[str, list[float]]
-    seconds: float
-
-    @property
-    def sound(self) -> bool:
-        return self.findings.sound and not self.ended_by_themselves
-
-    @property
-    def again(self) -> dict[str, dict[str, float]]:
-        """Of each kind of disturbance, and of all: how many, the median and the longest time."""
-        everything = [seconds for group in self.answered_again_s.values() for seconds in group]
-        return {
-            name: {
-                "count": len(seconds),
-                "median_s": percentile(seconds, 0.5),
-                "longest_s": max(seconds, default=0.0),
-            }
-            for name, seconds in {**self.answered_again_s, "all": everything}.items()
-        }
-
-    def rows(self) -> dict[str, str]:
-        return {
-            **self.findings.rows(),
-            "workers that ended by themselves": str(len(self.ended_by_themselves)),
-            **{
-                f"answered again: {name}": MEDIAN_AND_LONGEST.format(**told)
-                for name, told in self.again.items()
-            },
-            "seconds": f"{self.seconds:.0f}",
-        }
-
-    def record(self) -> dict[str, Any]:
-        return {
-            "settings": asdict(self.size),
-            "sound": self.sound,
-            "findings": self.findings.as_rows(),
-            "ended_by_themselves": self.ended_by_themselves,
-            "answered_again": self.again,
-            "seconds": self.seconds,
-        }
 
 
 class Team:
@@ -189,7 +133,7 @@ def run_two_workers(
     began = time.monotonic()
     with on(directory) as ground:
         broker = ground.broker
-        options, calm = (broker.options(topic_prefix=f"{n}.", group=n) for n in ("chaos", "calm"))
+        options = broker.options(topic_prefix="chaos.", group="chaos")
         database = ground.new_database(directory)
         arena = Arena(broker, options, directory, database, ground.variables)
         snapshots = story(size.snapshots, size.queries)
@@ -198,19 +142,18 @@ def run_two_workers(
         say(f"starting {WORKERS} workers")
         team = Team(arena)
         try:
-            answered_again = disturb(size, team, ground, producer, say)
-            say("finishing what is left")
-            producer.publish(len(producer.waiting))
+            healed = disturb(size, team, ground, producer, say)
         finally:
             team.end()
-        finish(arena)
-        say("running the same snapshots undisturbed")
-        (directory / "calm").mkdir()
-        database = ground.new_database(directory / "calm")
-        undisturbed = undisturbed_run(arena, calm, snapshots, database)
-        found = findings(snapshots, (options, arena.database), (calm, undisturbed.database), None)
-    ended = team.ended_by_themselves
-    return Outcome(size, found, ended, answered_again, time.monotonic() - began)
+        finish(arena, producer, say)
+        found = compare(arena, snapshots, ground.new_database(directory / "calm"), say)
+    figures = {
+        "findings": found.as_rows(),
+        "ended_by_themselves": team.ended_by_themselves,
+        **{f"answered again: {name}": times(seconds) for name, seconds in healed.items()},
+        "seconds": time.monotonic() - began,
+    }
+    return Outcome(size, found.sound and not team.ended_by_themselves, figures)
 
 
 def disturb(

@@ -3,41 +3,11 @@
 from collections import Counter, defaultdict
 from random import Random
 
-import numpy as np
 import pytest
 
-from tests.chaos.flink_checkpoints import Slope, slope_of
 from tests.chaos.flink_promises import LATENESS_S, Size, disordered
 from tests.chaos.flink_run import SHORT, stages
 from tests.chaos.flink_run import Size as Chaos
-
-MINUTES = np.arange(0.0, 50.0, 1 / 6)
-
-
-@pytest.mark.parametrize("per_minute", [-40.0, 0.0, 40.0])
-def test_the_interval_has_the_true_slope(per_minute: float) -> None:
-    noise = np.random.default_rng(0).normal(0.0, 100.0, len(MINUTES))
-    slope = slope_of(MINUTES, 5_000.0 + per_minute * MINUTES + noise)
-    assert slope.low < per_minute < slope.high
-    assert slope.high - slope.low < 10.0
-    assert slope.grows is (per_minute > 0.0)
-
-
-def test_sizes_that_wander_are_rarely_taken_for_growth() -> None:
-    random = np.random.default_rng(0)
-    grown = 0
-    for _ in range(200):
-        sizes = np.zeros(len(MINUTES))
-        for n in range(1, len(sizes)):
-            sizes[n] = 0.7 * sizes[n - 1] + random.normal()
-        grown += slope_of(MINUTES, sizes).grows
-    assert grown <= 12  # 5 expected
-
-
-def test_sizes_that_never_change_do_not_grow() -> None:
-    slope = slope_of(MINUTES, np.full(len(MINUTES), 390_906.0))
-    assert slope == Slope(0.0, 0.0, 0.0)
-    assert not slope.grows
 
 
 def test_disorder_stays_within_the_allowed_lateness_and_is_disorder() -> None:

@@ -12,10 +12,11 @@ from tests.chaos.run import SHORT, run_chaos
 def test_nothing_is_lost_whatever_dies(tmp_path: Path) -> None:
     told: list[str] = []
     outcome = run_chaos(SHORT, tmp_path, told.append)
-    assert outcome.kills == dict.fromkeys(POINTS, SHORT.kills_per_point) | {"broker": 1}, told
-    assert outcome.findings.sound, outcome.record()
-    assert outcome.findings.repeated_publications > 0, "nothing was ever published again"
-    assert outcome.findings.calls_repeated_in_flight > 0, "no call was ever cut off"
+    figures, found = outcome.figures, outcome.figures["findings"]
+    assert figures["kills"] == dict.fromkeys(POINTS, SHORT.kills_per_point) | {"broker": 1}, told
+    assert found["sound"], outcome.record()
+    assert found["repeated_publications"] > 0, "nothing was ever published again"
+    assert found["calls_repeated_in_flight"] > 0, "no call was ever cut off"
 
 
 @pytest.mark.parametrize(

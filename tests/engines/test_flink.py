@@ -23,6 +23,6 @@ SIZE = Size(
 
 def test_a_job_outlives_its_processes_and_another_parallelism(tmp_path: Path) -> None:
     outcome = run_flink(SIZE, tmp_path, print)
-    assert outcome.findings.sound, outcome.rows()
-    assert len(outcome.restored_from) == 1
-    assert not outcome.workers_left
+    figures = outcome.figures
+    assert figures["findings"]["sound"], outcome.record()
+    assert (figures["resumed"], figures["workers_left"]) == (1, 0)

@@ -1,7 +1,6 @@
 """What compose, Kubernetes, settings and engines say of the service and of Flink agrees."""
 
 import re
-import shlex
 
 import yaml
 
@@ -17,7 +16,6 @@ from tests.deployment_files import (
     policies,
     templates,
 )
-from tests.documented_commands import check_command
 
 PROBES = ("startup", "liveness", "readiness")
 
@@ -74,20 +72,3 @@ def test_flink_is_the_same_in_compose_and_kubernetes() -> None:
         for m in spec["taskManager"]["podTemplate"]["spec"]["containers"][0]["volumeMounts"]
     }
     assert {"/flink", "/beam-staging", "/tmp"} <= mounts  # noqa: S108 a mount of the container
-
-
-def test_the_commands_that_submit_and_stop_on_kubernetes_exist() -> None:
-    text = (INFRA / "kubernetes" / "flink.yaml").read_text("utf-8")
-    (submission,) = re.findall(
-        r"deployment/(\S+) --container (\S+) -- radarstream (submit .*)", text
-    )
-    check_command(shlex.split(submission[2]))
-    template = templates()[submission[0]]["spec"]
-    assert submission[1] in {container["name"] for container in template["containers"]}
-    words = shlex.split(submission[2])
-    assert words[words.index("--job-endpoint") + 1] == "localhost:8099"
-    (users,) = re.findall(
-        r"deployment/radarstream-serve -- radarstream (.*)",
-        (INFRA / "kubernetes" / "serve.yaml").read_text("utf-8"),
-    )
-    check_command(shlex.split(users))

@@ -119,23 +119,6 @@ def test_digests_are_written_for_every_image(infra: Path, tmp_path: Path, tool: 
     assert all(image in asked for image in IMAGES.values())
 
 
-@pytest.mark.parametrize("says", ["", "not found", "sha256:0123"])
-def test_what_is_no_digest_is_not_written(infra: Path, tmp_path: Path, says: str) -> None:
-    result = run(infra / "pin-images.sh", path=registry(tmp_path / "bin", says))
-    assert result.returncode != 0
-    assert "no digest of" in result.stderr
-    assert not (infra / ".env").exists()
-
-
-def test_our_own_image_is_pinned_for_kubernetes(infra: Path, tmp_path: Path) -> None:
-    tools = registry(tmp_path / "bin", DIGEST)
-    for image in ("hub.example:5000/ours/radarstream:0.1.0", "hub.example:5000/ours/radarstream:2"):
-        assert run(infra / "pin-images.sh", image, path=tools).returncode == 0
-        text = (infra / "kubernetes" / "kustomization.yaml").read_text("utf-8")
-        assert f"newName: hub.example:5000/ours/radarstream\n    digest: {DIGEST}\n" in text
-        assert "newTag" not in text
-
-
 def test_the_image_tells_the_licences_of_its_weights() -> None:
     text = DOCKERFILE.read_text("utf-8")
     notice = (ROOT / "NOTICE").read_text("utf-8")

@@ -10,7 +10,6 @@ import pytest
 
 from radarstream.connectors.webpages.fetching import is_public
 from tests.deployment_files import (
-    COMPOSE,
     INFRA,
     NEVER,
     OWN,
@@ -20,8 +19,6 @@ from tests.deployment_files import (
     networks,
     pods,
 )
-
-SIZE = re.compile(r"(^|,)size=\d+[mg](,|$)")
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))
@@ -34,39 +31,6 @@ def test_no_service_has_privileges_or_writes_beside_its_volumes(name: str) -> No
     assert not service.get("privileged")
     assert "pid" not in service
     assert "devices" not in service
-
-
-@pytest.mark.parametrize("name", sorted(SERVICES))
-def test_scratch_space_has_a_size(name: str) -> None:
-    places = dict(mount.partition(":")[::2] for mount in SERVICES[name]["tmpfs"])
-    assert "/tmp" in places  # noqa: S108 a mount of the container
-    assert all(SIZE.search(options) for options in places.values())
-    volumes = SERVICES[name].get("volumes", [])
-    assert all(volume.endswith(":ro") for volume in volumes if volume.startswith("."))
-
-
-@pytest.mark.parametrize("name", sorted(SERVICES))
-def test_every_service_says_its_networks(name: str) -> None:
-    """Without any it would join one network with all others that say nothing."""
-    assert networks(SERVICES[name]) or SERVICES[name]["network_mode"] == "none"
-    assert networks(SERVICES[name]) <= COMPOSE["networks"].keys()
-
-
-def test_networks_lead_out_only_where_that_is_their_purpose() -> None:
-    open_ones = {
-        name for name, network in COMPOSE["networks"].items() if not network.get("internal")
-    }
-    assert open_ones == {"outside", "host-ports", "users"}
-    masquerade = "com.docker.network.bridge.enable_ip_masquerade"
-    for name in ("host-ports", "users"):
-        assert COMPOSE["networks"][name]["driver_opts"] == {masquerade: "false"}
-    on = {
-        network: {n for n in SERVICES if network in networks(SERVICES[n])} for network in open_ones
-    }
-    assert on["outside"] == {"watcher", "alerts"}
-    published = {name for name, s in SERVICES.items() if "ports" in s}
-    assert on["users"] == {"serve"}
-    assert on["host-ports"] == published - {"serve"}
 
 
 def neighbours(name: str) -> set[str]:
@@ -159,15 +123,6 @@ def test_no_container_of_a_pod_has_privileges() -> None:
             beside_flink = pod["securityContext"]["runAsUser"] != 10001
             ours = beside_flink and container.get("image") == "radarstream"
             assert container["securityContext"] == (as_our_user if ours else confined)
-
-
-def test_scratch_space_of_pods_has_a_size() -> None:
-    for pod in pods():
-        for volume in pod["volumes"]:
-            kinds = volume.keys() - {"name"}
-            assert kinds in ({"configMap"}, {"emptyDir"}, {"persistentVolumeClaim"})
-            if kinds == {"emptyDir"}:
-                assert re.fullmatch(r"\d+[MG]i", volume["emptyDir"]["sizeLimit"])
 
 
 def test_flink_pods_have_no_rights_in_kubernetes() -> None:

@@ -5,14 +5,9 @@ from typing import Any
 
 import pytest
 
-from tests.deployment_files import NEVER, SERVICES, containers, flink, policies, templates
+from tests.deployment_files import NEVER, policies, templates
 
 REST = 8081  # of Flink
-FLINK_PORTS = (
-    "taskmanager.rpc.port",
-    "taskmanager.data.port",
-    "metrics.internal.query-service.port",
-)
 
 
 def test_what_no_policy_allows_is_closed() -> None:
@@ -60,30 +55,6 @@ def test_what_one_pod_may_ask_the_other_may_answer() -> None:
 def test_every_pod_has_a_policy() -> None:
     with_policy = [chosen(policy["podSelector"]) for policy in policies().values()]
     assert set().union(*with_policy) == templates().keys()
-
-
-def test_policies_name_the_ports_of_flink() -> None:
-    given = flink()["flinkConfiguration"]
-    named = {
-        **{int(given[name]): "radarstream-flink-taskmanager" for name in FLINK_PORTS},
-        int(given["blob.server.port"]): "radarstream-flink-jobmanager",
-        6123: "radarstream-flink-jobmanager",  # jobmanager.rpc.port, which nobody sets
-        REST: "radarstream-flink-jobmanager",
-    }
-    assert {(port, other) for _, other, port in connections("egress", "to")} == set(named.items())
-
-
-def test_nobody_reaches_the_worker_pool_and_the_job_server() -> None:
-    """The pool is on loopback; the job server listens everywhere, so no policy lets anybody in."""
-    (pool,) = (c for c in containers() if c["name"] == "beam-workers")
-    assert pool["command"][-1] == "radarstream.pipelines.beam.cluster.worker_pool"
-    (server,) = (c for c in containers() if c["name"] == "job-server")
-    assert not [c for c in (pool, server) if "ports" in c]
-    closed = policies()["radarstream-submission"]
-    assert "Ingress" in closed["policyTypes"]
-    assert "ingress" not in closed
-    for words in (server["args"], SERVICES["beam-job-server"]["command"]):
-        assert "--expansion-port=-1" in words  # which nobody needs
 
 
 def reached(policy: dict[str, Any]) -> list[tuple[Any, list[Any]]]:
