@@ -201,7 +201,7 @@ class Defense(Protocol[StateT]):
         """Judge one snapshot.
 
         Deterministic; leaves `evidence` and `state` unchanged. Raises EvidenceError when a signal
-        in `needs` is missing or malformed.
+        in `needs` is missing.
         """
         ...
 

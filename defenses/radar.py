@@ -85,7 +85,7 @@ class Radar:
         """Judge one snapshot (RADAR, Algorithm 1, lines 4-24).
 
         The state moves only when there is a new answer. Raises EvidenceError when answers or
-        relations are missing, or when a response is not what its request asked for.
+        relations are missing.
         """
         question = evidence.query.text
         answers = cut_graph.informative_answers(evidence)

@@ -121,8 +121,8 @@ class ReliabilityRag(Stateless):
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Judge one snapshot.
 
-        Raises EvidenceError when a needed signal is missing, a response is malformed or "exact"
-        is asked to judge more than 20 documents.
+        Raises EvidenceError when a needed signal is missing or "exact" is asked to judge more
+        than 20 documents.
         """
         if not evidence.documents:
             return concluded((), Abstention.NO_DOCUMENTS), state

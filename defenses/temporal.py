@@ -188,10 +188,7 @@ class CumulativeSnapshot:
         return Pool((), (), self.defense.initial_state())
 
     def defend(self, evidence: Evidence, state: Pool) -> Defending[Pool]:
-        """Judge one snapshot and all before it.
-
-        Raises EvidenceError when relations are needed and their response is malformed.
-        """
+        """Judge one snapshot and all before it."""
         new = len(evidence.documents)
         room = None if self.context is None else max(0, self.context - new)
         older, seen = state.documents[:room], evidence

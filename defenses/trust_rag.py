@@ -118,7 +118,7 @@ class TrustRag(TooMuchAlike, Stateless):
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
-        """Judge one snapshot. Raises EvidenceError when the embeddings are malformed."""
+        """Judge one snapshot."""
         reasons = yield from self.judge(tuple(d.passage for d in evidence.documents))
         documents = tuple(
             DocumentVerdict(document.rank, reason in KEPT, reason)

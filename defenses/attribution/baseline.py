@@ -38,7 +38,7 @@ class Baseline(ABC):
     compares: ClassVar[bool] = False  # texts with each other: equal ones are not asked about
 
     def attribute(self, case: Case) -> Attributing:
-        """Judge every text. Raises EvidenceError on malformed input or responses."""
+        """Judge every text. Raises EvidenceError on malformed input."""
         case = checked(case)
         case = Case(case.query, case.answer, case.texts[: self.max_texts], case.k)
         shown = passages(case.texts)

@@ -65,8 +65,8 @@ class RagOrigin(ScopeOptions):
     def attribute(self, case: Case) -> Attributing:
         """Find the scope, score its texts and flag the responsible ones.
 
-        Raises EvidenceError on a case without an answer, an id that comes twice, a
-        similarity that is no number, and a response that is not what its request asked for.
+        Raises EvidenceError on a case without an answer, an id that comes twice and a similarity
+        that is no number.
         """
         case = checked(case)
         if not case.texts:

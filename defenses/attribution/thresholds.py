@@ -35,10 +35,7 @@ class Thresholded(Baseline):
     threshold: float | None = None
 
     def threshold_from(self, benign: Sequence[str]) -> Generator[Request, Any, float]:
-        """The largest value of `benign` texts.
-
-        Raises ValueError without texts, EvidenceError on malformed responses.
-        """
+        """The largest value of `benign` texts. Raises ValueError without texts."""
         if not benign:
             raise ValueError("a threshold needs benign texts")
         values = yield from self.measured(tuple(benign))

@@ -51,7 +51,7 @@ class AttentionVariance:
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATTENTION})
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Drop what dominates. Raises EvidenceError on malformed input or responses."""
+        """Drop what dominates. Raises EvidenceError on malformed input."""
         pool = checked_pool(pool)
         count, judged = len(pool.documents), judged_first(pool, self.multiple)
         if judged < 2:

@@ -70,7 +70,7 @@ class Gmtp:
             raise ValueError("`lowest` must not be more than `tokens`")
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Drop what is below the cut. Raises EvidenceError on malformed input or responses."""
+        """Drop what is below the cut. Raises EvidenceError on malformed input."""
         pool = checked_pool(pool)
         count = len(pool.documents)
         if not count:
@@ -84,7 +84,7 @@ class Gmtp:
     def reference_from(self, pairs: Sequence[tuple[str, str]]) -> Asking[float]:
         """`reference` as measured on pairs of a question and a text that answers it.
 
-        Raises ValueError without a single token that decides, EvidenceError on malformed responses.
+        Raises ValueError without a single token that decides.
         """
         return reference_mean((yield from self.hidden(pairs)), self.lowest)
 

@@ -59,7 +59,7 @@ class Grada:
         return frozenset()
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Order by PageRank. Raises EvidenceError on malformed input or responses."""
+        """Order by PageRank. Raises EvidenceError on malformed input."""
         pool = checked_pool(pool)
         count = len(pool.documents)
         if count < 2:

@@ -86,7 +86,7 @@ class ProgRank:
         return frozenset({by})
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Order by the defended score. Raises EvidenceError on malformed input or responses."""
+        """Order by the defended score. Raises EvidenceError on malformed input."""
         pool = checked_pool(pool)
         count = len(pool.documents)
         if count < 2:

@@ -26,6 +26,6 @@ class RetrievalDefense(Protocol):
 
         Deterministic; leaves its argument unchanged; what it finds does not depend on the order of
         the candidates: equal scores are ordered by similarity, then by `Document.content_id`.
-        Raises EvidenceError on malformed input or responses.
+        Raises EvidenceError on malformed input.
         """
         ...

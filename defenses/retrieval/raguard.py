@@ -69,7 +69,7 @@ class RaguardLeaveOneOut:
         return frozenset({Signal.TOKEN_PROBABILITIES}) if self.entropy else frozenset()
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Drop the spikes among the nearest. Raises EvidenceError on malformed input, responses."""
+        """Drop the spikes among the nearest. Raises EvidenceError on malformed input."""
         pool = checked_pool(pool)
         count = len(pool.documents)
         judged = min(pool.keep, count)

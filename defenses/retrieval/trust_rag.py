@@ -35,7 +35,7 @@ class TrustRagFilter(TooMuchAlike):
     needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def rerank(self, pool: CandidatePool) -> Reordering:
-        """Drop what is alike. Raises EvidenceError on malformed input or responses."""
+        """Drop what is alike. Raises EvidenceError on malformed input."""
         pool = checked_pool(pool)
         count, judged = len(pool.documents), judged_first(pool, self.multiple)
         passages = tuple(document.passage for document in pool.documents[:judged])

@@ -6,7 +6,6 @@ import pytest
 from radarstream.defenses.attribution.pfdnn import Pfdnn
 from radarstream.defenses.protocol import Embed
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.errors import EvidenceError
 from tests.builders import make_case
 from tests.driving import Script, run
 
@@ -70,8 +69,3 @@ def test_many_texts_are_split_the_same_way_every_time(n: int):
 def test_only_the_first_texts_are_judged():
     found, _ = attribute([EAST, NORTH, NORTH], EAST, max_texts=2)
     assert [text.id for text in found.texts] == ["d1", "d2"]
-
-
-def test_malformed_embeddings_raise():
-    with pytest.raises(EvidenceError):
-        attribute([EAST, (np.nan, 0.0)], EAST)

@@ -1,10 +1,21 @@
 """What models return is checked once; a malformed response is a failed call."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from radarstream.defenses.protocol import (
+    Attention,
+    Complete,
+    MaskedTokenProbabilities,
+    ProbeGradients,
+    Request,
+    TokenSaliences,
+)
+from radarstream.pipelines.signals.fulfilment import fulfil
 from radarstream.pipelines.signals.responses import checked
 from radarstream.schemas.arrays import (
     embedding_rows,
@@ -14,6 +25,9 @@ from radarstream.schemas.arrays import (
 )
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
+from radarstream.schemas.prompt import Task
+from tests.scripted_models import scripted_models
 
 Check = Callable[[object, int], FloatArray]
 GOOD: dict[Check, FloatArray] = {
@@ -58,3 +72,57 @@ def test_of_no_requests_the_number_of_rows_counts(check: Check) -> None:
 
 def test_single_precision_becomes_double() -> None:
     assert checked(embedding_rows, GOOD[embedding_rows].astype(np.float32), 2).dtype == np.float64
+
+
+# --- what networks say of their own workings: two requests, of which one is spoiled -----------
+
+PROBES = [ProbeGradients((ProbeQuery("q", text, runs=2, layer=0),)) for text in ("good", "bad")]
+SALIENT = [TokenSaliences((SalienceQuery("q", text),)) for text in ("good", "bad")]
+HIDDEN = [MaskedTokenProbabilities((MaskedQuery(text, ((0, 3),)),)) for text in ("good", "bad")]
+ATTENDED = [
+    Attention(Complete(Task.ANSWER_FROM_DOCUMENTS, "q", (text, "other")), "Rome")
+    for text in ("good", "bad")
+]
+GRAM, TOKEN = np.eye(2), TokenSalience(0, 3, 1.0)
+HALVES = np.array([50.0, 50.0])
+
+
+class Spoiled:
+    """A model of every kind that replies nonsense about texts that say "bad"."""
+
+    model_id = "spoiled"
+
+    def __init__(self, good: Any, bad: Any) -> None:
+        self.good, self.bad = good, bad
+
+    def told(self, queries: list[Any]) -> list[Any]:
+        return [self.bad if "bad" in str(query) else self.good for query in queries]
+
+    probe = saliences = masked = attention = told
+
+
+@pytest.mark.parametrize(
+    ("requests", "good", "bad"),
+    [
+        (PROBES, GRAM, -GRAM),
+        (PROBES, GRAM, np.eye(3)),
+        (PROBES, GRAM, GRAM[0]),
+        (SALIENT, (TOKEN,), (replace(TOKEN, length=-1.0),)),
+        (SALIENT, (TOKEN,), (replace(TOKEN, start=-1),)),
+        (SALIENT, (TOKEN,), (replace(TOKEN, stop=9),)),
+        (HIDDEN, np.array([0.5]), np.array([1.1])),
+        (HIDDEN, np.array([0.5]), np.array([np.nan])),
+        (HIDDEN, np.array([0.5]), np.array([0.5, 0.5])),
+        (ATTENDED, HALVES, HALVES / 100.0),
+        (ATTENDED, HALVES, np.array([np.inf, 0.0])),
+        (ATTENDED, HALVES, np.array([100.0])),
+    ],
+)
+def test_nonsense_costs_only_the_request_it_belongs_to(
+    requests: list[Request], good: Any, bad: Any
+) -> None:
+    model = Spoiled(good, bad)
+    models = replace(scripted_models(), gradients=model, masked=model, attention=model)
+    found = fulfil(dict(enumerate(requests)), models)
+    assert not isinstance(found[0], ModelError)
+    assert isinstance(found[1], ModelError)
