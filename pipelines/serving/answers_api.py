@@ -93,7 +93,7 @@ def history_of(engine: Engine, query: str, limit: int) -> dict[str, Any]:
     found = kept_events.history(engine, named[0], limit=limit) if named else []
     if not found:
         raise ServiceError(404, "not_found", "no answer of such a query is kept")
-    return {"query_id": named[0], "answers": [as_json(kept.event) for kept in found]}
+    return {"query_id": named[0], "answers": [as_json(event) for event in found]}
 
 
 def reported(

@@ -15,7 +15,7 @@ from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics, build
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.telemetry.tracing import opened_tracer
-from radarstream.pipelines.serving import answers_api, events, mcp_server, openai_api, operations
+from radarstream.pipelines.serving import answers_api, mcp_server, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
 from radarstream.pipelines.serving.console import routes as console
 from radarstream.pipelines.serving.console.showing import error_page
@@ -33,7 +33,6 @@ ROUTERS = (
     operations.router,
     openai_api.router,
     answers_api.router,
-    events.router,
     console.router,
 )
 

@@ -140,11 +140,6 @@ def take_place(request: Request, user: User) -> None:
         scope[PLACE].enter_context(places.taken(share_of(user.name, request)))
 
 
-def leave_place(request: Request) -> None:
-    """Give back the place of a request that streams without end and has a limit of its own."""
-    request.scope[PLACE].close()
-
-
 def replayed(body: bytes, receive: Receive) -> Receive:
     """Receive a body that was read, then what comes after it."""
     waiting = True

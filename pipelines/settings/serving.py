@@ -123,12 +123,6 @@ class ServingSettings(Section):
         default=(),
         description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed",
     )
-    streams: PositiveInt = Field(
-        default=128, description="clients that follow the events at once; more are refused"
-    )
-    streams_per_user: PositiveInt = Field(
-        default=16, description="clients of one user that follow the events at once"
-    )
     session_hours: PositiveFloat = Field(
         default=12.0, description="hours after which the console asks for a token again"
     )

@@ -119,20 +119,6 @@ def list_incidents(
     return [row._asdict() for row in db.fetch(engine, statement)]
 
 
-def incident_marks(engine: Engine) -> str:
-    """A text that differs when a complaint, an attribution or a decision has come since."""
-    complained = select(func.count(), func.max(_C.received_ms)).select_from(COMPLAINTS)
-    found = select(
-        func.count(),
-        func.sum(_I.revision),
-        func.max(_I.decided_ms),
-        func.max(_I.attributed_ms),
-    )
-    with engine.connect() as connection:
-        rows = [connection.execute(one).one() for one in (complained, found)]
-    return repr([tuple(row) for row in rows])
-
-
 def readable(stored: bytes | None) -> TaughtEvent | None:
     """Decode a stored event; None where there is none, or a damaged one."""
     try:

@@ -88,7 +88,7 @@ def question_on_record(engine: Engine, query_id: str) -> str | None:
     if kept is not None:
         return kept.snapshot.query.text
     if answered := find_event(engine, query_id):
-        return answered.event.question
+        return answered.question
     return next((text for _, text in _attributed(engine, query_id)), None)
 
 

@@ -1,12 +1,12 @@
-"""The last answer events of each query, for its history and for whoever watches it live.
+"""The last answer events of each query, for its history.
 
 They are written in the fold's transaction, so that they say what the memory says.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 from unicodedata import normalize
 
 import sqlalchemy as sa
@@ -20,8 +20,6 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.times import milliseconds, time_at
 
 SEARCHED: Final = 4_000  # characters of question and answer that a search looks at
-GAP_READS: Final = 30  # how often a feed looks again for a number that it has not seen
-Order = Literal["answered", "changed", "question"]
 _K = KEPT_EVENTS.c
 _DATA: Final = sa.cast(_K.event, sa.LargeBinary)  # SQLite stores what it is given
 # Building a statement takes longer than SQLite does to run it.
@@ -33,20 +31,11 @@ _KEEPING: Final = sa.insert(KEPT_EVENTS)
 
 
 @dataclass(frozen=True, slots=True)
-class KeptEvent:
-    """An event and its number, which grows with every event that is kept."""
-
-    seq: int
-    event: AnswerEvent
-
-
-@dataclass(frozen=True, slots=True)
 class Latest:
     """The latest event of a query. `changed_at` is when its answer last changed, as far as the
     kept events tell; None where none of them does.
     """
 
-    seq: int
     event: AnswerEvent
     changed_at: datetime | None
 
@@ -81,12 +70,10 @@ def latest_events(
     engine: Engine,
     *,
     search: str = "",
-    order: Order = "answered",
     limit: int = 50,
     offset: int = 0,
 ) -> Page:
-    """Return the latest event of every query: those observed last first, those whose answer changed
-    last first, or by question.
+    """Return the latest event of every query, those observed last first.
 
     With `search`, only queries whose question or latest answer has these characters, whatever
     their case.
@@ -96,15 +83,10 @@ def latest_events(
     if search:
         latest &= _K.words.contains(searchable(search), autoescape=True)
     changed_ms = _changed_ms().label("changed_ms")
-    first = {
-        "answered": _K.observed_ms.desc(),
-        "changed": sa.func.coalesce(changed_ms, 0).desc(),
-        "question": _K.words,
-    }
     rows = (
-        sa.select(_K.seq, _DATA, changed_ms)
+        sa.select(_DATA, changed_ms)
         .where(latest)
-        .order_by(first[order], _K.query_id)
+        .order_by(_K.observed_ms.desc(), _K.query_id)
         .limit(limit)
         .offset(offset)
     )
@@ -112,21 +94,20 @@ def latest_events(
     with db.one_moment(engine) as connection:
         total = connection.execute(count).scalar_one()
         found = connection.execute(rows).all()
-    read = ((seq, readable(data), at) for seq, data, at in found)
     told = tuple(
-        Latest(seq, event, None if at is None else time_at(at))
-        for seq, event, at in read
+        Latest(event, None if at is None else time_at(at))
+        for event, at in ((readable(data), at) for data, at in found)
         if event is not None
     )
     return Page(told, total)
 
 
-def history(engine: Engine, query_id: str, *, limit: int = 1_000) -> list[KeptEvent]:
+def history(engine: Engine, query_id: str, *, limit: int = 1_000) -> list[AnswerEvent]:
     """Return the kept events of a query, the latest first; an empty list for an unknown one."""
     return _read(engine, _K.query_id == query_id, order=_K.step.desc(), limit=limit)
 
 
-def find_event(engine: Engine, query_id: str, step: int | None = None) -> KeptEvent | None:
+def find_event(engine: Engine, query_id: str, step: int | None = None) -> AnswerEvent | None:
     """Return a query's kept event at a step, or its latest; None if there is none (any more)."""
     where = _K.query_id == query_id
     if step is not None:
@@ -134,53 +115,12 @@ def find_event(engine: Engine, query_id: str, step: int | None = None) -> KeptEv
     return next(iter(_read(engine, where, order=_K.step.desc(), limit=1)), None)
 
 
-def events_since(engine: Engine, seq: int, *, limit: int = 200) -> list[KeptEvent]:
-    """Return the events with a higher number, in ascending order.
-
-    On PostgreSQL a number may be seen before a lower one whose transaction takes longer. Whoever
-    follows the events uses a `Feed`, which misses none.
-    """
-    return _read(engine, _K.seq > seq, order=_K.seq, limit=limit)
-
-
 def asked_in_events(engine: Engine, questions: Sequence[str]) -> list[tuple[str, str]]:
     """Return id and question of the queries that ask one of the questions, whatever the case."""
     asking = (_K.words.startswith(searchable(text) + "\n", autoescape=True) for text in questions)
     latest = sa.select(sa.func.max(_K.seq)).where(sa.or_(*asking)).group_by(_K.query_id)
     found = _read(engine, _K.seq.in_(latest), order=_K.query_id, limit=1_000)
-    return [(kept.event.query_id, kept.event.question) for kept in found]
-
-
-def last_number(engine: Engine) -> int:
-    """The highest number of an event that is kept; 0 without one."""
-    return int(db.fetch_value(engine, sa.select(sa.func.max(_K.seq))) or 0)
-
-
-@dataclass(slots=True)
-class Feed:
-    """Follows the events: each read returns what was kept since, every event once.
-
-    `after` is the number to start behind. A number that was passed over may belong to a transaction
-    that goes on, so the next reads look for it again. One reader at a time.
-    """
-
-    engine: Engine
-    after: int
-    missing: dict[int, int] = field(default_factory=dict, init=False)
-
-    def read(self, limit: int = 200) -> list[KeptEvent]:
-        """At most `limit` new events in ascending order of their numbers, and late ones."""
-        late = _read(self.engine, _K.seq.in_(list(self.missing)), order=_K.seq, limit=limit)
-        new = events_since(self.engine, self.after, limit=limit)
-        for kept in late:
-            del self.missing[kept.seq]
-        self.missing = {seq: reads - 1 for seq, reads in self.missing.items() if reads > 1}
-        if new:
-            seen, last = {kept.seq for kept in new}, new[-1].seq
-            skipped = range(max(self.after + 1, last - 10 * limit), last)
-            self.missing |= {seq: GAP_READS for seq in skipped if seq not in seen}
-            self.after = last
-        return [*late, *new]
+    return [(event.query_id, event.question) for event in found]
 
 
 def searchable(text: str) -> str:
@@ -208,7 +148,7 @@ def _read(
     *,
     order: sa.ColumnElement[Any],
     limit: int,
-) -> list[KeptEvent]:
-    statement = sa.select(_K.seq, _DATA).where(where).order_by(order).limit(limit)
-    rows = ((seq, readable(data)) for seq, data in db.fetch(engine, statement))
-    return [KeptEvent(seq, event) for seq, event in rows if event is not None]
+) -> list[AnswerEvent]:
+    statement = sa.select(_DATA).where(where).order_by(order).limit(limit)
+    events = (readable(data) for (data,) in db.fetch(engine, statement))
+    return [event for event in events if event is not None]

@@ -256,4 +256,3 @@ class ServingMetrics(Metrics):
         self.risks = add(Counter, "question_risks", text, "level", known)
         text, known = "Questions that a module acted on", values(Module)
         self.modules = add(Counter, "question_modules", text, "module", known)
-        self.followers = add(Gauge, "event_streams", "Open streams of /events")

@@ -4,10 +4,9 @@
 (() => {
   const main = document.querySelector("main[data-live]");
   const state = document.getElementById("live-state");
-  if (!main || !window.EventSource) return;
-  const SOONEST = 1000, SLOWEST = 20000; // ms: between two fetches; without any event
-  const KINDS = ["answer", "incidents"];
-  let last = Date.now(), opened = false, timer = 0, busy = false, again = false;
+  if (!main) return;
+  const EVERY = 5000; // ms between two fetches
+  let busy = false;
 
   const say = (words) => {
     if (!state || state.textContent === words) return;
@@ -48,9 +47,8 @@
   };
 
   const refresh = async () => {
-    if (busy) { again = true; return; }
+    if (busy || document.hidden) return;
     busy = true;
-    last = Date.now();
     try {
       const response = await fetch(location.href, { credentials: "same-origin", redirect: "manual" });
       if (response.type === "opaqueredirect" || response.status === 401) { location.reload(); return; }
@@ -58,26 +56,12 @@
       const page = new DOMParser().parseFromString(await response.text(), "text/html");
       const next = page.querySelector("main[data-live]");
       if (next) patch(main, next);
+      say("live");
     } catch { say("not live: the service does not answer"); }
     busy = false;
-    if (again) { again = false; soon(); }
   };
 
-  const soon = () => {
-    clearTimeout(timer);
-    if (document.hidden) { again = true; return; }
-    timer = setTimeout(refresh, Math.max(0, last + SOONEST - Date.now()));
-  };
-
-  const events = new EventSource("/events");
-  events.onopen = () => {
-    say("live");
-    if (opened) soon(); // something may have been missed in between
-    opened = true;
-  };
-  events.onerror = () => say(events.readyState === EventSource.CLOSED ? "not live" : "reconnecting");
-  events.onmessage = soon;
-  for (const kind of KINDS) events.addEventListener(kind, soon);
-  setInterval(() => { if (!document.hidden && Date.now() - last >= SLOWEST) refresh(); }, SLOWEST / 4);
-  document.addEventListener("visibilitychange", () => { if (!document.hidden && again) { again = false; soon(); } });
+  say("live");
+  setInterval(refresh, EVERY);
+  document.addEventListener("visibilitychange", refresh);
 })();

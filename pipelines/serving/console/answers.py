@@ -13,7 +13,6 @@ from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS, WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.connectors.state_table.serving.kept_events import KeptEvent
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.pages.verdict_words import (
@@ -47,11 +46,6 @@ TONES: Final = {
     AnswerStatus.REMEMBERED: "",
     AnswerStatus.ABSTAINED: "",
 }
-SORTS: Final[dict[kept_events.Order, str]] = {
-    "answered": "answered last",
-    "changed": "changed last",
-    "question": "question",
-}
 
 
 def router(context: Context) -> APIRouter:
@@ -59,14 +53,11 @@ def router(context: Context) -> APIRouter:
     routes, engine = APIRouter(include_in_schema=False), context.engine
 
     @routes.get("/")
-    def watchlist(
-        request: Request, user: Reader, q: str = "", sort: str = "answered", page: str = "1"
-    ) -> HTMLResponse:
+    def watchlist(request: Request, user: Reader, q: str = "", page: str = "1") -> HTMLResponse:
         """The list of queries with their answers."""
         search, paging = q[:LONGEST_SEARCH], Paging(page_number(page), 0)
-        order: kept_events.Order = next((name for name in SORTS if name == sort), "answered")
         found = kept_events.latest_events(
-            engine, search=search, order=order, limit=paging.size, offset=paging.offset
+            engine, search=search, limit=paging.size, offset=paging.offset
         )
         paging = replace(paging, total=found.total)
         unanswered = 0 if search else count_unanswered(engine)
@@ -79,8 +70,6 @@ def router(context: Context) -> APIRouter:
             words=("Support", "Status", "Changed", "Standing"),
             live=True,
             search=search,
-            sort=order,
-            sorts=SORTS,
             paging=paging,
             lines=found.latest,
             grounds_of=grounds_of,
@@ -175,12 +164,12 @@ def watch_sentence(paging: Paging, search: str, unanswered: int) -> str:
 
 
 def timeline(
-    kept: Sequence[KeptEvent], snapshots: Mapping[str, SearchSnapshot]
+    kept: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
 ) -> "QueryView | None":
     """The steps of a query, oldest first; None without any. `snapshots` are by their ids."""
     from radarstream.pipelines.pages.replay.steps import QueryView, build_step
 
-    events = sorted((one.event for one in kept), key=lambda event: event.step)
+    events = sorted(kept, key=lambda event: event.step)
     steps = tuple(
         build_step(event, snapshots.get(event.snapshot_id), None, f"step-{event.step}", (), {})
         for event in events

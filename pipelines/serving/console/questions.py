@@ -190,18 +190,18 @@ def complaints(context: Context) -> APIRouter:
     ) -> HTMLResponse:
         """Without a step, of the newest answer."""
         kept = find_event(context.engine, query, step)
-        if kept is None or kept.event.abstention is not None:
+        if kept is None or kept.abstention is not None:
             raise NotFoundError("no answer of this query is kept at this step")
-        step = kept.event.step
+        step = kept.step
         return show(
             request,
             "report.html.j2",
             user,
             title=COMPLAINT,
-            sentence=f"You say that this answer is wrong: {answer_in_words(kept.event)}",
+            sentence=f"You say that this answer is wrong: {answer_in_words(kept)}",
             words=("Incident",),
             heads=[("query", query), ("step", step)],
-            question=kept.event.question,
+            question=kept.question,
             action=link(f"{BELOW}report", query=query, step=step),
             back=link(f"{BELOW}answer", query=query),
         )
@@ -214,7 +214,7 @@ def complaints(context: Context) -> APIRouter:
         if kept is None:
             raise NotFoundError("no answer of this query is kept at this step")
         comment = form.get("comment", "").strip()[:COMMENT]
-        return taken(context, request, user, query, kept.event.answer, step=step, comment=comment,
+        return taken(context, request, user, query, kept.answer, step=step, comment=comment,
                      back=link(f"{BELOW}answer", query=query))  # fmt: skip
 
     return routes

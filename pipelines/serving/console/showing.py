@@ -248,7 +248,6 @@ MEANINGS: Final = {
     "Dead letter": "a record that led to no answer, with the reason and its original bytes.",
     "Outage": "a model, a clock or the database was at fault, not the record.",
     "Replay": "publish the original record again; a record is replayed once.",
-    "Lag": "records that the job has not answered and committed yet.",
     "Trust": "a number in [0, 1] per user, from what their questions set off.",
     "Epsilon budget": "how much noise thresholds that a user draws in a corpus may cost in all.",
     "Action log": "which user did what, for good.",

@@ -1,14 +1,12 @@
-"""The answer events that are kept of a query: in the fold, read in pages, followed live."""
+"""The answer events that are kept of a query: in the fold, read in pages."""
 
 from dataclasses import replace
 from datetime import timedelta
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, update
 
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS
 from radarstream.connectors.state_table.queries.lookup import (
     ANYWHERE,
@@ -17,12 +15,9 @@ from radarstream.connectors.state_table.queries.lookup import (
 )
 from radarstream.connectors.state_table.queries.memory import clear_run
 from radarstream.connectors.state_table.serving.kept_events import (
-    Feed,
-    events_since,
     find_event,
     history,
     keep_event,
-    last_number,
     latest_events,
 )
 from radarstream.schemas.events import AnswerEvent
@@ -44,21 +39,21 @@ def keep(engine: Engine, *events: AnswerEvent, steps: int = 3) -> None:
 
 
 def steps_of(engine: Engine, query: str = "cup") -> list[int]:
-    return [kept.event.step for kept in history(engine, query)]
+    return [kept.step for kept in history(engine, query)]
 
 
 def test_the_last_events_stay_whole(engine: Engine) -> None:
     keep(engine, *(at_step(step) for step in range(5)), at_step(0, "other"))
     assert steps_of(engine) == [4, 3, 2]
-    assert history(engine, "cup")[0].event == at_step(4)
+    assert history(engine, "cup")[0] == at_step(4)
     found = find_event(engine, "cup", 3)
     assert found is not None
-    assert found.event == at_step(3)
+    assert found == at_step(3)
     assert find_event(engine, "cup", 0) is None
     assert find_event(engine, "none") is None
     assert history(engine, "none") == []
     clear_run(engine)
-    assert last_number(engine) == 0
+    assert latest_events(engine).total == 0
 
 
 def test_a_history_that_starts_again_replaces_the_former(engine: Engine) -> None:
@@ -107,48 +102,6 @@ def test_what_is_damaged_is_left_out(engine: Engine) -> None:
         connection.execute(damaged)
     assert steps_of(engine) == [0]
     assert latest_events(engine).latest == ()
-
-
-def test_a_feed_gives_every_event_once(engine: Engine) -> None:
-    keep(engine, at_step(0))
-    feed = Feed(engine, last_number(engine))
-    assert feed.read() == []
-    keep(engine, at_step(1), at_step(2), at_step(0, "other"))
-    assert [kept.event.step for kept in feed.read(limit=2)] == [1, 2]
-    assert [kept.event.query_id for kept in feed.read(limit=2)] == ["other"]
-    assert feed.read() == []
-
-
-def test_a_feed_waits_for_a_number_whose_transaction_takes_longer(
-    engine: Engine, state_url: str
-) -> None:
-    """Only PostgreSQL has several writers at once; SQLite's numbers follow the commits."""
-    if engine.dialect.name == "sqlite":
-        pytest.skip("one writer at a time")
-    feed = Feed(engine, 0)
-    slow = open_engine(state_url)
-    with slow.connect() as connection:
-        keep_event(connection, at_step(0, "slow"), steps=3)
-        keep(engine, at_step(0, "fast"))
-        assert [kept.event.query_id for kept in feed.read()] == ["fast"]
-        assert feed.read() == []
-        connection.commit()
-    assert [kept.event.query_id for kept in feed.read()] == ["slow"]
-    assert feed.read() == []
-    slow.dispose()
-
-
-def test_a_number_that_was_never_used_is_given_up(engine: Engine) -> None:
-    keep(engine, at_step(0), at_step(1))
-    with engine.begin() as connection:
-        moved = update(KEPT_EVENTS).where(KEPT_EVENTS.c.step == 1).values(seq=9)
-        connection.execute(moved)
-    feed = Feed(engine, 1)
-    assert [kept.seq for kept in feed.read()] == [9]
-    for _ in range(40):
-        assert feed.read() == []
-    assert feed.missing == {}
-    assert [kept.seq for kept in events_since(engine, 0)] == [1, 9]
 
 
 @settings(max_examples=40)

@@ -7,7 +7,6 @@ import pytest
 from selenium.common.exceptions import NoAlertPresentException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.select import Select
 from selenium.webdriver.support.wait import WebDriverWait
 
 from radarstream.connectors.state_table.serving.action_log import read_actions
@@ -214,12 +213,11 @@ def test_answers_are_live_and_keep_focus_folds_and_scroll(browser, app, service)
     assert "eighteen moons" in browser.find_element(By.ID, "row-1").text
 
 
-def test_search_order_and_keyboard(browser, app, service):
+def test_search_and_keyboard(browser, app, service):
     visit(browser, app, service, "/")
     browser.find_element(By.TAG_NAME, "body").send_keys("/")
     field = browser.switch_to.active_element
     field.send_keys("QUILLSTACK")
-    Select(browser.find_element(By.NAME, "sort")).select_by_value("question")
     field.send_keys(Keys.ENTER)
     until(browser, lambda: "q=QUILLSTACK" in browser.current_url)
     rows = browser.find_elements(By.CSS_SELECTOR, "tbody tr")

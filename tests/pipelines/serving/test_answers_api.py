@@ -1,0 +1,73 @@
+"""Answers of watched queries: read, and reported as wrong."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import httpx
+import pytest
+from fastapi import FastAPI
+from sqlalchemy import Engine
+
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
+from radarstream.connectors.state_table.serving.kept_events import keep_event
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Query, SearchSnapshot
+from tests.serving import a_question, bearer, fake_service, reply_to, running
+
+BASE = "http://127.0.0.1"
+HEADERS = bearer("all")
+
+
+@pytest.fixture
+def app(tmp_path: Path) -> FastAPI:
+    return fake_service(tmp_path)
+
+
+def answered(engine: Engine, question: str, answer: str, step: int = 0) -> AnswerEvent:
+    """Keep an answer as the job does, and its documents."""
+    asked = a_question(question)
+    reply = reply_to(asked, answer)
+    event = replace(reply.event, step=step)
+    snapshot = SearchSnapshot(Query.from_text(question), datetime.now(UTC), reply.documents)
+    with engine.begin() as connection:
+        keep_event(connection, event, steps=20)
+        keep_answer(connection, KeptAnswer.of(event, snapshot), steps=20)
+    return event
+
+
+def engine_of(app: FastAPI) -> Engine:
+    engine: Engine = app.state.context.engine
+    return engine
+
+
+def test_answers_and_their_history_are_read(app: FastAPI) -> None:
+    engine = engine_of(app)
+    first = answered(engine, "Who won the cup?", "Rome")
+    answered(engine, "Who won the cup?", "Basel", 1)
+    answered(engine, "Who leads France?", "Macron")
+    with running(app) as port:
+        url = f"{BASE}:{port}/answers"
+        page = httpx.get(url, headers=HEADERS).json()
+        assert page["total"] == 2
+        found = httpx.get(url, params={"search": "CUP"}, headers=HEADERS).json()
+        assert [one["answer"] for one in found["answers"]] == ["Basel"]
+        for named in (first.query_id, "who won the  cup?"):
+            history = httpx.get(f"{url}/{named}", headers=HEADERS).json()
+            assert [one["answer"] for one in history["answers"]] == ["Basel", "Rome"]
+        assert httpx.get(f"{url}/nothing", headers=HEADERS).status_code == 404
+
+
+def test_a_wrong_answer_is_reported_once(app: FastAPI) -> None:
+    event = answered(engine_of(app), "Who won the cup?", "Rome")
+    with running(app) as port:
+        body = {"query": "Who won the cup?", "comment": "It was Basel."}
+        sent = httpx.post(f"{BASE}:{port}/reports", json=body, headers=HEADERS)
+        assert sent.status_code == 201
+        assert (sent.json()["query_id"], sent.json()["sender"]) == (event.query_id, "all")
+        again = body | {"answer": "rome", "step": 0}
+        twice = [httpx.post(f"{BASE}:{port}/reports", json=again, headers=HEADERS).json()
+                 for _ in range(2)]  # fmt: skip
+        assert twice[0]["complaint_id"] == twice[1]["complaint_id"]
+        unknown = httpx.post(f"{BASE}:{port}/reports", json={"query": "nothing"}, headers=HEADERS)
+        assert (unknown.status_code, unknown.json()["error"]["code"]) == (404, "report_not_kept")
