@@ -56,10 +56,6 @@ app = typer.Typer(
     help="Show, export and import the state database; forget a query.", no_args_is_help=True
 )
 QUESTION_UNKNOWN = "the question is not on record; give it with --question"
-NOT_REWRITTEN = (
-    "the bytes of deleted rows in the database's files, and in its write-ahead log: run the "
-    "command again with --if-exists, without --no-rewrite"
-)
 OF_ANY_QUESTION = {"cached_embeddings"}  # no sign that the query was there
 RETRACTED = (
     "published answers and attributions: tombstones were sent, the brokers delete the records when "
@@ -264,14 +260,6 @@ def forget_query(
     if_exists: Annotated[
         bool, Option("--if-exists", help="Exit with 0 if there is nothing to delete.")
     ] = False,
-    rewrite: Annotated[
-        bool,
-        Option(
-            "--rewrite/--no-rewrite",
-            help="Rewrite the database's files, where the bytes of deleted rows stay otherwise. "
-            "Workers wait meanwhile: on PostgreSQL for each table in turn.",
-        ),
-    ] = True,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -291,10 +279,10 @@ def forget_query(
     forgotten = forget(engine, query, question)
     deleted = forgotten._asdict()
     found = any(deleted[key] for key in deleted.keys() - OF_ANY_QUESTION)
-    in_files = compact(engine).left if rewrite else (NOT_REWRITTEN,)
+    in_files = compact(engine)
     failure = _publish_tombstones(settings, query) if retract else None
     topics = RETRACTED if retract and failure is None else NOT_RETRACTED
-    kept = [*in_files, topics, *KEPT]
+    kept = [*filter(None, [in_files]), topics, *KEPT]
     if forgotten.cached_answers is None:
         kept.insert(0, f"cached model answers: {QUESTION_UNKNOWN}")
     if question and (alike := queries_named(engine, question, ANYWHERE)):

@@ -88,7 +88,7 @@ def forget(name: Name, config: Config = None, yes: Yes = False, as_json: AsJson 
     deleted = forgetting.forget_user(engine, name)._asdict()
     if not any(deleted.values()):
         raise NotFoundError(f"nothing was found about user {told}")
-    kept = compact(engine).left
+    kept = [*filter(None, [compact(engine)])]
     if as_json:
         print_json({"name": name, "deleted": deleted, "kept": kept})
         return

@@ -95,7 +95,7 @@ def checked_listen(listen: str) -> str:
 
 
 class TelemetrySettings(Section):
-    """Logs, metrics, health and traces."""
+    """Logs, metrics and health, and traces of the service."""
 
     log_format: Literal["json", "console"] = Field(
         default="json", description="json writes one object per line"
@@ -111,7 +111,8 @@ class TelemetrySettings(Section):
         default=180.0, description="seconds without progress after which /healthz fails"
     )
     traces: bool = Field(
-        default=False, description="OpenTelemetry traces, configured by the OTEL_… variables"
+        default=False,
+        description="OpenTelemetry spans of the service's questions; see the OTEL_… variables",
     )
 
 

@@ -11,26 +11,20 @@ questions of users, who sign in and ask again.
 from base64 import b64decode, b64encode
 from binascii import Error as Base64Error
 from collections import Counter
-from collections.abc import Collection, Iterator
-from math import inf
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Column, Connection, Engine, Insert, Integer, Table, and_, func, select
+from sqlalchemy import Column, Connection, Engine, Insert, Table, and_, func, select
 
-from radarstream.connectors.state_table.corpus.listing import document_of
 from radarstream.connectors.state_table.corpus.vectors import locked
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.connectors.state_table.queries.memory import MemoryRow, remembered
-from radarstream.connectors.state_table.serving.accounts import gains_in
-from radarstream.schemas.codec.decoding import decode_taught
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import InputError, ReasonClass, StateConflictError
-from radarstream.schemas.incidents import ComplaintState, Decision
-from radarstream.schemas.sources import EventKind, SourceVerdict
 
 FORMAT: Final = "radarstream.state"
 FORMAT_VERSION: Final = 1
@@ -55,19 +49,6 @@ _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.ACTION_LOG: (),
 }
 TABLES: Final = {table.name: table for table in _AGES}
-_VALUES: Final[dict[Column[Any], Collection[str]]] = {
-    t.SOURCE_LEDGER.c.verdict: tuple(SourceVerdict),
-    t.SOURCE_EVENTS.c.kind: tuple(EventKind),
-    t.COMPLAINTS.c.state: tuple(ComplaintState),
-    t.INCIDENTS.c.decision: tuple(Decision),
-}
-_COUNTS: Final = {
-    t.SOURCE_LEDGER.c.honest,
-    t.SOURCE_LEDGER.c.dishonest,
-    t.SOURCE_EVENTS.c.weight,
-    t.USER_TRUST.c.trust,
-    t.EPSILON_SPENDING.c.epsilon,
-}
 
 
 def export_lines(engine: Engine) -> Iterator[str]:
@@ -165,9 +146,8 @@ def _parsed(value: JsonObject) -> tuple[Table, dict[str, Any]]:
     if given.keys() != {column.name for column in table.columns}:
         raise InputError(ReasonClass.UNKNOWN_FIELD, f"not the columns of {table.name}")
     row = {column.key: _value(column, given[column.name]) for column in table.columns}
-    _check_meaning(table, row)
-    if table is t.USER_TRUST and not _is_trust(row["trust"], row["gains"]):
-        raise InputError(ReasonClass.WRONG_TYPE, "this is no trust of a user")
+    if table is t.MEMORY:
+        remembered(MemoryRow(**row))
     return table, row
 
 
@@ -185,33 +165,7 @@ def _value(column: Column[Any], value: Any) -> Any:
         value = float(value)
     if type(value) is not kind:
         raise InputError(ReasonClass.WRONG_TYPE, f"{column.name} is not of type {kind.__name__}")
-    if column in _VALUES and value not in _VALUES[column]:
-        known = ", ".join(_VALUES[column])
-        raise InputError(ReasonClass.WRONG_TYPE, f"{column.name} is none of {known}")
-    if type(column.type) is Integer and abs(value) >= 2**31:
-        raise InputError(ReasonClass.OUT_OF_RANGE, f"{column.name} is too large")
-    if column in _COUNTS and not 0.0 <= value < inf:
-        raise InputError(ReasonClass.OUT_OF_RANGE, f"{column.name} is no count")
     return value
-
-
-def _check_meaning(table: Table, row: dict[str, Any]) -> None:
-    if table is t.MEMORY:
-        remembered(MemoryRow(**row))
-        if row["log_high_offset"] < row["log_offset"]:
-            raise InputError(ReasonClass.OUT_OF_RANGE, "log_high_offset is too small")
-    elif table is t.WATCHLIST:
-        parse_object(row["entry"].encode(), max_bytes=LINE_BYTES)
-    elif table is t.INCIDENTS:
-        if row["event"] is not None and decode_taught(row["event"]).status != row["status"]:
-            raise InputError(ReasonClass.WRONG_TYPE, "status is not that of the event")
-    elif table is t.CORPUS_TEXTS:
-        try:
-            document = document_of(row["text"], row["title"], row["url"], row["published_ms"])
-        except (UnicodeDecodeError, OverflowError):
-            raise InputError(ReasonClass.WRONG_TYPE, "this is no text of a corpus") from None
-        if document.content_id != row["id"]:
-            raise InputError(ReasonClass.OUT_OF_RANGE, "the id is not that of the text")
 
 
 def _upsert(connection: Connection, table: Table, replace: bool) -> Insert:
@@ -234,13 +188,6 @@ def _number_on(connection: Connection, column: Column[int]) -> None:
         connection.execute(
             select(func.setval(sequence, select(func.max(column)).scalar_subquery()))
         )
-
-
-def _is_trust(value: float, gains: str) -> bool:
-    try:
-        return 0.0 <= value <= 1.0 and all(gain >= 0.0 for _, gain in gains_in(gains))
-    except (ValueError, TypeError):
-        return False
 
 
 def _plain(value: Any) -> Any:

@@ -28,7 +28,6 @@ from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.job.telemetry.observing import BatchProgress, Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
-from radarstream.pipelines.job.telemetry.tracing import traced
 from radarstream.pipelines.job.waiting import repeating, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
@@ -112,9 +111,6 @@ def opened_job(
             observer=Observer(log, metrics, health, lambda: depth(engine), lag, kafka.group),
             settings=settings.job,
             stopping=stop,
-        )
-        opened.enter_context(
-            traced(driver, guard.meter.observers, settings, guard.models.generator)
         )
         yield driver
 

@@ -1,14 +1,15 @@
 """The list of watched queries: a YAML file, checked as a whole, or the table it was put into.
 
-Every problem is told with its entry and line. A file is plain data, see `plain_yaml`.
+Every problem is told with its entry.
 """
 
 from pathlib import Path
 from typing import Any, Final
 
+import yaml
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from yaml.constructor import ConstructorError
 
-from radarstream.pipelines.job.collecting.plain_yaml import Place, load_yaml
 from radarstream.pipelines.settings.problems import advice, reason
 from radarstream.pipelines.settings.watched import Defaults, Watched
 from radarstream.schemas.errors import ConfigurationError
@@ -16,6 +17,7 @@ from radarstream.schemas.section import Section
 
 FILE_BYTES: Final = 4 * 2**20
 MOST_PROBLEMS: Final = 10
+Place = tuple[str | int, ...]
 _NORWAY: Final = " (write it in quotes: YAML reads no, on and their like as true or false)"
 
 
@@ -48,15 +50,28 @@ def read_watchlist(file: Path) -> tuple[Watched, ...]:
     return parse_watchlist(data, str(file))
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML as plain data, in which no key stands twice."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if str(key.value) in seen:
+                told = f"{key.value!r} stands there twice"
+                raise ConstructorError(problem=told, problem_mark=key.start_mark)
+            seen.add(str(key.value))
+        return super().construct_mapping(node, deep)
+
+
 def parse_watchlist(data: bytes, name: str) -> tuple[Watched, ...]:
-    """Return the entries of a watchlist's YAML. Raises ConfigurationError, with lines of `name`."""
-    lines, value = load_yaml(data, name)
+    """Return the entries of a watchlist's YAML. Raises ConfigurationError."""
+    value = _plain(data, name)
     if not isinstance(value, dict):
         raise ConfigurationError(f"{name}: a watchlist holds `queries:` and perhaps `defaults:`")
     try:
         document = _Document.model_validate(value)
     except ValidationError as error:
-        raise _refused(name, lines, error) from None
+        raise _refused(name, error) from None
     base = document.defaults.model_dump(exclude_unset=True)
     filled = [
         base | {key: each for key, each in entry.items() if each is not None}
@@ -65,9 +80,19 @@ def parse_watchlist(data: bytes, name: str) -> tuple[Watched, ...]:
     try:
         entries = TypeAdapter(tuple[Watched, ...]).validate_python(filled)
     except ValidationError as error:
-        raise _refused(name, lines, error, ("queries",)) from None
-    _refuse_repeats(name, lines, entries)
+        raise _refused(name, error, ("queries",)) from None
+    _refuse_repeats(name, entries)
     return entries
+
+
+def _plain(data: bytes, name: str) -> Any:
+    try:
+        return yaml.load(data, _Loader)  # noqa: S506 a safe one
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise ConfigurationError(f"{name} line {line}: not YAML: {error.problem}") from None
+    except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
+        raise ConfigurationError(f"{name}: not YAML: {type(error).__name__}") from None
 
 
 def watchlist_schema() -> dict[str, Any]:
@@ -78,9 +103,7 @@ def watchlist_schema() -> dict[str, Any]:
     }
 
 
-def _refused(
-    name: str, lines: dict[Place, int], error: ValidationError, under: Place = ()
-) -> ConfigurationError:
+def _refused(name: str, error: ValidationError, under: Place = ()) -> ConfigurationError:
     found = error.errors(include_url=False)
     told = []
     for problem in found[:MOST_PROBLEMS]:
@@ -88,29 +111,26 @@ def _refused(
         hint = _NORWAY if isinstance(problem["input"], bool) else ""
         model = _Document if len(place) == 1 else Defaults if place[0] == "defaults" else Watched
         meant = advice(problem, [str(place[-1])], model)
-        told.append(f"{_where(lines, place)} {reason(problem)}{hint}{meant}")
+        told.append(f"{_where(place)} {reason(problem)}{hint}{meant}")
     if len(found) > MOST_PROBLEMS:
         told.append(f"and {len(found) - MOST_PROBLEMS} more")
     return ConfigurationError(f"{name}: {'; '.join(told)}")
 
 
-def _where(lines: dict[Place, int], place: Place) -> str:
-    """For example `line 7, query 2, cadence`; the nearest line that is known."""
-    line = next((lines[place[:n]] for n in range(len(place), 0, -1) if place[:n] in lines), 1)
-    words = [f"line {line}"]
+def _where(place: Place) -> str:
+    """For example `query 2, cadence`."""
+    words = [str(part) for part in place]
     if place[:1] == ("queries",) and len(place) > 1:
-        words.append(f"query {int(place[1]) + 1}")
-        place = place[2:]
-    return ", ".join([*words, *(str(part) for part in place)])
+        words[:2] = [f"query {int(place[1]) + 1}"]
+    return ", ".join(words)
 
 
-def _refuse_repeats(name: str, lines: dict[Place, int], entries: tuple[Watched, ...]) -> None:
+def _refuse_repeats(name: str, entries: tuple[Watched, ...]) -> None:
     first: dict[str, int] = {}
-    for number, entry in enumerate(entries):
+    for number, entry in enumerate(entries, start=1):
         earlier = first.setdefault(entry.query.id, number)
         if earlier != number:
-            where, there = (lines.get(("queries", n), 1) for n in (number, earlier))
             raise ConfigurationError(
-                f"{name}: line {where}, query {number + 1}: the same id as on line {there}; give "
-                "one of them an id of its own"
+                f"{name}: query {number}: the same id as query {earlier}; give one of them an id "
+                "of its own"
             )

@@ -1,19 +1,17 @@
 """The HTTP side of telemetry: /metrics, /healthz and /readyz, in a thread of its own.
 
-Whoever reaches the port may be hostile: a connection is one small GET or HEAD with a deadline, and
-when there are too many connections the oldest is cut off. Nothing a client sends is repeated or
-logged.
+Whoever reaches the port may be hostile: a connection is one GET, and when there are too many of
+them the oldest is cut off. Nothing a client sends is repeated or logged.
 """
 
 import json
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from http import HTTPStatus
-from io import BytesIO, StringIO
+from io import StringIO
 from socketserver import TCPServer, ThreadingMixIn
 from threading import Lock, Thread
-from time import monotonic
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -25,11 +23,9 @@ from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.errors import ConfigurationError
 
-DEADLINE_S: Final = 5.0  # for reading a request and for writing its answer, each
-HEAD_BYTES: Final = 8_192
+DEADLINE_S: Final = 5.0  # without a byte
 CONNECTIONS: Final = 16
 POLL_S: Final = 0.1  # how soon a stop is noticed
-HEADERS: Final = [("Cache-Control", "no-store"), ("Server", "radarstream")]
 
 log = structlog.get_logger("radarstream")
 
@@ -79,38 +75,30 @@ def opened(listen: str, registry: CollectorRegistry, health: Health, setting: st
 
 
 def pages(registry: CollectorRegistry, health: Health) -> WSGIApplication:
-    """The three pages. What fails in one is logged, and its request hung up on."""
+    """The three pages. What fails in one is logged."""
     metrics = make_wsgi_app(registry)
 
-    def page(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
-        if environ["REQUEST_METHOD"] not in ("GET", "HEAD"):
+    def page(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
+        if environ["REQUEST_METHOD"] != "GET":
             return answer(start, HTTPStatus.METHOD_NOT_ALLOWED)
         match environ["PATH_INFO"]:
             case "/metrics":
-                return list(metrics(environ | {"REQUEST_METHOD": "GET"}, start))
+                return list(metrics(environ, start))
             case "/healthz":
-                value = health.life()
+                good, value = health.alive, health.life()
             case "/readyz":
-                value = health.readiness()
+                good, value = health.ready, health.readiness()
             case _:
                 return answer(start, HTTPStatus.NOT_FOUND)
-        status = (
-            HTTPStatus.OK
-            if value.get("alive", value.get("ready"))
-            else HTTPStatus.SERVICE_UNAVAILABLE
-        )
+        status = HTTPStatus.OK if good else HTTPStatus.SERVICE_UNAVAILABLE
         return answer(start, status, json.dumps(value), "application/json")
 
-    def application(environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
-        def begin(status: str, headers: list[tuple[str, str]], *rest: Any) -> Any:
-            return start(status, headers + HEADERS, *rest)
-
+    def application(environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         try:
-            body = page(environ, begin)
+            return page(environ, start)
         except Exception as error:  # noqa: BLE001 a library's collector may raise anything
             log.warning("telemetry request failed", error=error)
-            raise ConnectionAbortedError from None  # the server ends without a word
-        return [] if environ["REQUEST_METHOD"] == "HEAD" else body
+            return answer(start, HTTPStatus.INTERNAL_SERVER_ERROR)
 
     return application
 
@@ -175,13 +163,9 @@ def cut_off(connection: socket.socket) -> None:
 
 
 class Request(WSGIRequestHandler):
-    """Reads one request, within the limits."""
+    """Reads one request, and neither logs nor repeats anything of it."""
 
-    def setup(self) -> None:
-        """Read the whole head first: within the deadline, however slowly it drips."""
-        super().setup()
-        self.rfile = BytesIO(read_head(self.connection))
-        self.connection.settimeout(DEADLINE_S)
+    timeout = DEADLINE_S
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:  # noqa: ARG002
         """Refuse without repeating what was asked, as the base class would."""
@@ -194,20 +178,3 @@ class Request(WSGIRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
         """Log nothing: what a client sends is not ours to repeat."""
-
-
-def read_head(connection: socket.socket) -> bytes:
-    """Read up to the empty line. Raises TimeoutError at the deadline, OSError for too much."""
-    head, deadline = b"", monotonic() + DEADLINE_S
-    while b"\r\n\r\n" not in head and b"\n\n" not in head:
-        remaining = deadline - monotonic()
-        if remaining <= 0.0:
-            raise TimeoutError
-        connection.settimeout(remaining)
-        received = connection.recv(HEAD_BYTES)
-        if not received:
-            return b""
-        head += received
-        if len(head) > HEAD_BYTES:
-            raise OSError("request too large")
-    return head

