@@ -78,11 +78,10 @@ def write_study_page(
             ("scenarios", len(record.scenarios)),
             ("language model", tier_of(record.models.get("generator", ""))),
         ),
-        notes=tuple(filter(None, [record.overlap, *limits(record.models), *record.notes])),
+        notes=(*limits(record.models), *record.notes),
         provenance=[
             ("digest of the data", record.dataset_digest),
             ("revision", record.revision),
-            *([("relation scorer fitted on", record.fitted_on)] if record.fitted_on else []),
             ("seed", record.seed),
             ("seconds", f"{record.seconds:.0f}"),
             *model_facts(record.models),

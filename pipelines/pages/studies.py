@@ -127,7 +127,6 @@ def page_of(
         ("seed", record.seed),
         ("seconds", f"{record.seconds:.0f}"),
         *model_facts(models),
-        *([("relation scorer fitted on", record.fitted_on)] if record.fitted_on else []),
         *record.versions.items(),
         *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
     ]
@@ -135,7 +134,7 @@ def page_of(
         title=title,
         sentence=sentence,
         words=words,
-        notes=tuple(filter(None, [record.overlap, *limits(models), *record.notes])),
+        notes=(*limits(models), *record.notes),
         command=record.command,
         settings=record.settings,
         **more,

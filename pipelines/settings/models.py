@@ -75,7 +75,7 @@ class ScriptedGenerator(Section):
 
 
 class AnswerAgreement(Section):
-    """The embedded calibrated scorer."""
+    """The embedded scorer: rules, with probabilities set by hand."""
 
     kind: Literal["answer_agreement"] = "answer_agreement"
 

@@ -1,4 +1,4 @@
-"""Agreement between answers to the same question: read, compare, calibrate."""
+"""Agreement between answers to the same question: read, compare, score."""
 
 from radarstream.connectors.models.answer_agreement.scorer import AnswerAgreement, certain_relation
 

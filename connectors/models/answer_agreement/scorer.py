@@ -2,17 +2,15 @@
 
 Natural language inference models are trained on sentences; the answers related here are mostly
 names, numbers and dates, for which agreement can be read off. Likeness of meaning has no say:
-MiniLM's cosine did not tell the lies among our pairs from the paraphrases. What each
-finding is worth stands in `coefficients.json`, with its provenance (made by
-`pipelines.evaluation.calibrate_agreement`).
+MiniLM's cosine did not tell the lies among our pairs from the paraphrases.
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -23,13 +21,23 @@ from radarstream.connectors.models.answer_agreement.reading import Reading, read
 from radarstream.connectors.models.answer_agreement.understanding import understood
 from radarstream.connectors.models.batching import once_each
 from radarstream.schemas import answer_text
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair
 
-COEFFICIENTS = Path(__file__).with_name("coefficients.json")
-CLASSES = ("entailment", "neutral", "contradiction")
-FEATURES = tuple(finding.value for finding in Likeness)
+# Entailment, neutral and contradiction of each finding, set by hand.
+PROBABILITIES: Final = {
+    Likeness.UNCOMMITTED: (0.0004, 0.9856, 0.0140),
+    Likeness.SAME: (0.9979, 0.0015, 0.0006),
+    Likeness.PREMISE_ADDS: (0.99, 0.008, 0.002),
+    Likeness.HYPOTHESIS_ADDS: (0.53, 0.45, 0.02),  # most of what a page adds is agreement
+    Likeness.HYPOTHESIS_LISTS_MORE: (0.0004, 0.9924, 0.0072),
+    Likeness.VALUES_DIFFER: (0.0005, 0.0005, 0.999),
+    Likeness.WORDS_DIFFER: (0.001, 0.0001, 0.9989),
+    Likeness.KINDS_DIFFER: (0.012, 0.003, 0.985),
+    Likeness.PHRASES_DIFFER: (0.1, 0.05, 0.85),
+    Likeness.PARTLY_SHARED: (0.25, 0.4, 0.35),
+    Likeness.UNEXPLAINED: (0.3, 0.65, 0.05),  # what is not understood is no agreement
+}
 
 
 @dataclass(frozen=True)
@@ -64,7 +72,7 @@ def compare_pair(pair: AnswerPair) -> Comparison:
 
 
 def certain_relation(pair: AnswerPair) -> str | None:
-    """The class of a pair that needs no judgement, of CLASSES; None for any other.
+    """entailment, neutral or contradiction of a pair that needs no judgement; None for any other.
 
     Certain are equal texts, abstentions, and two values, dates, names with initials or identifiers
     that differ.
@@ -77,45 +85,13 @@ def certain_relation(pair: AnswerPair) -> str | None:
     return "contradiction" if comparison.ruled is Likeness.VALUES_DIFFER else None
 
 
-def feature_rows(comparisons: Sequence[Comparison]) -> FloatArray:
-    """(m, len(FEATURES)) rows: the finding one-hot."""
-    column = {name: i for i, name in enumerate(FEATURES)}
-    rows = np.zeros((len(comparisons), len(FEATURES)))
-    for row, comparison in zip(rows, comparisons, strict=True):
-        row[column[comparison.ruled.value]] = 1.0
-    return rows
-
-
-def softmax(logits: FloatArray) -> FloatArray:
-    """Rows of probabilities from rows of logits."""
-    grown = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(grown / grown.sum(axis=1, keepdims=True))
-
-
 class AnswerAgreement:
-    """Calibrated agreement between answers.
-
-    Parameters
-    ----------
-    coefficients: the fitted table; ConfigurationError when it does not fit this code.
-    weights: rows of coefficients in place of those of the table, as calibration fits them.
-    """
-
-    def __init__(
-        self,
-        *,
-        coefficients: Path = COEFFICIENTS,
-        weights: Sequence[Sequence[float]] | None = None,
-    ):
-        if weights is None:
-            self._weights = read_coefficients(coefficients)
-        else:
-            self._weights = np.asarray(weights, dtype=np.float64)
+    """Agreement between answers by rules, with the probabilities of `PROBABILITIES`."""
 
     @cached_property
     def model_id(self) -> str:
-        """Rules and coefficients: everything that decides a probability."""
-        digest = sha256(self._weights.tobytes())
+        """Rules and probabilities: everything that decides a relation."""
+        digest = sha256()
         for file in (*sorted(Path(__file__).parent.glob("*.py")), Path(answer_text.__file__)):
             digest.update(file.read_bytes())
         return f"answer-agreement@{digest.hexdigest()[:12]}"
@@ -127,19 +103,4 @@ class AnswerAgreement:
         return once_each(self._score, pairs)
 
     def _score(self, pairs: list[AnswerPair]) -> FloatArray:
-        features = feature_rows([compare_pair(pair) for pair in pairs])
-        return softmax(features @ self._weights.T)
-
-
-def read_coefficients(path: Path) -> FloatArray:
-    """(3, len(FEATURES)) fitted weights; ConfigurationError if they do not fit."""
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-        if table["features"] != list(FEATURES) or table["classes"] != list(CLASSES):
-            raise ConfigurationError(f"{path} was fitted for other features: calibrate again")
-        weights = np.asarray(table["weights"], dtype=np.float64)
-    except (OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise ConfigurationError(f"{path} is not a coefficient table: {error}") from error
-    if weights.shape != (len(CLASSES), len(FEATURES)) or not np.isfinite(weights).all():
-        raise ConfigurationError(f"{path} has weights of shape {weights.shape}")
-    return weights
+        return np.array([PROBABILITIES[compare_pair(pair).ruled] for pair in pairs])

@@ -34,7 +34,6 @@ from radarstream.pipelines.evaluation.attribution.rows import (
 from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
 from radarstream.pipelines.evaluation.attribution.staging import Staged, staged
 from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
-from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
@@ -91,7 +90,6 @@ class AttributionPlugin:
         """The record of this run alone."""
         request, tokens = self.request, self.models.tokens
         common = request.common(self.models, self.settings)
-        fit = Fit.of(self.models.relations.model_id)
         common["models"] |= {"tokens": tokens.model_id} if tokens else {}
         return AttributionRecord(
             **common,
@@ -100,8 +98,6 @@ class AttributionPlugin:
             attributors=request.attributors,
             code={name: code for name, code in code_of(request.attributors).items() if code},
             asked=tuple(snapshot.query.id for snapshot in self.questions.asked),
-            fitted_on=fit.words,
-            overlap=fit.overlap(snapshot.query.text for snapshot in self.questions.asked),
             notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 

@@ -67,7 +67,6 @@ def rates_table(board: Scoreboard) -> Table:
     notes = (
         f"Accuracy / attack success in percent: {MEANING[board.definition]}.",
         f"Asked: {board.half.described(board.questions)}.",
-        *([board.overlap] if board.overlap else []),
         f"In brackets 95 % intervals: {INTERVALS}.",
         *_test_notes(board),
         ABSTENTIONS,

@@ -22,7 +22,6 @@ from radarstream.pipelines.evaluation.defences.records import (
     counted,
 )
 from radarstream.pipelines.evaluation.defences.running import Runner
-from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch
 from radarstream.pipelines.settings import Settings
@@ -47,7 +46,6 @@ class Defences:
         """The record of this run alone."""
         request = self.request
         searches = request.surface == Surface.CORPUS.value
-        fit = Fit.of(self.models.relations.model_id)
         return DefencesRecord(
             **request.common(self.models, self.settings),
             questions=len(request.histories),
@@ -65,8 +63,6 @@ class Defences:
                 *notes_on_reranking(self.settings),
             ),
             asked=tuple(history[0].query.id for history in request.histories),
-            fitted_on=fit.words,
-            overlap=fit.overlap(history[0].query.text for history in request.histories),
             code={
                 contender.name: code_digest(contender, build_reranker_of(self.settings))
                 for contender in request.contenders

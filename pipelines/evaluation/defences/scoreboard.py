@@ -173,10 +173,9 @@ class Escalated:
 class Scoreboard:
     """Every cell, contenders in the order of the record and conditions within them.
 
-    `half` and `questions` say what was asked, `overlap` warns of questions that the relation scorer
-    was fitted on, `definition` says when an answer is correct and when it is fooled. `documents`
-    has the scores of single documents' answers, where the evidence is known. `escalations` are
-    there where conditions differ in how much the attacker does.
+    `half` and `questions` say what was asked, `definition` says when an answer is correct and when
+    it is fooled. `documents` has the scores of single documents' answers, where the evidence is
+    known. `escalations` are there where conditions differ in how much the attacker does.
     """
 
     contenders: tuple[str, ...]
@@ -188,7 +187,6 @@ class Scoreboard:
     documents: tuple[DocumentScores, ...] = ()
     half: Half = Half.ALL
     questions: int = 0
-    overlap: str | None = None
     escalations: tuple[Escalated, ...] = ()
     selective: tuple[Selective, ...] = ()
 

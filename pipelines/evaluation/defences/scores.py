@@ -71,7 +71,6 @@ def score_cells(
         documents=score_documents(evidence, conditions, definition),
         half=record.half,
         questions=record.questions,
-        overlap=record.overlap,
         escalations=escalated(frame, record, definition),
         selective=selective_answering(frame, record, definition),
     )

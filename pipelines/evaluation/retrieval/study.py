@@ -17,7 +17,6 @@ from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Kept, Pro
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
 from radarstream.pipelines.evaluation.retrieval.calibrating import (
@@ -110,7 +109,6 @@ class RetrievalPlugin:
         known = {name: getattr(self.models, name) for name in OF_RERANKERS}
         probed = {name: model.model_id for name, model in known.items() if model is not None}
         common["models"] = {n: id_ for n, id_ in common["models"].items() if n not in probed}
-        fit = Fit.of(self.models.relations.model_id)
         code = code_of(request.conditions, request.rerankers, request.defences)
         return RetrievalRecord(
             **common,
@@ -124,8 +122,6 @@ class RetrievalPlugin:
             probed=probed,
             code={name: digest for name, digest in code.items() if digest},
             asked=tuple(self.asked),
-            fitted_on=fit.words,
-            overlap=fit.overlap(s.query.text for s in self.questions.asked),
             notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 

@@ -14,7 +14,6 @@ from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream, World
 from radarstream.pipelines.evaluation.attacks.service.registry import service_attack
 from radarstream.pipelines.evaluation.halves import Split
-from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.service.playing import Setup
 from radarstream.pipelines.evaluation.service.policies import Policy
@@ -100,7 +99,6 @@ class ServicePlugin:
     def describe(self) -> ServiceRecord:
         """The record of this run alone."""
         request = self.request
-        fit = Fit.of(self.models.relations.model_id)
         policies = tuple(policy.name for policy in request.policies)
         code = code_of(request.streams, policies, self.settings.defense.name)
         return ServiceRecord(
@@ -116,8 +114,6 @@ class ServicePlugin:
             policies=policies,
             code={name: digest for name, digest in code.items() if digest},
             asked=self.asked,
-            fitted_on=fit.words,
-            overlap=fit.overlap(s.query.text for s in self.questions.asked),
             notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 

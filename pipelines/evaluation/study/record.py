@@ -34,8 +34,7 @@ class StudyRecord:
     `command`, `revision`, `versions` and `settings` are the last run's, `runs` all that differ.
     `code` has one digest per author of rows, of the code that the rows depend on; `prompts` one per
     task that was asked. `asked` are the ids of the questions asked last, `half` is where they were
-    taken from: rows of others may lie beside theirs. `fitted_on` says what the relation scorer was
-    fitted on, `overlap` warns if some of the questions are among that. `notes` say what was left
+    taken from: rows of others may lie beside theirs. `notes` say what was left
     out and why.
 
     `SAME` names the fields that all runs must share, each with its words. `MEMBERS` names the
@@ -65,8 +64,6 @@ class StudyRecord:
     prompts: dict[str, str] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
     half: Half = Half.ALL
-    fitted_on: str | None = None
-    overlap: str | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     runs: tuple[Run, ...] = ()
@@ -76,9 +73,8 @@ class StudyRecord:
 
     @property
     def asked_in_words(self) -> str:
-        """Which questions were asked, with the warning about them if there is one."""
-        asked = f"Asked: {self.half.described(len(self.asked))}."
-        return f"{asked} {self.overlap}" if self.overlap else asked
+        """Which questions were asked."""
+        return f"Asked: {self.half.described(len(self.asked))}."
 
     def continuing(self, earlier: Self) -> Self:
         """The record of both runs together: members are added to. What was noted about other

@@ -152,8 +152,6 @@ def _cautions(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) 
     barred = [one.contender for one in ranking.contenders if not one.eligible and not one.perturbed]
     if barred and ranking.best is not None:
         yield f"Not comparable: {_listed(barred)}, without {ENOUGH}."
-    if record.overlap:
-        yield record.overlap
     yield from _missing(record, scoreboard)
     held = record.statistics.get("questions")
     if record.half is not Half.ALL:

@@ -69,7 +69,7 @@ def write_retrieval_page(
             ("rerankers", len(record.rerankers)),
             ("language model", tier_of(record.models.get("generator", ""))),
         ),
-        notes=tuple(filter(None, [record.overlap, *limits(record.models), *record.notes])),
+        notes=(*limits(record.models), *record.notes),
         provenance=[
             ("digest of the data", record.dataset_digest),
             ("texts of the corpus", record.texts),

@@ -6,10 +6,10 @@ from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.answer_agreement.voices import in_one_order
-from radarstream.pipelines.evaluation.own_pairs import SAME_FROM
 from radarstream.schemas.prompt import AnswerPair
 
 SCORER = AnswerAgreement()
+SAME_FROM = 0.5
 WHO = "Who opened the harbour?"
 WHAT = "What lay on the deck?"
 SAFE = "Is the harbour safe?"

@@ -1,10 +1,7 @@
 """Each kind of agreement and disagreement that the embedded scorer must read off two answers.
 
-The examples are general knowledge, none is from the data that the coefficients were fitted on.
+The examples are general knowledge, none is from the pairs at hand.
 """
-
-import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement, synonyms
-from radarstream.connectors.models.answer_agreement.scorer import COEFFICIENTS, compare_pair
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.connectors.models.answer_agreement.scorer import compare_pair
 from radarstream.schemas.prompt import AnswerPair
 
 LEAK = 0.02  # at k=50 RADAR's cut fails at this mean entailment across camps
@@ -205,27 +201,6 @@ def test_alternatives_named_in_the_question_still_differ():
 )
 def test_spellings_and_phrases(premise, hypothesis, name):
     assert compare_pair(AnswerPair("Which one?", premise, hypothesis)).finding.value == name
-
-
-@pytest.mark.parametrize("text", ["", "{}", '{"features": [], "classes": [], "weights": {}}'])
-def test_an_unfit_coefficient_table_is_refused(tmp_path: Path, text):
-    table = tmp_path / "coefficients.json"
-    table.write_text(text)
-    with pytest.raises(ConfigurationError):
-        AnswerAgreement(coefficients=table)
-
-
-def test_model_id_tells_coefficients_apart(tmp_path: Path):
-    table = json.loads(COEFFICIENTS.read_text())
-    table["weights"][0][0] += 0.5
-    changed = tmp_path / "coefficients.json"
-    changed.write_text(json.dumps(table))
-    ids = {
-        SCORER.model_id,
-        AnswerAgreement(coefficients=changed).model_id,
-    }
-    assert len(ids) == 2
-    assert AnswerAgreement().model_id == SCORER.model_id
 
 
 def test_a_number_of_the_question_is_nothing_that_two_answers_share():

@@ -19,7 +19,6 @@ from radarstream.pipelines.evaluation.halves import (
     is_for_tuning,
     question_digest,
 )
-from radarstream.pipelines.evaluation.overlap import Fit
 from radarstream.pipelines.evaluation.questions import Questions
 from tests.pipelines.evaluation.defence_studies import (
     Bench,
@@ -27,8 +26,6 @@ from tests.pipelines.evaluation.defence_studies import (
     make_history,
     static_dataset,
 )
-
-SCORER = "answer-agreement-with_cosine@0123"
 
 
 @pytest.mark.parametrize(
@@ -56,27 +53,6 @@ def test_every_question_is_in_exactly_one_half(text):
 def test_halves_of_many_questions_are_about_as_large():
     halves = [half_of(f"What is the number of place {number}?") for number in range(400)]
     assert 160 < halves.count(Half.TEST) < 240
-
-
-def test_the_shipped_scorer_names_the_questions_that_it_was_fitted_on():
-    fit = Fit.of(SCORER)
-    assert fit.words
-    assert fit.questions
-    assert all(len(digest) == 64 and int(digest, 16) >= 0 for digest in fit.questions)
-    assert Fit.of("language-model@1") == Fit()
-
-
-def test_a_data_set_that_overlaps_with_the_fit_is_marked(tmp_path, monkeypatch):
-    provenance = {"fitted_on": "one pair", "questions_sha256": [question_digest("Who won?")]}
-    table = {"provenance": provenance}
-    (tmp_path / "coefficients.json").write_text(json.dumps(table))
-    monkeypatch.setattr(
-        "radarstream.pipelines.evaluation.overlap.COEFFICIENTS", tmp_path / "coefficients.json"
-    )
-    fit = Fit.of(SCORER)
-    assert "fitted on 1 of the 2 questions" in fit.overlap([" who  WON?", "Who lost?"])
-    assert fit.overlap(["Who lost?"]) is None
-    assert Fit().overlap(["Who won?"]) is None
 
 
 def test_a_fifth_of_the_questions_is_for_tuning_in_both_halves():
