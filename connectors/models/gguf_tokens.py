@@ -26,6 +26,7 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.tokens import ContinuationQuery
 
 Tokenize = Callable[[str], list[int]]
+MOST_PROBABLE: Final = 4096  # next tokens that are told one by one
 _FORCE: Final = 1e6  # added to a logit: more than any model's logits differ
 _SLOTS: Final = 12  # prompts whose reading is kept
 _CONTEXT: Final = 12_288  # tokens that all slots share: 0.2 GB of the embedded model
@@ -63,6 +64,20 @@ class GgufTokens:
             for row, prompt in zip(rows, query.prompts, strict=True):
                 row[:] = _log_probs(model, model.text(prompt), reply)
         return logs
+
+    def ranks(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """Per query (r,) ranks of the continuation's first token; those beyond `MOST_PROBABLE`
+        tokens share the rank behind them.
+        """
+        if not queries:
+            return []
+        model = self._model()
+        vocabulary = _Vocabulary(model.server())
+        first = [continuation_tokens(query.continuation, vocabulary.tokens)[0] for query in queries]
+        return [
+            np.array([_rank(model, model.text(prompt), token) for prompt in query.prompts])
+            for query, token in zip(queries, first, strict=True)
+        ]
 
     def after_texts(self, pairs: Sequence[tuple[str, str]]) -> list[FloatArray]:
         """Per text and what follows it (t,) natural logarithms, one per token of the latter.
@@ -119,18 +134,30 @@ def _log_probs(model: LlamaCpp, text: str, reply: Sequence[int]) -> list[float]:
 
 def _log_prob(model: LlamaCpp, text: str, said: Sequence[int], token: int) -> float:
     """Logarithm of the probability of `token` after `text` and the tokens `said`."""
+    return min(float(_told(model, text, said, token, 1)["logprob"]), 0.0)
+
+
+def _rank(model: LlamaCpp, text: str, token: int) -> float:
+    """One more than how many tokens are more probable than `token` after `text`."""
+    told = _told(model, text, (), token, MOST_PROBABLE)
+    own = float(told["logprob"])
+    return 1.0 + sum(float(other["logprob"]) > own for other in told["top_logprobs"])
+
+
+def _told(model: LlamaCpp, text: str, said: Sequence[int], token: int, count: int) -> Any:
+    """What llama.cpp tells of `token`, and of the `count` most probable ones in its place."""
     prompt: list[str | int] = [text, *said]
     request = model.request(prompt, 1) | {
-        "n_probs": 1,
+        "n_probs": count,
         "stop": [],
         "logit_bias": [[token, _FORCE]],
         # A prompt is read whole and alone: what is read together changes the last bits.
         "cache_prompt": bool(said),
     }
     match model.asked(request):
-        case {"choices": [{"logprobs": {"content": [{"id": int(found), "logprob": log}]}}]}:
+        case {"choices": [{"logprobs": {"content": [{"id": int(found)} as told]}}]}:
             if found == token:
-                return min(float(log), 0.0)
+                return told
         case {"error": {"message": str(message)}}:
             raise ModelError(f"llama.cpp failed: {message}")
     raise ModelError("llama.cpp returned no probability of a token")

@@ -28,6 +28,11 @@ class ScriptedTokens(Scripted):
         self.begin(queries)
         return [continuation_rows(self._replies(q.prompts), q.continuation) for q in queries]
 
+    def ranks(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """(r,) ranks of the first byte per query: 1 or, beside the reply, 2. Raises ModelError."""
+        logs = self.log_probs(queries)
+        return [np.where(rows[:, 0] == np.log(CERTAINTY), 1.0, 2.0) for rows in logs]
+
     def _replies(self, prompts: Sequence[Prompt]) -> list[str]:
         return [completion.text for completion in self.generator.complete(prompts)]
 

@@ -7,6 +7,7 @@ from typer import Option
 
 from radarstream.pipelines.build import build_models, build_tokens, shared_engine
 from radarstream.pipelines.cli import studies
+from radarstream.pipelines.evaluation.attacks.service.masking import Proxy
 from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
 from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.halves import Split
@@ -20,7 +21,6 @@ from radarstream.pipelines.evaluation.service.study import (
 from radarstream.pipelines.evaluation.study.harness import kept_in
 from radarstream.pipelines.pages.service.page import SERVICE
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.ports import TokenScorer
 
 OWN = "own"
 
@@ -51,7 +51,7 @@ def evaluate_service(
     proxy: Annotated[
         str,
         Option(
-            help="Model that an attacker chooses words with: own, or TOML settings with tokens."
+            help="Model that an attacker chooses words with: own, or TOML settings with another."
         ),
     ] = OWN,
     judge: studies.Judge = "",
@@ -115,8 +115,9 @@ def with_defense(settings: Settings, name: str, min_support: int) -> Settings:
     return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
 
 
-def proxy_of(proxy: str, settings: Settings) -> TokenScorer | None:
-    """The attacker's own model. Its probabilities are kept by no cache: a study keeps the words
-    that were chosen with them.
+def proxy_of(proxy: str, settings: Settings) -> Proxy | None:
+    """The attacker's own model, None where it tells no ranks. They are kept by no cache: a study
+    keeps the words that were chosen with them.
     """
-    return build_tokens(settings if proxy == OWN else load_settings(Path(proxy)))
+    tokens = build_tokens(settings if proxy == OWN else load_settings(Path(proxy)))
+    return tokens if isinstance(tokens, Proxy) else None

@@ -11,6 +11,7 @@ from typing import Any
 from sqlalchemy import Engine
 
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
+from radarstream.pipelines.evaluation.attacks.service.masking import Proxy
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream, World
 from radarstream.pipelines.evaluation.attacks.service.registry import service_attack
 from radarstream.pipelines.evaluation.halves import Split
@@ -38,12 +39,12 @@ from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request
 from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Models, TokenScorer
+from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 
 NO_PROXY = (
-    "no model tells the probabilities of tokens, which an attacker chooses words with: set `kind` "
-    "in the section `tokens`, or leave out mba, jailbreak and farming"
+    "no model tells the ranks of tokens, by which an attacker chooses words: services do not. "
+    "Name a `--proxy` of kind `llama_cpp`, or leave out mba, jailbreak and farming"
 )
 ServiceStudy = Study[ServiceRecord]
 
@@ -76,7 +77,7 @@ class ServicePlugin:
     settings: Settings
     models: Models
     engine: Engine
-    proxy: TokenScorer | None = None
+    proxy: Proxy | None = None
 
     files = FILES
 

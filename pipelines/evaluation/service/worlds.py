@@ -14,6 +14,7 @@ import numpy as np
 from radarstream.pipelines.evaluation.attacks.corpus import Corpus, corpus_of, ranked
 from radarstream.pipelines.evaluation.attacks.service.masking import (
     MASKS,
+    Proxy,
     candidates,
     chosen,
     cut,
@@ -22,7 +23,7 @@ from radarstream.pipelines.evaluation.attacks.service.masking import ranked as r
 from radarstream.pipelines.evaluation.attacks.service.protocol import MaskedDocument, Planted
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.scoring import is_correct
-from radarstream.pipelines.signals.ports import Embedder, TokenScorer
+from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.snapshot import Document
 
@@ -75,7 +76,7 @@ def without(questions: Questions, probed: Sequence[Probed]) -> Questions:
     return replace(questions, corpus=Corpus(kept))
 
 
-def masked(one: Probed, proxy: TokenScorer, masks: int = MASKS) -> MaskedDocument:
+def masked(one: Probed, proxy: Proxy, masks: int = MASKS) -> MaskedDocument:
     """The document with its hardest words hidden. Raises ModelError."""
     text = cut(one.document.passage)
     spans = chosen(text, ranked_words(text, proxy), masks)

@@ -90,6 +90,17 @@ def test_probabilities_are_those_of_one_plain_forward_pass(gguf: Path) -> None:
         np.testing.assert_allclose(row, expected, atol=ROUNDING)
 
 
+def test_a_rank_counts_the_tokens_that_are_more_probable(gguf: Path) -> None:
+    (ranks,) = GgufTokens(gguf, threads=1).ranks([ContinuationQuery(PROMPTS, "Oslo is")])
+    original = tiny_gguf.model()
+    (token,) = ids_of("▁Osl")
+    for prompt, rank in zip(PROMPTS, ranks, strict=True):
+        with torch.inference_mode():
+            logs = original(torch.tensor([tiny_ids(completion_text(prompt))])).logits[0, -1]
+        beaten = [int((logs > logs[token] + off).sum()) for off in (ROUNDING, -ROUNDING)]
+        assert beaten[0] <= rank - 1 <= beaten[1]
+
+
 @pytest.mark.bench
 @pytest.mark.models
 def test_the_embedded_model_says_what_the_generator_says(monkeypatch: pytest.MonkeyPatch) -> None:

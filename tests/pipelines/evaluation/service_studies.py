@@ -56,15 +56,15 @@ def world(**more: Any) -> World:
 
 @dataclass
 class LengthProxy:
-    """A proxy to which longer words are less probable."""
+    """A proxy that ranks words by their length."""
 
     model_id: str = "length"
     asked: list[str] = field(default_factory=list)
 
-    def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[np.ndarray]:
-        """Minus the length of the word."""
+    def ranks(self, queries: Sequence[ContinuationQuery]) -> list[np.ndarray]:
+        """The length of the word."""
         self.asked += [prompt.passages[0] for query in queries for prompt in query.prompts]
-        return [np.full((len(q.prompts), 1), -float(len(q.continuation))) for q in queries]
+        return [np.full(len(q.prompts), float(len(q.continuation))) for q in queries]
 
 
 def leaky(prompt: Prompt) -> str:

@@ -111,7 +111,7 @@ class TestHiding:
         words = ranked("Some long river flows", proxy)
         assert [word.start for word in words] == [5, 10, 16]
         assert proxy.asked == ["Some", "Some long", "Some long river"]
-        assert [word.surprise for word in words] == [4.0, 5.0, 5.0]
+        assert [word.rank for word in words] == [4.0, 5.0, 5.0]
 
     def test_a_long_document_is_cut_to_what_can_be_asked(self):
         assert len(cut("word " * 3_000)) <= MOST_CHARACTERS

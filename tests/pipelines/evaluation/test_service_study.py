@@ -244,7 +244,7 @@ class TestStudy:
     def test_without_a_proxy_nothing_can_be_hidden(self, bench):
         bench.proxy = None
         assert bench.run("leakage,poisoning").record.proxy == ""
-        with pytest.raises(ConfigurationError, match="probabilities of tokens"):
+        with pytest.raises(ConfigurationError, match="ranks of tokens"):
             bench.study("mba")
 
     def test_a_failed_question_leaves_every_rate_and_is_asked_again(self, bench):
@@ -262,7 +262,7 @@ class TestStudy:
         class Failing:
             model_id = "length"
 
-            def log_probs(self, _):
+            def ranks(self, _):
                 raise ModelError("out of order")
 
         bench.proxy = Failing()

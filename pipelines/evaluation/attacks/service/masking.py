@@ -1,18 +1,18 @@
 """Which words of a document MBA hides: those that a proxy model finds hardest to guess.
 
-The hardest word is the one whose first token is the least probable to the proxy, given the text
-before it; the paper takes the token's rank. So the attacker hides what hardly anyone can fill in
-who does not have the document (METHODS of the attack: one word per section, at least 20 characters
-apart).
+The rank of a word is the rank of its first token under the proxy, given the text before it. So the
+attacker hides what hardly anyone can fill in who does not have the document (METHODS of the attack:
+one word per section, at least 20 characters apart).
 """
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, runtime_checkable
 
-from radarstream.pipelines.signals.ports import TokenScorer
+from radarstream.pipelines.signals.ports import Model
 from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.tokens import ContinuationQuery
 
@@ -33,13 +33,22 @@ _COMMON_WORDS: Final = (
 _COMMON: Final = frozenset(_COMMON_WORDS.split())
 
 
+@runtime_checkable
+class Proxy(Model, Protocol):
+    """A language model that tells how many tokens it holds for more probable than another."""
+
+    def ranks(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
+        """Per query (r,) ranks, from 1, of the continuation's first token after each prompt."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A word that may be hidden: (start, end) characters and its surprise in nats."""
+    """A word that may be hidden: (start, end) characters and its rank; higher is harder."""
 
     start: int
     end: int
-    surprise: float
+    rank: float
 
 
 def cut(text: str) -> str:
@@ -63,13 +72,13 @@ def candidates(text: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def ranked(text: str, proxy: TokenScorer) -> list[Hidden]:
-    """The candidates of a text with their surprise under the proxy. Raises ModelError."""
+def ranked(text: str, proxy: Proxy) -> list[Hidden]:
+    """The candidates of a text with their ranks, from 1, under the proxy. Raises ModelError."""
     found = []
     for start, end in candidates(text):
         prompt = build_prompt(Task.CONTINUE_TEXT, "", (text[:start].rstrip(),))
-        (logs,) = proxy.log_probs([ContinuationQuery((prompt,), text[start:end])])
-        found.append(Hidden(start, end, -float(logs[0, 0])))
+        (ranks,) = proxy.ranks([ContinuationQuery((prompt,), text[start:end])])
+        found.append(Hidden(start, end, float(ranks[0])))
     return found
 
 
@@ -77,10 +86,11 @@ def chosen(text: str, words: Sequence[Hidden], masks: int = MASKS) -> tuple[tupl
     """The (start, end) of the words that are hidden, in the order of the text.
 
     The text is divided into as many sections of equal length as there are masks. Each gives its
-    hardest word that is far enough from those chosen before; what is missing then is filled up with
-    the hardest words left. Of equal words the first counts. A text with few words has fewer masks.
+    word of the highest rank that is far enough from those chosen before; what is missing then is
+    filled up with the highest ranks left. Of equal ranks the first word counts. A text with few
+    words has fewer masks.
     """
-    hardest = sorted(words, key=lambda word: (-word.surprise, word.start))
+    hardest = sorted(words, key=lambda word: (-word.rank, word.start))
     found: list[Hidden] = []
 
     def take(allowed: Sequence[Hidden]) -> bool:
