@@ -19,7 +19,6 @@ from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.local_weights import insist_on
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
-from radarstream.connectors.models.openai_http.probe import Capabilities
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import CHUNK, Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
@@ -192,14 +191,14 @@ def _tokens_of_generator(settings: s.GeneratorSettings) -> TokenScorer | None:
     assert_never(settings)
 
 
-def probe_service(settings: s.Settings) -> Capabilities | None:
-    """Ask a remote generator's service what it offers; None for a model in this process.
+def probe_service(settings: s.Settings) -> bool:
+    """Whether a remote generator's service can be reached; a model in this process always can.
 
     Raises ConfigurationError when the service refuses the key or does not know the model.
     """
     generator = build_generator(settings.generator)
     if not isinstance(generator, OpenAiGenerator):
-        return None
+        return True
     try:
         return generator.probe()
     finally:

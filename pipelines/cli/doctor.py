@@ -161,13 +161,12 @@ def _see(section: str) -> str:
 
 
 def _service(settings: s.Settings) -> str:
-    """Say what a remote model's service offers. Raises ModelError if it cannot be reached."""
-    found = build.probe_service(settings)
-    if found is None or not found.reachable:
-        where = getattr(settings.generator, "base_url", "the service")
+    """Reach a remote model's service. Raises ModelError if it cannot be reached."""
+    where = getattr(settings.generator, "base_url", "the service")
+    if not build.probe_service(settings):
         remedy = "start the service, or set `base_url`"
         raise ModelError(f"{where} cannot be reached").mended_by(remedy)
-    return str(found)
+    return f"{where} answers"
 
 
 def _generator(settings: s.Settings) -> str:

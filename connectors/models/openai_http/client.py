@@ -24,10 +24,6 @@ from radarstream.schemas.tasks import TASKS
 _KEY: Final = re.compile(r"[!-~]+")  # anything else cannot stand in a header
 
 
-class BudgetSpentError(Exception):
-    """The time is over."""
-
-
 class Budget:
     """The time of one stage of one snapshot: it runs from the first request for all of them.
 
@@ -37,34 +33,13 @@ class Budget:
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
-        self.deadline: float | None = None
-        self._scopes: set[asyncio.Timeout] = set()
-
-    @asynccontextmanager
-    async def limit(self) -> AsyncIterator[None]:
-        """Interrupt what is enclosed at the deadline, also one set meanwhile."""
-        if self.deadline is not None and asyncio.get_running_loop().time() >= self.deadline:
-            raise BudgetSpentError  # a time-out would let what need not wait begin
-        scope = asyncio.timeout_at(self.deadline)
-        try:
-            async with scope:
-                self._scopes.add(scope)
-                try:
-                    yield
-                finally:
-                    self._scopes.discard(scope)
-        except TimeoutError:
-            if scope.expired():
-                raise BudgetSpentError from None
-            raise
+        self._deadline: float | None = None
 
     def begin(self) -> float:
         """Let the time run, if it does not already; the deadline by the loop's clock."""
-        if self.deadline is None:
-            self.deadline = asyncio.get_running_loop().time() + self.seconds
-            for scope in self._scopes:
-                scope.reschedule(self.deadline)
-        return self.deadline
+        if self._deadline is None:
+            self._deadline = asyncio.get_running_loop().time() + self.seconds
+        return self._deadline
 
 
 def budgets(prompts: Sequence[Prompt], deadline_s: float) -> list[Budget]:
@@ -148,31 +123,29 @@ class Client:
 
         Raises ModelOutageError when the circuit is open, ServiceError when the budget is spent.
         """
-        await self.wait(endpoint.free, budget)
-        service = self.options.base_url
+        await endpoint.free.acquire()
         try:
             with self.breaker.call():
                 deadline = budget.begin()
-                async with self._within(budget, "timeout", f"no answer from {service} within {{}}"):
-                    self.calls += 1
-                    yield deadline
+                part = f"{budget.seconds:g} s, its part of the deadline"
+                if endpoint.loop.time() >= deadline:
+                    raise self._counted("not_asked", f"not asked: {part}, were over")
+                scope = asyncio.timeout_at(deadline)
+                try:
+                    async with scope:
+                        self.calls += 1
+                        yield deadline
+                except TimeoutError:
+                    if not scope.expired():
+                        raise
+                    said = f"no answer from {self.options.base_url} within {part}"
+                    raise self._counted("timeout", said) from None
         finally:
             endpoint.free.release()
 
-    async def wait(self, semaphore: asyncio.Semaphore, budget: Budget) -> None:
-        """Wait for our turn, within the budget if it runs already. Raises ServiceError."""
-        async with self._within(budget, "not_asked", "not asked: {}, were over"):
-            await semaphore.acquire()
-
-    @asynccontextmanager
-    async def _within(self, budget: Budget, kind: Kind, over: str) -> AsyncIterator[None]:
-        try:
-            async with budget.limit():
-                yield
-        except BudgetSpentError:
-            self._count_failure(kind)
-            part = f"{budget.seconds:g} s, its part of the deadline"
-            raise ServiceError(kind, over.replace("{}", part)) from None
+    def _counted(self, kind: Kind, detail: str) -> ServiceError:
+        self._count_failure(kind)
+        return ServiceError(kind, detail)
 
     def count_tokens(self, tokens_in: int, tokens_out: int) -> None:
         """Add what the service says one prompt took."""

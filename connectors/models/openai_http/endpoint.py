@@ -1,4 +1,4 @@
-"""Connections to one service: bounded requests, paced, repeated while that can help."""
+"""Connections to one service: bounded requests, repeated while that can help."""
 
 import asyncio
 import json
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import httpx  # slow to import, and most processes ask no service
 
 RESPONSE_BYTES: Final = 512 * 1024  # more is no answer to prompts of at most a few hundred tokens
-_BEFORE_DEADLINE_S: Final = 0.05  # a turn is given up, before the caller's own time-out ends all
 
 ReplyT = TypeVar("ReplyT")
 
@@ -41,17 +40,11 @@ class Endpoint:
 
         self._options = options
         self._on_failure = on_failure
-        self._pacing = asyncio.Lock()
-        self._next_turn = 0.0
-        # Compressed replies are not asked for: a few bytes of one could unpack to gigabytes.
-        headers = {"accept": "application/json", "accept-encoding": "identity"}
-        if key:
-            headers["authorization"] = f"Bearer {key}"
         most = options.concurrency
         # Time is limited from outside, by `asyncio.timeout`: read time-outs start anew with every
         # byte, so that a slow drip would never end.
         self._client = httpx.AsyncClient(
-            headers=headers,
+            headers=headers_of(key),
             limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
             timeout=None,
             follow_redirects=False,
@@ -81,63 +74,31 @@ class Endpoint:
         `deadline` is in seconds of the loop's clock: no pause reaches beyond it; whoever calls
         enforces it. Raises ServiceError or RequestError.
         """
-        failed: ServiceError | None = None
-        attempt = 0
-        while True:
-            attempt += 1
+        for attempt in range(1, self._options.attempts + 1):
             try:
-                await self._turn(deadline)
-            except ServiceError as late:  # says less than why an earlier attempt failed
-                raise failed or late from None
-            try:
-                return read(await self._exchange("POST", path, payload))
+                return read(await self._exchange(path, payload))
             except (ServiceError, RequestError) as failure:
                 self._on_failure(failure.kind)
                 if isinstance(failure, RequestError) or not failure.passing:
                     raise
-                failed = failure
                 pause = self._pause(failure, attempt)
                 too_late = self.loop.time() + pause >= deadline
-                if attempt >= self._options.attempts or too_late:
+                if attempt == self._options.attempts or too_late:
                     raise
             await asyncio.sleep(pause)
+        raise AssertionError
 
-    async def get(self, path: str) -> bytes:
-        """GET once. Raises ServiceError or RequestError."""
-        return await self._exchange("GET", path, None)
-
-    async def _turn(self, deadline: float) -> None:
-        """Wait until the rate limit allows another request; who gives up before takes no turn.
-
-        Raises ServiceError when that would be after the deadline.
-        """
-        if self._options.requests_per_minute is None:
-            return
-        try:
-            async with asyncio.timeout_at(deadline - _BEFORE_DEADLINE_S), self._pacing:
-                turn = max(self.loop.time(), self._next_turn)
-                await asyncio.sleep(turn - self.loop.time())
-                self._next_turn = turn + 60.0 / self._options.requests_per_minute
-        except TimeoutError:
-            self._on_failure("not_asked")
-            raise ServiceError(
-                "not_asked", "not asked: the pace left no turn before the deadline", passing=False
-            ) from None
-
-    async def _exchange(self, method: str, path: str, payload: dict[str, Any] | None) -> bytes:
+    async def _exchange(self, path: str, payload: dict[str, Any]) -> bytes:
         """Send one request; the body of its reply, of at most RESPONSE_BYTES."""
         import httpx
 
         # Escaped, so that no text, whatever it is, fails to be encoded.
-        content = None if payload is None else json.dumps(payload).encode("ascii")
-        headers = {} if payload is None else {"content-type": "application/json"}
+        content = json.dumps(payload).encode("ascii")
         service, seconds = self._options.base_url, self._options.call_timeout_s
         try:
             async with (
                 asyncio.timeout(seconds),
-                self._client.stream(
-                    method, service + path, content=content, headers=headers
-                ) as reply,
+                self._client.stream("POST", service + path, content=content) as reply,
             ):
                 body = await _read(reply)
                 if reply.status_code == 200:
@@ -162,6 +123,19 @@ class Endpoint:
         if failure.retry_after_s is not None:
             return failure.retry_after_s + min(pause, self._options.first_pause_s)
         return pause
+
+
+def headers_of(key: str) -> dict[str, str]:
+    """The headers of every request; "" is no key.
+
+    Compressed replies are not asked for: a few bytes of one could unpack to gigabytes.
+    """
+    headers = {
+        "accept": "application/json",
+        "accept-encoding": "identity",
+        "content-type": "application/json",
+    }
+    return headers | {"authorization": f"Bearer {key}"} if key else headers
 
 
 async def _read(reply: "httpx.Response") -> bytes:

@@ -5,19 +5,20 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import as_completed
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from radarstream.connectors.models.batching import Outcome, in_order
 from radarstream.connectors.models.openai_http.client import Budget, Client, budgets
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
-from radarstream.connectors.models.openai_http.failures import RequestError
+from radarstream.connectors.models.openai_http.failures import RequestError, ServiceError
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.openai_http.probe import CHAT, Capabilities, probe
-from radarstream.connectors.models.openai_http.replies import read_completion
+from radarstream.connectors.models.openai_http.replies import read_choice, read_completion
 from radarstream.connectors.models.rendering import RENDERING_VERSION, chat_messages, ever_shorter
-from radarstream.schemas.errors import ModelError
+from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.prompt import Completion, Prompt
 from radarstream.schemas.tasks import ABSTENTION, TASKS
+
+CHAT: Final = "/chat/completions"
 
 
 class OpenAiGenerator:
@@ -71,22 +72,38 @@ class OpenAiGenerator:
             for future in places:
                 future.cancel()  # when the caller gives up half-way, so do we
 
-    def probe(self) -> Capabilities:
-        """Find out what the service can do, within the deadline of a snapshot.
+    def probe(self) -> bool:
+        """Ask for one word; False if the service cannot be reached within a snapshot's deadline.
 
-        Raises ConfigurationError when it refuses the key or does not know the model.
+        Raises ConfigurationError only when it refuses the key or does not know the model.
         """
         endpoint = self.client.open()
+        word = [{"role": "user", "content": "Say yes."}]
 
-        async def within() -> Capabilities:
+        async def ask() -> None:
             deadline = endpoint.loop.time() + self.options.deadline_s
-            try:
-                async with asyncio.timeout_at(deadline):
-                    return await probe(endpoint, self.options, deadline)
-            except TimeoutError:
-                return Capabilities(reachable=False)
+            async with asyncio.timeout_at(deadline):
+                await endpoint.post(CHAT, self._payload(word, 16), read_choice, deadline)
 
-        return endpoint.submit(within()).result()
+        try:
+            endpoint.submit(ask()).result()
+        except TimeoutError:
+            return False
+        except (ServiceError, RequestError) as error:
+            if error.kind == "key_refused":
+                raise self._key_refused() from None
+            if error.kind == "refused":
+                raise ConfigurationError(
+                    f"the service does not know the model {self.options.model!r}: {error}"
+                ).mended_by("set `model` to one that the service has") from None
+            return error.kind not in {"connection", "timeout"}
+        return True
+
+    def _key_refused(self) -> ConfigurationError:
+        key = self.options.api_key_variable
+        where = f"the key in {key}" if key else "requests without a key: set api_key_variable"
+        remedy = f"export {key}=…" if key else "set `api_key_variable`"
+        return ConfigurationError(f"the service refuses {where}").mended_by(remedy)
 
     def close(self) -> None:
         """Close connections and thread; the next call opens new ones."""
@@ -95,7 +112,7 @@ class OpenAiGenerator:
     async def _ask(
         self, endpoint: Endpoint, untaken: asyncio.Semaphore, prompt: Prompt, budget: Budget
     ) -> Completion:
-        await self.client.wait(untaken, budget)
+        await untaken.acquire()
         async with self.client.turn(endpoint, budget) as deadline:
             completion = await self._answer(prompt, endpoint, deadline)
         self.client.count_tokens(completion.prompt_tokens, completion.completion_tokens)
@@ -107,7 +124,8 @@ class OpenAiGenerator:
         for shorter in ever_shorter(prompt):
             read = partial(read_completion, prompt=shorter)
             try:
-                return await endpoint.post(CHAT, self._payload(shorter), read, deadline)
+                payload = self._payload(chat_messages(shorter), prompt.max_tokens)
+                return await endpoint.post(CHAT, payload, read, deadline)
             except RequestError as failure:
                 if failure.kind == "filtered" and TASKS[prompt.task].one_passage:
                     return Completion(ABSTENTION)
@@ -116,12 +134,12 @@ class OpenAiGenerator:
                 too_long = failure
         raise too_long
 
-    def _payload(self, prompt: Prompt) -> dict[str, Any]:
+    def _payload(self, messages: list[dict[str, str]], max_tokens: int) -> dict[str, Any]:
         o = self.options
         payload: dict[str, Any] = {
             "model": o.model,
-            "messages": chat_messages(prompt),
-            o.max_tokens_field: prompt.max_tokens + o.extra_tokens,
+            "messages": messages,
+            o.max_tokens_field: max_tokens + o.extra_tokens,
         }
         if o.temperature is not None:
             payload["temperature"] = o.temperature

@@ -4,10 +4,14 @@ from collections.abc import Sequence
 from typing import Final
 
 from radarstream.connectors.models.openai_http.client import read_key
-from radarstream.connectors.models.openai_http.endpoint import Endpoint
-from radarstream.connectors.models.openai_http.failures import Kind, RequestError
-from radarstream.connectors.models.openai_http.options import OpenAiOptions
-from radarstream.connectors.models.openai_http.replies import at, parsed
+from radarstream.connectors.models.openai_http.endpoint import headers_of
+from radarstream.connectors.models.openai_http.failures import (
+    RequestError,
+    ServiceError,
+    failure_of_status,
+)
+from radarstream.connectors.models.openai_http.options import OpenAiOptions, is_loopback
+from radarstream.connectors.models.openai_http.replies import at, error_codes, parsed
 from radarstream.schemas.errors import ConfigurationError, ModelError
 
 LISTED: Final = 5  # models that a message names
@@ -22,31 +26,24 @@ def models_at(base_url: str, timeout_s: float, key_variable: str = "") -> tuple[
     Raises ModelError where no such service answers within the time, ConfigurationError when the
     variable does not hold a key.
     """
-    options = OpenAiOptions(
-        base_url=base_url, model="", api_key_variable=key_variable, call_timeout_s=timeout_s
-    )
-    endpoint = Endpoint(options, read_key(options), _uncounted)
+    import httpx  # slow to import, and most processes ask no service
+
+    options = OpenAiOptions(base_url=base_url, model="", api_key_variable=key_variable)
     try:
-        listed = endpoint.submit(models_of(endpoint)).result()
-    finally:
-        endpoint.close()
-    if listed is None:
-        raise RequestError("malformed", f"no list of models from {options.base_url}")
-    return listed
-
-
-def _uncounted(_: Kind) -> None:
-    return None
-
-
-async def models_of(endpoint: Endpoint) -> tuple[str, ...] | None:
-    """Names of the models that a service lists; None for another reply.
-
-    Raises ServiceError or RequestError.
-    """
-    entries = at(parsed(await endpoint.get("/models")), "data")
+        reply = httpx.get(
+            f"{options.base_url}/models",
+            headers=headers_of(read_key(options)),
+            timeout=timeout_s,
+            trust_env=not is_loopback(options.base_url),
+        )
+    except httpx.HTTPError as error:
+        said = f"no connection to {options.base_url}: {type(error).__name__}"
+        raise ServiceError("connection", said) from None
+    if reply.status_code != 200:
+        raise failure_of_status(reply.status_code, error_codes(reply.content), None)
+    entries = at(parsed(reply.content), "data")
     if not isinstance(entries, list):
-        return None
+        raise RequestError("malformed", f"no list of models from {options.base_url}")
     names = (at(entry, "id") for entry in entries)
     return tuple(name for name in names if isinstance(name, str))
 

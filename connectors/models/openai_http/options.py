@@ -60,10 +60,6 @@ class OpenAiOptions(Section):
     concurrency: Annotated[
         int, Field(ge=1, le=512, description="most requests at the same time")
     ] = 16
-    requests_per_minute: Annotated[
-        float | None,
-        Field(gt=0.0, description="most requests per minute of one process; none = no limit"),
-    ] = None
     deadline_s: Annotated[
         float, Field(gt=0.0, description="seconds for all requests of one snapshot")
     ] = 120.0

@@ -337,29 +337,6 @@ def test_waiting_behind_another_snapshot_does_not_count(make: Make, server: Faul
     assert len(generator.complete(prompts)) == 4
 
 
-def test_the_rate_limit_is_kept(make: Make, server: FaultServer) -> None:
-    generator = make(requests_per_minute=600.0)
-    started = time.perf_counter()
-    generator.complete(pages(6))
-    assert time.perf_counter() - started >= 0.5
-
-
-def test_what_gave_up_before_its_turn_takes_no_turn(make: Make, server: FaultServer) -> None:
-    """More is asked than the pace allows; the next snapshot starts at once all the same.
-
-    Our own pace says nothing of the service: the circuit stays closed.
-    """
-    options = {"requests_per_minute": 600.0, "concurrency": 16, "failures_to_open": 2}
-    generator = make(deadline_s=1.7, **options)  # 0.6 s for the documents: about 6 of 16
-    generator.complete([page(0)])  # starts the loop and loads certificates
-    for number in range(2):
-        with pytest.raises(PartialModelError) as raised:
-            generator.complete(pages(16, question=f"Where is zoo {number}?"))
-        assert any(isinstance(outcome, Completion) for outcome in raised.value.outcomes)
-    assert generator.client.breaker.opened == 0
-    assert generator.client.errors["not_asked"] > 0
-
-
 def test_one_failure_neither_fails_nor_repeats_the_others(make: Make, server: FaultServer) -> None:
     def unless_lima(handler: Any, request: dict[str, Any]) -> None:
         if "Lima" in request["messages"][-1]["content"]:
@@ -502,13 +479,12 @@ def test_wrong_options_are_refused(wrong: dict[str, Any]) -> None:
 
 
 def test_the_probe_tells_what_is_there(make: Make, server: FaultServer) -> None:
-    found = make().probe()
-    assert (found.reachable, found.listed) == (True, True)
-    server.always = status(400)
-    assert make(model="unlisted").probe().listed is False
+    assert make().probe()
     server.always = status(500)
-    assert make(attempts=1).probe().reachable
-    assert not make(base_url="http://127.0.0.1:9/v1").probe().reachable
+    assert make(attempts=1).probe()
+    assert not make(base_url="http://127.0.0.1:9/v1").probe()
+    server.always = hang
+    assert not make(deadline_s=0.2).probe()
 
 
 def test_the_probe_stops_at_a_wrong_key_or_model(make: Make, server: FaultServer) -> None:
