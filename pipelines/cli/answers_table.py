@@ -1,7 +1,7 @@
 """A replay on the terminal: a line for each answer below its question, costs and scores."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from itertools import compress, groupby
 from typing import Any
 
@@ -31,7 +31,6 @@ OUTCOME_STYLES = {
     Outcome.UNLABELLED: "",
 }
 WIDE = 150  # columns of a terminal that has room for the answers of baselines
-GAP = 2  # between columns
 
 
 def print_answers(
@@ -53,46 +52,22 @@ def print_answers(
     filled = [any(cells[column].plain for cells in rows) for column in range(len(heads))]
     heads = tuple(compress(heads, filled))
     rows = [list(compress(cells, filled)) for cells in rows]
-    widths = fitting(heads, rows, {*texts}, stdout.width)
-    stdout.print(_drawn(widths, [[cell(head, "bold") for head in heads]]))
-    questions = groupby(zip(answers, rows, strict=True), key=lambda pair: pair[0].query_id)
-    for _, found in questions:
-        group = list(found)
-        say(group[0][0].question, style="bold", wrap=True)
-        stdout.print(_drawn(widths, [cells for _, cells in group]))
-
-
-def fitting(
-    heads: Sequence[str], rows: Sequence[Sequence[Text]], texts: Set[str], room: int
-) -> list[int]:
-    """The widths of columns that fit the room: `texts` share what the others leave, narrow ones
-    first; the others are as wide as their longest word.
-
-    >>> row = [Text("2025"), Text("x" * 9), Text("x" * 30)]
-    >>> fitting(["cut", "truth", "defended"], [row], {"truth", "defended"}, 30)
-    [4, 9, 13]
-    """
-    columns = list(zip(*([Text(head) for head in heads], *rows), strict=True))
-    whole = [max(len(found.plain) for found in column) for column in columns]
-    widths = [max(len(w) for found in column for w in found.plain.split()) for column in columns]
-    shared = [column for column, head in enumerate(heads) if head in texts]
-    for column in shared:
-        widths[column] = len(heads[column])
-    left = max(0, room - GAP * (len(heads) - 1) - sum(widths))
-    for place, column in enumerate(sorted(shared, key=lambda i: whole[i] - widths[i])):
-        more = min(whole[column] - widths[column], left // (len(shared) - place))
-        widths[column] += more
-        left -= more
-    return widths
-
-
-def _drawn(widths: Sequence[int], rows: Iterable[Iterable[Text]]) -> Table:
-    """Lines of columns of these widths."""
-    columns = (Column(width=width, overflow="fold") for width in widths)
-    table = Table(*columns, box=None, show_header=False, padding=(0, GAP, 0, 0), pad_edge=False)
-    for row in rows:
-        table.add_row(*row)
-    return table
+    whole = [max(len(cells[n].plain) for cells in rows) for n in range(len(heads))]
+    columns = [
+        Column(head, ratio=1, min_width=len(UNDEFENDED), overflow="fold")
+        if head in texts
+        else Column(head, width=max(len(head), width), overflow="fold")
+        for head, width in zip(heads, whole, strict=True)
+    ]
+    for question, found in groupby(
+        zip(answers, rows, strict=True), key=lambda pair: pair[0].question
+    ):
+        say(question, style="bold", wrap=True)
+        width = min(stdout.width, WIDE)
+        table = Table(*(c.copy() for c in columns), box=None, padding=(0, 1, 0, 0), width=width)
+        for _, cells in found:
+            table.add_row(*cells)
+        stdout.print(table)
 
 
 def _cells(

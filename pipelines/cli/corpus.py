@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from typer import Argument, Option
 
 from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
-from radarstream.connectors.state_table.corpus.listing import ids_beginning, newest, statistics
+from radarstream.connectors.state_table.corpus.listing import newest, statistics
 from radarstream.connectors.state_table.corpus.vectors import pending_ids
 from radarstream.pipelines.build import (
     build_embedder,
@@ -28,7 +28,6 @@ from radarstream.pipelines.cli.options import (
     RerankerName,
     RerankerOptions,
     Yes,
-    moment,
 )
 from radarstream.pipelines.cli.terminal import (
     agree,
@@ -67,14 +66,11 @@ class NothingUsableError(RadarstreamError):
 def add(
     file: Annotated[Path, Argument(help='JSON lines {"text", "title", "url", "id"}.')],
     config: Config = None,
-    seen_at: Annotated[
-        str, Option(help="When the texts were seen: a time, or a span before now such as 2d.")
-    ] = "0s",
     as_json: AsJson = False,
 ) -> None:
     """Add a file of texts; they stay until removed. Bad lines are reported and left out."""
     settings = load_settings(config)
-    seen_ms = milliseconds(moment(seen_at, "--seen-at", datetime.now(UTC)))
+    seen_ms = milliseconds(datetime.now(UTC))
     corpus, bad, new, known = shared_corpus(settings), list[BadLine](), 0, 0
     lines = read_corpus(file, settings.limits)
     while batch := list(islice(lines, LINES_AT_ONCE)):
@@ -161,13 +157,10 @@ def search(
 def list_texts(
     config: Config = None,
     limit: Annotated[int, Option(min=1, help="Show at most this many.")] = 20,
-    query: Annotated[str | None, Option(help="Only pages that this query id found.")] = None,
-    url_prefix: Annotated[str, Option(help="Only addresses that begin with this.")] = "",
     as_json: AsJson = False,
 ) -> None:
     """List texts, the last seen first."""
-    engine = existing_engine(load_settings(config))
-    texts = newest(engine, limit, query_id=query, url_prefix=url_prefix)
+    texts = newest(existing_engine(load_settings(config)), limit)
     if as_json:
         rows = [
             {
@@ -217,7 +210,7 @@ def stats(config: Config = None, as_json: AsJson = False) -> None:
 @app.command()
 def remove(
     ids: Annotated[
-        list[str] | None, Argument(help="Ids, beginnings of ids, or your own ids.")
+        list[str] | None, Argument(help="Ids as `corpus list` shows them, or your own ids.")
     ] = None,
     config: Config = None,
     url_prefix: Annotated[
@@ -230,12 +223,13 @@ def remove(
     if bool(ids) == bool(url_prefix):
         raise ConfigurationError("give ids, or --url-prefix")
     settings = load_settings(config)
-    engine, corpus = existing_engine(settings), shared_corpus(settings)
+    existing_engine(settings)
+    corpus = shared_corpus(settings)
     if url_prefix:
         agree(f"delete all texts whose address begins with {url_prefix}?", "delete", yes=yes)
         count = corpus.remove_url_prefix(url_prefix)
     else:
-        count = corpus.remove([_whole_id(engine, part) for part in ids or []])
+        count = corpus.remove(ids or [])
     _print_deleted(count, as_json=as_json)
     if not count:
         raise NothingUsableError("there is no such text")
@@ -244,26 +238,15 @@ def remove(
 @app.command()
 def prune(
     config: Config = None,
-    older_than: Annotated[
-        str | None,
-        Option(help="A time, or a span before now such as 2d; default: corpus.retention_days."),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete pages that no query found for long, and the oldest ones above corpus.max_texts."""
+    """Delete the oldest pages above corpus.max_texts, and those that no query found for
+    corpus.retention_days.
+    """
     settings = load_settings(config)
     existing_engine(settings)
-    span = older_than or f"{settings.corpus.retention_days}d"
-    before_ms = milliseconds(moment(span, "--older-than", datetime.now(UTC)))
-    _print_deleted(shared_corpus(settings).prune(before_ms), as_json=as_json)
-
-
-def _whole_id(engine: Engine, part: str) -> str:
-    """The one id that begins so, or the same, if that is an id or nothing begins so."""
-    found = ids_beginning(engine, part)
-    if len(found) > 1:
-        raise ConfigurationError(f"several ids begin with {part}: {', '.join(found)}")
-    return found[0] if found else part
+    before = datetime.now(UTC) - timedelta(days=settings.corpus.retention_days)
+    _print_deleted(shared_corpus(settings).prune(milliseconds(before)), as_json=as_json)
 
 
 def _print_deleted(count: int, *, as_json: bool) -> None:

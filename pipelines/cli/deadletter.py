@@ -12,14 +12,12 @@ import typer
 from rich.table import Column
 from typer import Argument, Option
 
-from radarstream.connectors.files.lines import read_lines
 from radarstream.pipelines.cli.options import AsJson, Config, Yes, moment
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
     note,
     print_json,
-    print_path,
     print_table,
     print_values,
     printable,
@@ -29,15 +27,13 @@ from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Disposition, Letter, LetterSelection
 from radarstream.pipelines.job.operating.letters import (
-    MOST_ATTEMPTS,
     SNAPSHOTS,
     letters_of_topic,
     publish_again,
     replayed_before,
 )
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.codec.decoding import OWN_EVENT_BYTES
-from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.errors import ConfigurationError, ReasonClass
 
 MINUTE = slice(len("2025-"), len("2025-06-01T12:00"))
 SHORT_ID = 8
@@ -46,7 +42,6 @@ EPOCH = re.compile(r"^[^/]*/(?=[^/]+/[0-9]+$)")  # of a log; `deadletter show` h
 
 app = typer.Typer(help="List, show and replay records that led to no answer.", no_args_is_help=True)
 
-File = Annotated[Path | None, Option(help="Read this deadletter.jsonl of a replay instead.")]
 Reason = Annotated[
     ReasonClass | None,
     Option(
@@ -64,17 +59,14 @@ Since = Annotated[str | None, Option(help="Only since this time, e.g. 2025-06-01
 @app.command("list")
 def list_letters(
     config: Config = None,
-    file: File = None,
     reason: Reason = None,
     disposition: Fault = None,
     since: Since = None,
     as_json: AsJson = False,
 ) -> None:
     """List the dead letters that the topic holds, oldest first."""
-    if file and since:
-        raise ConfigurationError("a file does not tell when its dead letters were written")
     selection = LetterSelection((), reason, disposition, _since(since))
-    rows = [letter.plain() for letter in _chosen(config, file, selection)]
+    rows = [letter.plain() for letter in _chosen(config, selection)]
     rows.sort(key=lambda row: row["written_at"] or "")
     if as_json:
         print_json(rows)
@@ -92,16 +84,14 @@ def show(
         ),
     ],
     config: Config = None,
-    file: File = None,
     raw: Annotated[bool, Option("--raw", help="Write only the original bytes.")] = False,
-    out: Annotated[Path | None, Option(help="With --raw: write them to a file.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one dead letter and the start of the original record, made safe to look at."""
-    found = list(_chosen(config, file, LetterSelection((letter_id,))))
+    found = list(_chosen(config, LetterSelection((letter_id,))))
     letter = dead_letters.only_one(found, letter_id)
     if raw:
-        _write_raw(letter.payload, out)
+        _write_raw(letter.payload)
         return
     start = printable(letter.payload.decode("utf-8", "replace"), SHOWN_CHARACTERS)
     if as_json:
@@ -126,9 +116,6 @@ def replay(
     reason: Reason = None,
     disposition: Fault = None,
     since: Since = None,
-    max_attempts: Annotated[
-        int, Option(min=1, help="Skip records with this many attempts.")
-    ] = MOST_ATTEMPTS,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -145,7 +132,7 @@ def replay(
     letters = [letter for letter in everything if selection.admits(letter)]
     for letter_id in selection.ids:
         dead_letters.only_one([x for x in letters if x.id.startswith(letter_id)], letter_id)
-    plan = dead_letters.plan_replay(letters, replayed_before(kafka, letters), max_attempts)
+    plan = dead_letters.plan_replay(letters, replayed_before(kafka, letters))
     if plan.publish:
         reasons = Counter(letter.content.reason.value for letter in plan.publish)
         counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
@@ -177,39 +164,21 @@ def _since(since: str | None) -> datetime | None:
     return moment(since, "--since", datetime.now(UTC)) if since else None
 
 
-def _chosen(config: Path | None, file: Path | None, selection: LetterSelection) -> Iterator[Letter]:
-    """Read the selected letters from a file or from the topic, each once."""
-    if file is not None:
-        found = _letters_of_file(file)
-    else:
-        kafka = load_settings(config).kafka
-        found = letters_of_topic(kafka, _warn, selection.since or "beginning")
+def _chosen(config: Path | None, selection: LetterSelection) -> Iterator[Letter]:
+    """Read the selected letters from the topic, each once."""
+    kafka = load_settings(config).kafka
+    found = letters_of_topic(kafka, _warn, selection.since or "beginning")
     return filter(selection.admits, dead_letters.distinct(found))
-
-
-def _letters_of_file(file: Path) -> Iterator[Letter]:
-    """Read a file of structured events; warn of what is no dead letter."""
-    if not file.is_file():
-        raise ConfigurationError(f"there is no file {file}")
-    for record in read_lines(file, OWN_EVENT_BYTES):
-        try:
-            yield dead_letters.read_letter(record.payload)
-        except InputError as error:
-            _warn(f"cannot read {file} line {record.position}: {error}")
 
 
 def _warn(problem: str) -> None:
     note(f"warning: {problem}")
 
 
-def _write_raw(payload: bytes, out: Path | None) -> None:
+def _write_raw(payload: bytes) -> None:
     """Write the original bytes to a file or a pipe, never to a terminal."""
-    if out is not None:
-        out.write_bytes(payload)
-        print_path(f"{len(payload)} bytes", out)
-        return
     if sys.stdout.isatty():
-        raise ConfigurationError("raw bytes may harm a terminal: give --out FILE or redirect")
+        raise ConfigurationError("raw bytes may harm a terminal: redirect them to a file")
     sys.stdout.buffer.write(payload)
     sys.stdout.buffer.flush()
 

@@ -55,7 +55,7 @@ SHOWN = {"support": "entailment", "conflict": "contradiction"}
 app = typer.Typer(
     help="Show, export and import the state database; forget a query.", no_args_is_help=True
 )
-QUESTION_UNKNOWN = "the question is not on record; give it with --question"
+QUESTION_UNKNOWN = "the question is not on record"
 OF_ANY_QUESTION = {"cached_embeddings"}  # no sign that the query was there
 RETRACTED = (
     "published answers and attributions: tombstones were sent, the brokers delete the records when "
@@ -251,14 +251,8 @@ def _confirmed(row: dict[str, Any]) -> str:
 def forget_query(
     query: QueryName,
     config: Config = None,
-    question: Annotated[
-        str | None, Option(help="Its question, if the database does not have it.")
-    ] = None,
     retract: Annotated[
         bool, Option("--retract", help="Publish tombstones to the topics of its answers.")
-    ] = False,
-    if_exists: Annotated[
-        bool, Option("--if-exists", help="Exit with 0 if there is nothing to delete.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
@@ -272,7 +266,7 @@ def forget_query(
     named = named_query(engine, query, ANYWHERE) or _unrecorded(query, retract=retract)
     if named.query_id != query:
         note(f"the query that asks this: {named.query_id}")
-    query, question = named.query_id, question or named.question
+    query, question = named
     name = repr(printable(query))
     advice = "" if question else f" Cached model answers stay: {QUESTION_UNKNOWN}."
     agree(f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes)
@@ -302,7 +296,7 @@ def forget_query(
             say(f"- {sentence}")
     if failure is not None:
         raise failure
-    if not (found or retract or if_exists):  # tombstones are also for what was deleted before
+    if not (found or retract):  # tombstones are also for what was deleted before
         raise NotFoundError(f"nothing was found about query {name}")
 
 

@@ -37,7 +37,6 @@ from radarstream.schemas.shown import escaped_json
 from radarstream.schemas.support import AnswerStatus
 
 POLL_S = 1.0
-WARNINGS = 3  # unreadable records that are reported one by one
 SKEW = timedelta(minutes=10)  # an event is written after it was observed, clocks permitting
 
 
@@ -46,9 +45,8 @@ def tail(
     query: Annotated[list[str] | None, Option(help="Only this query id; repeatable.")] = None,
     tag: Annotated[list[str] | None, Option(help="Only with this tag; repeatable.")] = None,
     changed: Annotated[bool, Option("--changed", help="Only changed answers.")] = False,
-    answers: Annotated[bool, Option("--answers", help="Show answers (the default).")] = False,
     attributions: Annotated[
-        bool, Option("--attributions", help="Show attribution events.")
+        bool, Option("--attributions", help="Show attribution events instead of answers.")
     ] = False,
     everything: Annotated[
         bool, Option("--all", help="Show answers and attribution events.")
@@ -57,7 +55,6 @@ def tail(
         str,
         Option(
             "--from",
-            "--since",
             help="Where to begin: beginning, latest, or a time such as 2025-06-01 or 2h.",
         ),
     ] = "",
@@ -70,9 +67,10 @@ def tail(
     Begins with the next event, or with the oldest if --once is given. Belongs to no consumer
     group and commits nothing. Ctrl-C ends it.
     """
-    topics = _topics(answers=answers or changed, attributions=attributions, everything=everything)
-    if changed and topics != [ANSWERS]:
+    if changed and (attributions or everything):
         raise ConfigurationError("attribution events do not tell what changed: leave --changed out")
+    topics = [ANSWERS] * (everything or not attributions)
+    topics += [ATTRIBUTIONS] * (everything or attributions)
     begin, since = _beginning(start or ("beginning" if once else "latest"))
     queries, tags = frozenset(query or ()), frozenset(tag or ())
     following = Following(Selection(queries, tags, since, changed_only=changed))
@@ -86,12 +84,6 @@ def tail(
         pass
     except BrokenPipeError:  # whoever read has seen enough; nothing may be written at exit either
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _topics(*, answers: bool, attributions: bool, everything: bool) -> list[str]:
-    if everything or (answers and attributions):
-        return [ANSWERS, ATTRIBUTIONS]
-    return [ATTRIBUTIONS] if attributions else [ANSWERS]
 
 
 def _beginning(start: str) -> tuple[Start, datetime | None]:
@@ -134,27 +126,20 @@ def _events(
 
     Forgotten queries are printed as their tombstones in the topic `forgotten` come.
     """
-    unreadable = 0
-    try:
-        for record in records:
-            if record.value is None:
-                query = record.key.decode("utf-8", "replace")
-                if record.topic == forgotten and (not queries or query in queries):
-                    _write(f"forgotten {printable(query)}")
-                continue
-            try:
-                event = following.event(record.topic, record.read())
-            except InputError as error:
-                unreadable += 1
-                if unreadable <= WARNINGS:
-                    place = f"{record.topic}/{record.partition} offset {record.offset}"
-                    note(f"warning: cannot read {place}: {error}")
-                continue
-            if event is not None:
-                yield event
-    finally:
-        if unreadable > WARNINGS:
-            note(f"warning: {unreadable} records could not be read")
+    for record in records:
+        if record.value is None:
+            query = record.key.decode("utf-8", "replace")
+            if record.topic == forgotten and (not queries or query in queries):
+                _write(f"forgotten {printable(query)}")
+            continue
+        try:
+            event = following.event(record.topic, record.read())
+        except InputError as error:
+            place = f"{record.topic}/{record.partition} offset {record.offset}"
+            note(f"warning: cannot read {place}: {error}")
+            continue
+        if event is not None:
+            yield event
 
 
 def _show(events: Iterator[Event], show: Callable[[Event], None], limit: int | None) -> None:

@@ -21,7 +21,6 @@ from radarstream.schemas.codec.cloud_events import attributes, envelope
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.errors import ConfigurationError, InputError, NotFoundError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.snapshot import MOST_SUPPORT
 
 MOST_BYTES = 64 * 2**20
 SOURCE = {"source": "it is a setting of who published"}
@@ -35,10 +34,6 @@ def verify(
     everything: Annotated[
         bool, Option("--all", help="Also show the answers whose checks are all right.")
     ] = False,
-    least: Annotated[
-        int,
-        Option("--min-support", min=0, max=MOST_SUPPORT, help="Refuse answers by a laxer rule."),
-    ] = 0,
     as_json: AsJson = False,
 ) -> None:
     """Compute again what follows from the events of answers, and name what does not.
@@ -47,7 +42,7 @@ def verify(
     rules. Ends with exit code 1 if anything differs from what an event says, or if there is no
     answer. Events that are no answers are passed over.
     """
-    found = list(verified_in(file, least))
+    found = list(verified_in(file))
     if not found:
         raise NotFoundError(f"{file}: no answers in it")
     wrong = sum(one.wrong for one in found)
@@ -79,25 +74,25 @@ class Verified:
         return any(check.outcome is Outcome.WRONG for check in self.checks)
 
 
-def verified_in(file: Path, least: int) -> Iterator[Verified]:
+def verified_in(file: Path) -> Iterator[Verified]:
     """The answers of a file. Raises ConfigurationError naming a line that is damaged."""
     try:
         with file.open("rb") as stream:
             for number, line in enumerate(stream, start=1):
                 try:
                     if line.strip() and _is_answer(line):
-                        yield verified(line, least)
+                        yield verified(line)
                 except InputError as error:
                     raise ConfigurationError(f"{file} line {number}: {error}") from None
     except OSError as error:
         raise ConfigurationError(f"{file}: {error.strerror}") from None
 
 
-def verified(line: bytes, least: int = 0) -> Verified:
-    """An answer on one line, checked; by a `min_support` of `least` or more. Raises InputError."""
+def verified(line: bytes) -> Verified:
+    """An answer on one line, checked. Raises InputError."""
     event = decode_answer(line)
     head = envelope_check(parse_object(line, max_bytes=MOST_BYTES), event)
-    found = Verified(event, (head, *rechecked(event), rule_check(event, least)), {})
+    found = Verified(event, (head, *rechecked(event)), {})
     return found if found.wrong else replace(found, not_checked=SOURCE | not_checked(event))
 
 
@@ -108,13 +103,6 @@ def envelope_check(line: JsonObject, event: AnswerEvent) -> Check:
     due = attributes(envelope(event, source=str(line.get("source"))))
     unlike = ", ".join(name for name, text in due.items() if line.get(name) != text)
     return Check("envelope", Outcome.WRONG if unlike else Outcome.RIGHT, unlike)
-
-
-def rule_check(event: AnswerEvent, least: int) -> Check:
-    """Whether an answer had to have support enough."""
-    lax = event.min_support < least
-    told = f"min_support {event.min_support}"
-    return Check("rule", Outcome.WRONG if lax else Outcome.RIGHT, told)
 
 
 def _is_answer(line: bytes) -> bool:

@@ -23,9 +23,6 @@ def watch(
     ] = None,
     config: Config = None,
     once: Once = False,
-    fetch_pages: Annotated[
-        bool, Option("--fetch-pages", help="Read the result pages, not only snippets.")
-    ] = False,
     dry_run: Annotated[
         bool, Option("--dry-run", help="Print the plan and its credits; search for nothing.")
     ] = False,
@@ -44,9 +41,6 @@ def watch(
         print_json(watchlist_schema())
         return
     settings = load_settings(config)
-    if fetch_pages:
-        reading = settings.watch.model_copy(update={"fetch_pages": True})
-        settings = settings.model_copy(update={"watch": reading})
     if dry_run:
         _print_plan(_plan(settings, watchlist), as_json)
         return

@@ -196,7 +196,6 @@ def test_tail_shows_every_event_once(site: Site) -> None:
         (["--all"], 7),
         (["--limit", 2], 2),
         (["--from", "2025-06-01T14:00:00"], 2),
-        (["--since", "2025-06-01T14:00:00"], 2),
         (["--from", "latest"], 0),
     ]:
         shown = run("tail", "--config", site.config, "--once", *options).stdout
@@ -239,8 +238,7 @@ def test_tail_tells_what_it_cannot_read(site: Site) -> None:
     result = run("tail", "--config", site.config, "--once")
     assert result.stdout.count("\n") == 2
     assert "forgotten for[gotten\n" in result.stdout
-    assert result.stderr.count("warning: cannot read answers.defended/") == 3
-    assert "5 records could not be read" in result.stderr
+    assert result.stderr.count("warning: cannot read answers.defended/") == 5
     assert "\x1b" not in result.output
     for options in (["--json"], ["--query", "a"], ["--attributions"], ["--tag", "sport"]):
         shown = run("tail", "--config", site.config, "--once", *options).stdout
@@ -466,9 +464,6 @@ def test_dead_letters_are_listed_and_shown(site: Site) -> None:
     assert "\x1b" not in shown
     raw = CliRunner().invoke(app, ["deadletter", "show", poison, *map(str, config), "--raw"])
     assert raw.stdout_bytes == b"{\x1b[2J\xff\x00 rest"
-    out = site.config.with_name("record")
-    run("deadletter", "show", poison, *config, "--raw", "--out", out)
-    assert out.read_bytes() == b"{\x1b[2J\xff\x00 rest"
 
 
 def test_an_outage_is_replayed_once(site: Site) -> None:
@@ -567,27 +562,6 @@ def test_a_replay_asks_first(site: Site, monkeypatch: pytest.MonkeyPatch) -> Non
     assert site.records("search.snapshots") == []
     assert CliRunner().invoke(app, arguments, input="y\n").exit_code == 0
     assert len(site.records("search.snapshots")) == 1
-
-
-def test_dead_letters_of_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    letters = [letter(1, OUTAGE, b"one"), letter(2, POISON, b"two")]
-    file = tmp_path / "deadletter.jsonl"
-    lines = [structured(outbox_record(x).envelope, encode(x)) for x in letters]
-    file.write_bytes(b"\n".join([*lines, b"junk", b""]))
-    listed = run("deadletter", "list", "--file", file, "--json")
-    rows = json.loads(listed.stdout)
-    assert [row["position"] for row in rows] == [1, 2]
-    assert "deadletter.jsonl line 3" in listed.stderr.replace("\n", "")
-    shown = run("deadletter", "show", rows[1]["id"], "--file", file).stdout
-    assert "two" in shown
-    for arguments, expected, named in [
-        (["show", "zz", "--file", file], 1, "no dead letter"),
-        (["show", "", "--file", file], 2, "2 dead letters"),
-        (["list", "--file", tmp_path / "none.jsonl"], 2, "none.jsonl"),
-        (["list", "--file", file, "--since", "1h"], 2, "when"),
-    ]:
-        code, said = refused(capsys, "deadletter", *arguments)
-        assert (code, named in said) == (expected, True), said
 
 
 def test_moments_are_read() -> None:

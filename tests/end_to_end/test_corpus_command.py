@@ -5,13 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
-from sqlalchemy import select, update
 from typer.testing import CliRunner, Result
 
-from radarstream.connectors.state_table.database.tables import CORPUS_TEXTS
-from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
 LINES = [
@@ -79,28 +75,11 @@ def test_an_empty_question_is_refused(filled: Path) -> None:
     assert isinstance(run(filled, "search", " ").exception, ConfigurationError)
 
 
-def test_the_beginning_of_an_id_is_enough_if_no_other_begins_so(filled: Path) -> None:
-    with shared_engine(load_settings(filled)).begin() as connection:
-        for place, id_ in enumerate(("abcdef0", "abcdee0", "12345")):
-            (old,) = connection.execute(
-                select(CORPUS_TEXTS.c.id).order_by(CORPUS_TEXTS.c.text).offset(place).limit(1)
-            ).one()
-            change = update(CORPUS_TEXTS).where(CORPUS_TEXTS.c.id == old).values(id=id_)
-            connection.execute(change)
-    several = run(filled, "remove", "abcde")
-    assert isinstance(several.exception, ConfigurationError)
-    assert "abcdee0, abcdef0" in str(several.exception)
-    for part in ("123", "", "99999", "abcd_"):
-        assert isinstance(run(filled, "remove", part).exception, RadarstreamError)
-    for part in ("1234", "abcdef", "abcdee0"):
-        assert figures(filled, "remove", part) == {"deleted": 1}
-
-
 @pytest.fixture
 def filled(config: Path, tmp_path: Path) -> Path:
     file = tmp_path / "texts.jsonl"
     file.write_text("\n".join(LINES[:2]) + '\n{"text": "hostile [red]page[/red] \\u202e"}\n')
-    assert run(config, "add", str(file), "--seen-at", "2d").exit_code == 0
+    assert run(config, "add", str(file)).exit_code == 0
     return config
 
 
@@ -111,8 +90,8 @@ def test_texts_are_embedded_searched_and_listed(filled: Path) -> None:
     assert (found[0]["rank"], found[0]["url"]) == (1, "https://a.example/1")
     assert found[0]["similarity"] == pytest.approx(1.0)
     assert len(found) == 2
-    listed = figures(filled, "list", "--url-prefix", "https://a.")["texts"]
-    assert [(text["name"], text["own"], text["queries"]) for text in listed] == [("k1", True, [])]
+    listed = {text["name"]: text for text in figures(filled, "list")["texts"]}
+    assert (listed["k1"]["own"], listed["k1"]["queries"]) == (True, [])
     assert figures(filled, "stats")["embedded"] == 3
 
 
@@ -134,7 +113,7 @@ def test_texts_are_removed_by_id_own_id_and_address(filled: Path) -> None:
 
 
 def test_pruning_spares_what_a_user_added(filled: Path) -> None:
-    assert figures(filled, "prune", "--older-than", "1d") == {"deleted": 0}
+    assert figures(filled, "prune") == {"deleted": 0}
     assert figures(filled, "embed", "--rebuild") == {
         "embedded": 3,
         "dropped": 0,

@@ -283,9 +283,7 @@ def test_forget_finds_a_query_by_its_question(database: str, tmp_path: Path) -> 
 def test_forget_says_when_it_does_not_know_the_question(database: str) -> None:
     text = run("forget", "q-other", "--yes").stdout
     assert "not looked for" in text
-    assert "give it with --question" in text
-    text = run("forget", "q-other", "--yes", "--question", "who leads FRANCE?").stdout
-    assert "not looked for" not in text
+    assert "the question is not on record" in text
 
 
 def test_forget_tells_of_a_query_that_was_never_there(
@@ -293,26 +291,13 @@ def test_forget_tells_of_a_query_that_was_never_there(
 ) -> None:
     code, said = refused(capsys, "forget", "nope", "--yes")
     assert (code, said) == (1, "error: nothing was found about query 'nope'\n")
-    run("forget", "nope", "--yes", "--if-exists")
 
 
-def test_forget_takes_a_question_that_is_not_on_record_any_more(
+def test_forget_cannot_retract_what_it_knows_by_its_question_alone(
     database: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gone = ("forget", "Who leads Nowhere?", "--yes", "--if-exists")
-    result = json.loads(run(*gone, "--json").stdout)
-    assert result["deleted"]["cached_answers"] == 0  # they were looked for
-    assert not any("--question" in sentence for sentence in result["kept"])
-    code, said = refused(capsys, *gone, "--retract")  # under which key is not known
+    code, said = refused(capsys, "forget", "Who leads Nowhere?", "--yes", "--retract")
     assert code == 2 and "--retract needs its id" in said
-
-
-def test_forget_offers_to_name_the_question_before_it_deletes(
-    database: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: True)
-    assert "--question" in run("forget", "q-other", answer="n\n", exit_code=1).stderr
-    assert "--question" not in run("forget", "q-mine", answer="n\n", exit_code=1).stderr
 
 
 def test_forget_without_a_terminal_needs_a_yes(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Engine, Select, func, select
 
-from radarstream.connectors.state_table.corpus.texts import address_begins
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import (
     CORPUS_QUERIES,
@@ -17,7 +16,6 @@ from radarstream.connectors.state_table.database.tables import (
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.times import time_at
 
-SHORTEST_PART = 4  # of an id; less is a slip sooner than a name
 _TEXTS, _QUERIES, _VECTORS = CORPUS_TEXTS.c, CORPUS_QUERIES.c, CORPUS_VECTORS.c
 
 
@@ -61,31 +59,9 @@ def read(engine: Engine, ids: Sequence[str]) -> dict[str, StoredText]:
     return found
 
 
-def ids_beginning(engine: Engine, part: str) -> list[str]:
-    """Return up to four ids that begin so, sorted; none where `part` is an id or a user's own.
-
-    Fewer than `SHORTEST_PART` characters begin no id.
-    """
-    if len(part) < SHORTEST_PART:
-        return []
-    whole = select(_TEXTS.id).where((_TEXTS.id == part) | (_TEXTS.name == part)).limit(1)
-    begins = func.substr(_TEXTS.id, 1, len(part)) == part
-    if db.fetch(engine, whole):
-        return []
-    few = select(_TEXTS.id).where(begins).order_by(_TEXTS.id).limit(4)
-    return [id_ for (id_,) in db.fetch(engine, few)]
-
-
-def newest(
-    engine: Engine, limit: int, *, query_id: str | None = None, url_prefix: str = ""
-) -> list[StoredText]:
-    """Return the texts seen last, newest first: of one query, of one place, or all."""
+def newest(engine: Engine, limit: int) -> list[StoredText]:
+    """Return the texts seen last, newest first."""
     statement = select(CORPUS_TEXTS).order_by(_TEXTS.last_seen_ms.desc(), _TEXTS.id).limit(limit)
-    if query_id is not None:
-        mine = select(_QUERIES.text_id).where(_QUERIES.query_id == query_id)
-        statement = statement.where(_TEXTS.id.in_(mine))
-    if url_prefix:
-        statement = statement.where(address_begins(url_prefix))
     with engine.connect() as connection:
         return _stored(connection, statement)
 

@@ -4,7 +4,7 @@ from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from radarstream.connectors.kafka.records import ATTEMPTS_HEADER
 from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, envelope
@@ -20,6 +20,7 @@ from radarstream.schemas.records import UNLIMITED
 
 REPLAY_HEADER = "radarstream-replay-of"
 DECODED = OUTAGES | {ReasonClass.LATE}  # what a snapshot that can be decoded meets
+MOST_ATTEMPTS: Final = 5  # of a record, before a replay leaves it alone
 Disposition = Literal["poison", "outage"]
 
 
@@ -111,17 +112,15 @@ class ReplayPlan:
     tried_too_often: tuple[Letter, ...]
 
 
-def plan_replay(
-    letters: Iterable[Letter], replayed: frozenset[str], max_attempts: int
-) -> ReplayPlan:
+def plan_replay(letters: Iterable[Letter], replayed: frozenset[str]) -> ReplayPlan:
     """Sort letters into those to publish now and the others; `replayed` holds ids seen before."""
     chosen = list(letters)
     before = tuple(x for x in chosen if x.id in replayed)
     fresh = [x for x in chosen if x.id not in replayed]
     return ReplayPlan(
-        publish=tuple(x for x in fresh if x.content.attempts < max_attempts),
+        publish=tuple(x for x in fresh if x.content.attempts < MOST_ATTEMPTS),
         replayed_before=before,
-        tried_too_often=tuple(x for x in fresh if x.content.attempts >= max_attempts),
+        tried_too_often=tuple(x for x in fresh if x.content.attempts >= MOST_ATTEMPTS),
     )
 
 

@@ -16,7 +16,6 @@ from radarstream.schemas.snapshot import SearchSnapshot
 
 SNAPSHOTS: Final = WIRE_SCHEMAS[SearchSnapshot].topic
 DEAD_LETTERS: Final = WIRE_SCHEMAS[DeadLetter].topic
-MOST_ATTEMPTS: Final = 5  # of a record, before a replay leaves it alone
 SKEW: Final = timedelta(minutes=10)  # clocks of those who write to the topics may differ this much
 
 

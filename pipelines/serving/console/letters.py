@@ -133,7 +133,7 @@ def _found(target: Target) -> tuple[Mailbox, Letter]:
 
 
 def _needless(letter: Letter, replayed: frozenset[str]) -> str:
-    plan = dead_letters.plan_replay([letter], replayed, on_topic.MOST_ATTEMPTS)
+    plan = dead_letters.plan_replay([letter], replayed)
     if plan.replayed_before:
         return "It was replayed before."
     if dead_letters.is_unreadable(letter):

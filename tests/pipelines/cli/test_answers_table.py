@@ -50,14 +50,12 @@ def test_every_answer_shows_its_status_on_a_narrow_terminal(
     text = shown(replace(results, answers=answers + results.answers[3:]), 80, monkeypatch)
     lines = text.splitlines()
     assert max(map(len, lines)) <= 80
-    assert lines[0].split()[-3:] == ["status", "cut", "memory"]
-    at = lines[0].index("status")
+    assert lines[1].split()[-3:] == ["status", "cut", "memory"]
+    at = lines[1].index("status")
     dated = [line for line in lines if re.match(r"\d{4}-\d\d-\d\d ", line)]
     assert len(dated) == len(results.answers)
-    assert [line[at:].split("  ")[0].strip() for line in dated[:3]] == [
-        "single", "no answer", "remembered",
-    ]  # fmt: skip
-    assert "source" in text
+    for line, status in zip(dated, ("single source", "no answer", "remembered"), strict=False):
+        assert line[at:].startswith(status)
     for question in {answer.question for answer in results.answers}:
         assert question in lines  # whole, on a line of its own
 
@@ -69,4 +67,4 @@ def test_columns_that_would_be_empty_are_left_out(
     bare = [replace(answer, undefended_answer=None) for answer in results.answers]
     snapshots = {key: replace(s, labels=None) for key, s in results.snapshots.items()}
     text = shown(replace(results, answers=bare, snapshots=snapshots), 80, monkeypatch)
-    assert text.splitlines()[0].split() == ["as", "of", "defended", "status", "cut", "memory"]
+    assert text.splitlines()[1].split() == ["as", "of", "defended", "status", "cut", "memory"]

@@ -376,11 +376,10 @@ def test_a_dispute_made_a_corroborated_answer() -> None:
         assert "support" in "".join(flaws(line_of(honest)))
 
 
-def test_a_rule_that_was_laxer_is_told_and_refused_if_asked() -> None:
+def test_a_rule_that_was_laxer_is_told() -> None:
     event = answered(["Rome"] * 3, min_support=2)
     lax = line_of(replace(event, min_support=0))
     assert "min_support" in verified(lax).not_checked
-    assert verified(lax, 2).wrong and not verified(line_of(event), 2).wrong
     thin = answered(["Rome"], min_support=2)
     assert flaws(line_of(replace(thin, min_support=0))) == [
         "status: thin_evidence does not follow with min_support 0"
