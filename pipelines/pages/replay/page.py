@@ -14,7 +14,6 @@ from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.outcomes import OUTCOMES
-from radarstream.pipelines.pages.replay.belief_history import history, strip
 from radarstream.pipelines.pages.replay.view import (
     FINDING_KINDS,
     MAX_LISTED,
@@ -143,8 +142,6 @@ def render_report(
         cut_graph=cut_graph,
         energy_parts=energy_parts,
         reranking_in_words=reranking_in_words,
-        history=history,
-        strip=strip,
         finding_kinds=FINDING_KINDS,
         rates=RATES,
         max_listed=MAX_LISTED,

@@ -16,7 +16,6 @@ from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
 
 FOOLED = (Outcome.FOOLED, Outcome.BOTH)
-MOST_SOURCES = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,21 +191,6 @@ class Highlight:
     before: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """One site over the run: how often its pages came up, were rejected, or taught a wrong answer;
-    `claim` is what it said at the step of the `example`.
-    """
-
-    domain: str
-    appearances: int
-    rejected: int
-    planted: int
-    taught: int
-    claim: str
-    example: Highlight
-
-
 def build_step(
     event: AnswerEvent,
     snapshot: SearchSnapshot | None,
@@ -261,34 +245,3 @@ def build_step(
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:
     return Outcome(row.get("outcome", Outcome.UNLABELLED))
-
-
-def sources_of(queries: Sequence[QueryView]) -> tuple[SourceRow, ...]:
-    """Sites whose pages were rejected for what they say, those rejected most first; but before them
-    those whose pages taught a wrong answer.
-    """
-    seen: dict[str, list[tuple[Highlight, DocumentLine]]] = defaultdict(list)
-    for query in queries:
-        for step in query.steps:
-            for line in step.documents:
-                if line.site and line.verdict.atomic_answer is not None:
-                    seen[line.site].append((Highlight(query, step), line))
-    rows = [_source(name, found) for name, found in seen.items()]
-    rows = [row for row in rows if row.rejected or row.taught]
-    rows.sort(key=lambda row: (-row.taught, -row.rejected, row.domain))
-    return tuple(rows[:MOST_SOURCES])
-
-
-def _source(name: str, found: Sequence[tuple[Highlight, DocumentLine]]) -> SourceRow:
-    rejected = [(at, line) for at, line in found if not line.verdict.kept]
-    taught = [(at, line) for at, line in found if line in at.step.taught_by]
-    example, line = (taught or rejected or found)[-1]
-    return SourceRow(
-        domain=name,
-        appearances=len(found),
-        rejected=len(rejected),
-        planted=sum(bool(line.attack) for _, line in found),
-        taught=len(taught),
-        claim=line.verdict.atomic_answer or "",
-        example=example,
-    )

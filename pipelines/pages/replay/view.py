@@ -16,10 +16,8 @@ from radarstream.pipelines.pages.replay.steps import (
     FOOLED,
     Highlight,
     QueryView,
-    SourceRow,
     StepView,
     build_step,
-    sources_of,
 )
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -67,7 +65,6 @@ class ReportView:
     columns: Mapping[str, Mapping[int, StepView]]
     scores: Mapping[str, Mapping[str, Rate]]
     findings: Mapping[str, Sequence[Highlight]]
-    sources: tuple[SourceRow, ...]
     run: RunRecord
 
     @property
@@ -109,7 +106,7 @@ def build_view(
         ]
     )
     return ReportView(queries, _columns(queries), _scores(frame), _findings(queries),
-                      sources_of(queries), run)  # fmt: skip
+                      run)  # fmt: skip
 
 
 def _steps(

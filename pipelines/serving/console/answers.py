@@ -80,8 +80,6 @@ def router(context: Context) -> APIRouter:
     @routes.get("/console/answer")
     def answer(request: Request, user: Reader, query: str = "") -> HTMLResponse:
         """One query over time. Raises NotFoundError."""
-        from radarstream.pipelines.pages.replay.belief_history import history
-
         kept = kept_events.history(engine, query, limit=STEPS)
         told = timeline(kept, snapshots_of(engine, query))
         if told is None:
@@ -102,7 +100,6 @@ def router(context: Context) -> APIRouter:
             step=event.step,
             grounds=grounds_of(event),
             may_report=Role.REPORT in user.roles and not event.abstention,
-            history=history,
             first_open=latest.anchor,
             **STEP_WORDS,
         )
