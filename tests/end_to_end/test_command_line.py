@@ -131,7 +131,7 @@ def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: 
     for text in (shown, " ".join(page.split()), summary["run"]["scoring"]):
         assert "when it names the truth as whole words" in text
     assert json.loads(Path("out/run.json").read_text())["scoring"] == summary["run"]["scoring"]
-    assert re.findall(r'<td class="cell-(\w+)', page) == ["other", "other"]
+    assert set(re.findall(r'<td class="cell-(\w+)', page)) == {"other"}
 
 
 def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Path) -> None:
