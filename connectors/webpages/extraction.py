@@ -2,12 +2,11 @@
 
 Runs in a process of its own, see `sandbox`: no check here makes the extractor safe by itself.
 `python -m` this module, SOCKET, PageOptions as JSON: reads a charset and a page from the socket,
-and answers with a mark and the text or the word of a PageError. The process has no secrets, writes
+and answers with a mark and the text. The process has no secrets, writes
 no files, and may be killed at any time.
 """
 
 import codecs
-import re
 import resource
 import sys
 from multiprocessing.connection import Connection
@@ -17,8 +16,8 @@ from typing import Final
 from lxml.etree import LxmlError  # type: ignore[import-untyped]
 from trafilatura import extract
 
-from radarstream.connectors.webpages.options import PageError, PageOptions
-from radarstream.connectors.webpages.sandbox import OVERLOADED, READY, REFUSED, TEXT
+from radarstream.connectors.webpages.options import PageOptions
+from radarstream.connectors.webpages.sandbox import OVERLOADED, READY, TEXT
 from radarstream.schemas.codec.text import capped, clean
 
 # The encodings of the web (Encoding Standard, section 4), as Python names them. Python knows others
@@ -49,17 +48,11 @@ READ_AS: Final = {
     "x-mac-cyrillic": "mac-cyrillic",
     "iso-8859-8-i": "iso8859-8",
 }
-TAG: Final = re.compile(r"<[a-zA-Z][^>]*")
-VALUE: Final = re.compile(r"""=\s*("[^"]*"|'[^']*')""")
 
 
-def page_text(page: bytes, charset: str, options: PageOptions) -> str:
-    """Return the main text of a page, without controls; "" when there is none to be found.
-
-    Raises PageError("markup") for a page of more elements or attributes than the options allow.
-    """
+def page_text(page: bytes, charset: str) -> str:
+    """Return the main text of a page, without controls; "" when there is none to be found."""
     html = clean(decoded(page, charset))
-    check_markup(html, options)
     try:
         text = extract(html, fast=True, include_comments=False, include_tables=True)
     except (LxmlError, ValueError, TypeError, AttributeError, RecursionError):
@@ -95,18 +88,6 @@ def web_encoding(charset: str) -> str | None:
     return name if name in ENCODINGS else None
 
 
-def check_markup(html: str, options: PageOptions) -> None:
-    """Refuse what parsers need more than linear time or memory for. Raises PageError("markup").
-
-    A count on the text, before anything is parsed, so that it is near the truth only.
-    """
-    for number, tag in enumerate(TAG.finditer(html), start=1):
-        long = tag.end() - tag.start() > 2 * options.attributes  # or it cannot have so many
-        attributes = len(VALUE.sub(" ", tag[0]).split()) if long else 0
-        if number > options.elements or attributes > options.attributes:
-            raise PageError("markup")
-
-
 def serve(connection: Connection, options: PageOptions) -> None:
     """Answer until the other side closes, or memory ran out: then a fresh process is better."""
     limit_memory(options.parse_bytes)
@@ -118,9 +99,7 @@ def serve(connection: Connection, options: PageOptions) -> None:
             return
         limit_time(options.parse_seconds)
         try:
-            text = capped(page_text(page, charset, options), options.text_bytes)
-        except PageError as error:
-            connection.send_bytes(REFUSED + str(error).encode())
+            text = capped(page_text(page, charset), options.text_bytes)
         except MemoryError:
             connection.send_bytes(OVERLOADED)
             return

@@ -24,10 +24,6 @@ class PageOptions(Section, use_attribute_docstrings=True):
     """seconds of processor time to extract a page's text; four times that by the clock"""
     parse_bytes: Annotated[int, Field(ge=32 * 2**20)] = 128 * 2**20
     """bytes of memory to extract a page's text"""
-    elements: Annotated[int, Field(ge=100)] = 50_000
-    """most elements of a page; of a larger page only the snippet is used"""
-    attributes: Annotated[int, Field(ge=10)] = 1_000
-    """most attributes of an element; of a page with more only the snippet is used"""
     redirects: Annotated[int, Field(ge=0, le=20)] = 5
     """most redirects for one page"""
     parallel: Annotated[int, Field(ge=1, le=64)] = 8

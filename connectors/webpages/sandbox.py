@@ -24,8 +24,8 @@ START_S: Final = 60.0  # half a second, more on a busy machine
 CLOCK_FACTOR: Final = 4  # by the clock, of the processor time: others want the processors too
 DYING_S: Final = 1.0  # between the end of a connection and that of its process
 PAGES: Final = 500  # of one process; what it leaks goes with it
-READY, TEXT, REFUSED = b"ready", b"+", b"-"  # what it says, a text or a word after the marks
-OVERLOADED: Final = REFUSED + b"parse_memory"  # its last word
+READY, TEXT = b"ready", b"+"  # what it says, and the mark before a text
+OVERLOADED: Final = b"-parse_memory"  # its last word
 TIME, CRASH = "parse_time", "parse_crash"
 
 
@@ -41,7 +41,7 @@ class Sandbox(Closing):
     def text(self, page: bytes, charset: str) -> str:
         """Return the main text of a page, "" if it has none.
 
-        Raises PageError: markup, parse_time, parse_memory, parse_crash.
+        Raises PageError: parse_time, parse_memory, parse_crash.
         """
         try:
             reply = self._exchange(page, charset)

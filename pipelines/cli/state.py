@@ -64,6 +64,8 @@ RETRACTED = (
 NOT_RETRACTED = "published answers and attributions in their topics: --retract sends tombstones"
 KEPT = (
     "search snapshots, complaints and dead letters in their topics, until their retention ends",
+    "dead letters that wait to be sent, and words of the query in rows of others: pages that an "
+    "attribution of another query shows, and comments and notes that quote the question",
     "exports, replay directories, logs of consumers and backups of the database",
     "your own documents, pages that other queries found too, and the names of sites",
     "a watchlist file that still names the query brings it back, and so does a snapshot of it that "

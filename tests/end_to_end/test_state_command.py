@@ -257,10 +257,9 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "source_events": 0,
         "corpus_texts": 0,
         "incidents": 0,
-        "dead_letters": 0,
+        "logged_actions": 0,
         "answer_events": 0,
         "user_questions": 0,
-        "elsewhere": 0,
     }
     assert any("--retract" in sentence for sentence in result["kept"])
     assert b"Canaryville" not in b"".join(f.read_bytes() for f in tmp_path.glob("state.db*"))

@@ -120,17 +120,6 @@ def forget_query(connection: Connection, query_id: str) -> int:
     return deleted
 
 
-def not_found_by_others(
-    connection: Connection, query_id: str, ids: Iterable[str]
-) -> frozenset[str]:
-    """Return the texts found for this query alone, and those of `ids` that the corpus lacks."""
-    own = set(connection.execute(sa.select(_TEXTS.id).where(_found_alone(query_id))).scalars())
-    for chunk in db.chunks(ids):
-        there = sa.select(_TEXTS.id).where(_TEXTS.id.in_(chunk))
-        own |= {*chunk} - set(connection.execute(there).scalars())
-    return frozenset(own)
-
-
 def _found_alone(query_id: str) -> ColumnElement[bool]:
     """Whether a text was found for this query and no other, and no user added it."""
     mine = sa.select(_QUERIES.text_id).where(_QUERIES.query_id == query_id)

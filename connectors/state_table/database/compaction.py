@@ -15,7 +15,8 @@ from radarstream.connectors.state_table.database.engine import database_code
 ON_SERVER: Final = (
     "the bytes of deleted rows in the files of the PostgreSQL server, until its administrator runs "
     "VACUUM (FULL, ANALYZE), VACUUM FULL pg_statistic and CHECKPOINT while no older transaction is "
-    "open; its write-ahead log until the segments are used again, its archive, replicas and logs"
+    "open; its samples of a table that has become empty; its write-ahead log until the segments "
+    "are used again, its archive, replicas and logs"
 )
 IN_FILE: Final = "the bytes of deleted rows in the database's files: {}; run it again"
 

@@ -7,8 +7,6 @@ from secrets import token_hex
 from typing import Final, NamedTuple
 
 from sqlalchemy import (
-    Column,
-    ColumnElement,
     Connection,
     Engine,
     delete,
@@ -99,23 +97,10 @@ def forget_logged(connection: Connection, query_id: str) -> int:
     return changed + connection.execute(about.values(detail="")).rowcount
 
 
-def forget_questions(connection: Connection, question: str | None, quotation: int) -> int:
-    """Delete what users asked in the words of a query's question; return how many.
-
-    A question shorter than `quotation` characters is only found where it is all that was asked.
-    """
+def forget_questions(connection: Connection, question: str | None) -> int:
+    """Delete what users asked in the words of a query's question; return how many."""
     if question is None:
         return 0
     asked = t.USER_QUESTIONS.c.question
     same = or_(asked == question, func.lower(asked) == question.lower())
-    if len(question) >= quotation:
-        same |= quotes(asked, question)
     return connection.execute(delete(t.USER_QUESTIONS).where(same)).rowcount
-
-
-def quotes(column: Column[str], text: str) -> ColumnElement[bool]:
-    """Whether a column has these words in it, also in lower case."""
-    return or_(
-        column.contains(text, autoescape=True),
-        func.lower(column).contains(text.lower(), autoescape=True),
-    )

@@ -1,6 +1,5 @@
 """Forgetting users, and what the service keeps of a query; its tables in an export."""
 
-import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from radarstream.connectors.state_table.serving.users import (
     rotate_token,
     user_of_token,
 )
-from radarstream.schemas.errors import InputError, StateConflictError
+from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.users import Role
 from tests.wire_samples import ANSWER
 
@@ -38,7 +37,7 @@ def fill(engine: Engine) -> str:
     token = add_user(engine, "adalovelace", [Role.ASK, Role.REPORT], NOW)
     open_session(engine, "adalovelace", now_ms=NOW, hours=1)
     accounts = StoredAccounts(engine, gain_per_hour=0.1)
-    accounts.note_question("adalovelace", f"Tell me: {QUESTION.upper()}", AT)
+    accounts.note_question("adalovelace", QUESTION.upper(), AT)
     accounts.note_question("adalovelace", "Something else?", AT)
     accounts.move_trust("adalovelace", 0.05, AT)
     assert accounts.spend("adalovelace", "docs", 3.0, 10.0)
@@ -75,10 +74,9 @@ def test_nothing_names_a_user_who_was_forgotten(engine: Engine) -> None:
 
 def test_a_forgotten_query_leaves_users_questions_without_it(engine: Engine) -> None:
     fill(engine)
-    log_action(engine, at_ms=NOW, user="bob", action="note", target="s", detail=f"see {QUESTION}")
     forgotten = forget(engine, ANSWER.query_id, QUESTION)
     assert (forgotten.answer_events, forgotten.user_questions) == (1, 1)
-    assert forgotten.elsewhere == 2
+    assert forgotten.logged_actions == 1
     left = everything(engine).lower()
     assert QUESTION.lower() not in left
     assert f"'{ANSWER.query_id}'" not in left
@@ -98,20 +96,12 @@ def test_the_action_log_says_nothing_of_a_forgotten_query(engine: Engine) -> Non
     }
     for action, (target, detail) in written.items():
         log_action(engine, at_ms=NOW, user="bob", action=action, target=target, detail=detail)
-    assert forget(engine, "cup", None).elsewhere == 3
+    assert forget(engine, "cup", None).logged_actions == 3
     left = {action.action: (action.target, action.detail) for action in read_actions(engine)}
     assert left == dict.fromkeys(("report", "approve"), ("i1", "")) | {
         "release": ("", ""),
         "block": written["block"],
     }
-
-
-def test_a_short_question_is_deleted_only_where_it_is_all(engine: Engine) -> None:
-    accounts = StoredAccounts(engine, 0.1)
-    for question in ("Who?", "who?", "Who? And why?"):
-        accounts.note_question("ada", question, AT)
-    assert forget(engine, "q", "Who?").user_questions == 2
-    assert [question for _, question in accounts.account("ada").recent] == ["Who? And why?"]
 
 
 def test_users_and_log_move_to_another_database(
@@ -160,27 +150,3 @@ def test_a_logged_action_is_not_overwritten(engine: Engine, tmp_path: Path) -> N
     with pytest.raises(StateConflictError, match="action_log"):
         import_file(engine, file)
     assert [action.user for action in read_actions(engine)] == ["ada"]
-
-
-@pytest.mark.parametrize(
-    ("table", "column", "value"),
-    [
-        ("user_trust", "trust", 1.5),
-        ("user_trust", "gains", "[[1]]"),
-        ("user_trust", "gains", "{"),
-        ("epsilon_spending", "epsilon", -1.0),
-        ("users", "token_hash", "%%"),
-    ],
-)
-def test_rows_that_make_no_sense_are_refused(
-    engine: Engine, tmp_path: Path, table: str, column: str, value: object
-) -> None:
-    fill(engine)
-    lines = [json.loads(line) for line in export_lines(engine)]
-    for line in lines:
-        if line.get("table") == table:
-            line["row"][column] = value
-    file = tmp_path / "state.jsonl"
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(InputError):
-        import_file(engine, file)
