@@ -26,13 +26,11 @@ from radarstream.defenses.kernels.reliability import (
     independent_set,
     rank_samples,
     rank_weights,
-    uncontradicted,
 )
 from radarstream.defenses.protocol import (
     Complete,
     CompleteAll,
     Defending,
-    Embed,
     Relate,
     Signal,
 )
@@ -76,11 +74,9 @@ class ReliabilityRag(Stateless):
         "exact": the set above, for at most 20 documents. "sampling": `rounds` answers from
         `sample_size` documents each are selected among in place of documents, and the documents
         behind those selected answer; better ranks are drawn more often. "auto": exact up to 20
-        documents, sampling above. "degree_graph": deletes what contradicts most instead of
-        searching. "sample_centroid": of the sampled answers, the one closest to their mean
-        embedding is the answer.
+        documents, sampling above.
 
-        The sampling methods need no signals. "auto" declares those of "exact", because how many
+        Sampling needs no signals. "auto" declares those of "exact", because how many
         documents come is not known beforehand. Who always has more than 20 saves an atomic answer
         per document by saying "sampling"; who knows how many asks `needs_for`.
     contradiction_threshold
@@ -91,25 +87,22 @@ class ReliabilityRag(Stateless):
         Weight of a rank relative to the one before, in [0, 1]; 0 stands for linear weights.
     replacement
         Whether a round may draw a document twice; it is shown once.
-    edge_flip
-        Probability that an edge decision is turned round, for ablation.
     seed
         Draws depend on it, on the query's id and on the time of the observation alone.
     """
 
-    method: Literal["auto", "exact", "sampling", "degree_graph", "sample_centroid"] = "auto"
+    method: Literal["auto", "exact", "sampling"] = "auto"
     contradiction_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.5
     rounds: Annotated[int, Field(ge=1, le=50)] = 20
     sample_size: Annotated[int, Field(ge=1)] = 2
     gamma: Annotated[float, Field(ge=0.0, le=1.0)] = 0.9
     replacement: bool = True
-    edge_flip: Annotated[float, Field(ge=0.0, le=1.0)] = 0.0
     seed: Annotated[int, Field(ge=0)] = 0
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """None for the sampling methods."""
-        if self.method in ("sampling", "sample_centroid"):
+        """None for sampling."""
+        if self.method == "sampling":
             return frozenset()
         return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
 
@@ -143,7 +136,7 @@ class ReliabilityRag(Stateless):
             raise EvidenceError("ReliabilityRAG needs atomic answers and relations between them")
         if not evidence.informative:
             return all_kept(evidence)
-        chosen = self.choose(evidence.relations, self.generator_for(evidence))
+        chosen = self.choose(evidence.relations)
         kept = dict(zip(evidence.informative, chosen.tolist(), strict=True))
         return tuple(
             DocumentVerdict(document.rank, False, Reason.UNINFORMATIVE)
@@ -159,45 +152,35 @@ class ReliabilityRag(Stateless):
             )
         )
 
-    def choose(self, relations: Relations, rng: np.random.Generator) -> BoolArray:
+    def choose(self, relations: Relations) -> BoolArray:
         """(n,) mask of the informative documents to trust."""
-        contradicts = self.edges(relations.contradiction, rng)
-        if self.method == "degree_graph":
-            return uncontradicted(contradicts)
-        return independent_set(contradicts | contradicts.T)
+        return independent_set(self.edges(relations.contradiction))
 
-    def edges(self, contradiction: NDArray[np.float64], rng: np.random.Generator) -> BoolArray:
-        """(n, n) upper triangle: the better answer, as premise, contradicts the worse."""
-        decided = contradiction >= self.contradiction_threshold
-        if self.edge_flip:
-            decided ^= rng.random(decided.shape) < self.edge_flip
-        return np.triu(decided, 1)
+    def edges(self, contradiction: NDArray[np.float64]) -> BoolArray:
+        """(n, n) whom each is joined to: the better answer, as premise, contradicts the worse."""
+        contradicts = np.triu(contradiction >= self.contradiction_threshold, 1)
+        return np.asarray(contradicts | contradicts.T)
 
     def defend_by_samples(self, evidence: Evidence) -> Asking[Verdict]:
         """Answer from the samples whose answers agree; abstains when no sample gives one."""
-        rng = self.generator_for(evidence)
-        rounds = yield from self.ask_samples(evidence, rng)
+        rounds = yield from self.ask_samples(evidence)
         told = [r for r in rounds if not r.answer.abstained]
         # An abstaining round would be a vertex without edges: in every largest set, to no effect.
         if not told:
             return concluded(judge_samples(evidence, rounds, ()), Abstention.NO_EVIDENCE)
-        if self.method == "sample_centroid":
-            central = yield from most_central(told)
-            return concluded(judge_samples(evidence, rounds, (central,)), central.answer)
         contradiction = yield from contradictions(evidence.query.text, told)
-        joined = self.edges(contradiction, rng)
-        mask = independent_set(joined | joined.T, [r.drawn for r in told])
+        mask = independent_set(self.edges(contradiction), [r.drawn for r in told])
         chosen = [r for r, taken in zip(told, mask, strict=True) if taken]
         documents = judge_samples(evidence, rounds, chosen)
         return (yield from answered_from_kept(evidence, documents))
 
-    def ask_samples(self, evidence: Evidence, rng: np.random.Generator) -> Asking[list[Round]]:
+    def ask_samples(self, evidence: Evidence) -> Asking[list[Round]]:
         """Draw and answer the rounds, in the order of their ranks; equal ones are asked once.
 
         A round's best document comes last in the prompt, nearest to the question.
         """
         samples = rank_samples(
-            rng,
+            self.generator_for(evidence),
             rank_weights(len(evidence.documents), self.gamma),
             rounds=self.rounds,
             size=self.sample_size,
@@ -239,14 +222,6 @@ def contradictions(question: str, rounds: Sequence[Round]) -> Asking[NDArray[np.
         found = dict(zip(distinct, related[:, 2].tolist(), strict=True))
         matrix[rows, columns] = [found[pair] for pair in pairs]
     return matrix
-
-
-def most_central(rounds: Sequence[Round]) -> Asking[Round]:
-    """The round whose answer is closest to the mean embedding of all draws; the first of equals."""
-    vectors = yield from ask(Embed(tuple(r.answer.text for r in rounds)))
-    mean = np.average(vectors, axis=0, weights=[r.drawn for r in rounds])
-    closeness = vectors @ mean / np.linalg.norm(vectors, axis=1)
-    return rounds[int(np.argmax(closeness))]
 
 
 def judge_samples(

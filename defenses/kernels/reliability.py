@@ -94,26 +94,6 @@ def _neighbourhoods(edges: BoolArray) -> list[int]:
     ]
 
 
-def uncontradicted(contradicts: BoolArray) -> BoolArray:
-    """(n,) mask of vertices that no better one contradicts, once the most contradicting are gone.
-
-    While a vertex contradicts more than half of those that remain (rounded down), all such
-    vertices are deleted; of the rest, those that none of the rest contradicts are selected.
-
-    (n, n) `contradicts` [i, j] says that vertex i contradicts the worse ranked vertex j > i; only
-    the upper triangle is read. Empty only for n = 0, because the worst vertex contradicts nobody.
-    """
-    edges = np.triu(contradicts, 1)
-    remaining = np.ones(len(edges), dtype=np.bool_)
-    while True:
-        degrees = (edges & remaining).sum(axis=1)
-        loud = remaining & (degrees > remaining.sum() // 2)
-        if not loud.any():
-            break
-        remaining &= ~loud
-    return np.asarray(remaining & ~edges[remaining].any(axis=0))
-
-
 def rank_weights(k: int, gamma: float) -> FloatArray:
     """(k,) probabilities proportional to gamma^(i - 1) for rank i; they sum to 1.
 
