@@ -28,7 +28,6 @@ class Signal(StrEnum):
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
     SOURCE_HONESTY = "source_honesty"  # Evidence.source_honesty: a ledger of sources
     TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers LogProbs
-    EMBEDDING_NORMS = "embedding_norms"  # an embedder that answers Norms
     SIMILARITY_GRADIENTS = "similarity_gradients"  # an encoder that answers ProbeGradients
     SURROGATE_GRADIENTS = "surrogate_gradients"  # one besides the retriever's, that answers them
     TOKEN_SALIENCES = "token_saliences"  # an encoder that answers TokenSaliences

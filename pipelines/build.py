@@ -36,8 +36,8 @@ from radarstream.pipelines.retrieval_models import with_retrieval_models
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Blocked, Quarantined, Rule
 from radarstream.pipelines.signals.ports import (
+    Embedder,
     Generator,
-    MeasuringEmbedder,
     Models,
     RelationScorer,
     TokenScorer,
@@ -136,8 +136,7 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
         reranker = build_reranker_of(settings)
         needs = frozenset() if reranker is None else reranker.needs
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    norms = build_embedder(settings.embedder)
-    embedder = Cached(norms, cached)
+    embedder = Cached(build_embedder(settings.embedder), cached)
     generator = Cached(build_generator(settings.generator), cached, chunk=CHUNK)
     relations = build_relations(settings.relations, lambda: generator, cached)
     tokens = build_tokens(settings)
@@ -146,7 +145,6 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
         relations,
         embedder,
         None if tokens is None else Cached(tokens, cached, chunk=CHUNK),
-        norms,
     )
     return with_retrieval_models(models, settings, needs, cached)
 
@@ -235,7 +233,7 @@ def build_relations(
     return scorer if cache is None else Cached(scorer, cache)
 
 
-def build_embedder(settings: s.EmbedderSettings) -> MeasuringEmbedder:
+def build_embedder(settings: s.EmbedderSettings) -> Embedder:
     """Create the sentence embedder."""
     match settings:
         case s.SentenceEmbedder():

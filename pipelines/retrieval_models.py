@@ -106,7 +106,7 @@ def build_attention(
                 TransformersAttention as Backend,
             )
 
-            return Backend(model_directory(settings.model), settings.passage_characters)
+            return Backend(model_directory(settings.model))
         case s.LeaveOneOut():
             if tokens is None:
                 raise ConfigurationError(

@@ -69,7 +69,6 @@ class LlamaCpp:
     slots: int = 2
     context_tokens: int = 4096
     threads: int | None = None
-    share_prefixes: bool = True
     passage_characters: int | None = None
     pooled: bool = False
     chat: bool | None = None
@@ -184,7 +183,7 @@ class LlamaCpp:
 
         request = self.request([self.text(prompt) for prompt in batch], batch[0].max_tokens)
         # A few are answered one after another: a second slot would first compute the prefix again.
-        alone = {"id_slot": 0} if self.share_prefixes and 1 < len(batch) <= _FEW else {}
+        alone = {"id_slot": 0} if 1 < len(batch) <= _FEW else {}
         self.asked(request | alone | {"stream": True}, receive)
         return [batch[index] for index in texts]
 
@@ -225,7 +224,7 @@ class LlamaCpp:
             "prompt": prompt,
             "n_predict": max_tokens,
             "stop": ["\n"],
-            "cache_prompt": self.share_prefixes,
+            "cache_prompt": True,
             **_GREEDY,
         }
 

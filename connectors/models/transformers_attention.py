@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from radarstream.connectors.models.attention_shares import first_line, percentages
 from radarstream.connectors.models.local_weights import weights_digest
 from radarstream.connectors.models.rendering import (
+    RENDERING_VERSION,
     chat_messages,
     completion_text,
     ever_shorter,
-    rendering_name,
 )
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -38,14 +38,12 @@ class TransformersAttention:
     The weights are averaged over all layers and heads, and summed over the tokens of the answer's
     first line and over a passage's tokens. Tokens without a letter or a digit count on neither
     side. Prompts are read one by one, so that no batch changes a result: as chat messages when the
-    tokenizer has a template for them, else as few-shot completions with `passage_characters` of
-    each passage, by default those of the task. Where a prompt does not fit the model, its passages
-    are cut in half until it does. `device` is a torch device, by default CUDA where present. The
-    weights in the directory are loaded by the first call and shared in the process.
+    tokenizer has a template for them, else as few-shot completions. Where a prompt does not fit the
+    model, its passages are cut in half until it does. `device` is a torch device, by default CUDA
+    where present. The weights are loaded by the first call and shared in the process.
     """
 
     model_path: Path
-    passage_characters: int | None = None
     device: str | None = None
 
     @property
@@ -57,8 +55,7 @@ class TransformersAttention:
         if not self.model_path.is_dir():
             raise ModelError(f"no model directory at {self.model_path}")
         weights = f"{self.model_path.name}@{weights_digest(self.model_path)}"
-        rendering = rendering_name(self.passage_characters)
-        return f"{_VERSION}/transformers/{weights}/{rendering}"
+        return f"{_VERSION}/transformers/{weights}/{RENDERING_VERSION}"
 
     def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
         """Per query (n,) percentages, in order. Raises ModelError."""
@@ -84,7 +81,7 @@ class TransformersAttention:
         """The tokens of prompt and answer, passages cut until all fits. Raises ModelError."""
         limit = getattr(model.config, "max_position_embeddings", None)
         for prompt in ever_shorter(query.prompt):
-            read = _tokens(tokenizer, prompt, query.answer, self.passage_characters)
+            read = _tokens(tokenizer, prompt, query.answer)
             if limit is None or len(read.ids) <= limit:
                 return read
         raise ModelError(f"a prompt and its answer do not fit {limit} positions")
@@ -133,18 +130,18 @@ def loaded(model_path: Path, device: str | None = None) -> tuple[Any, Any]:
         raise ModelError(f"cannot load {model_path}: {error}") from error
 
 
-def prompt_text(tokenizer: Any, prompt: Prompt, passage_characters: int | None = None) -> str:
+def prompt_text(tokenizer: Any, prompt: Prompt) -> str:
     """A prompt as text: chat messages if the tokenizer has a template for them."""
     if getattr(tokenizer, "chat_template", None):
         messages = chat_messages(prompt)
         return str(
             tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         )
-    return completion_text(prompt, passage_characters)
+    return completion_text(prompt)
 
 
-def _tokens(tokenizer: Any, prompt: Prompt, answer: str, passage_characters: int | None) -> _Read:
-    text, passages = passage_places(prompt, lambda p: prompt_text(tokenizer, p, passage_characters))
+def _tokens(tokenizer: Any, prompt: Prompt, answer: str) -> _Read:
+    text, passages = passage_places(prompt, lambda p: prompt_text(tokenizer, p))
     is_chat = bool(getattr(tokenizer, "chat_template", None))
     reply = first_line(answer)
     whole = text + (reply if is_chat else f" {reply}")

@@ -66,7 +66,7 @@ class Norm(Thresholded):
     threshold: Annotated[float, Field(gt=0.0)] | None = None
 
     method: ClassVar[str] = "norm"
-    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.EMBEDDING_NORMS})
+    needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def measured(self, texts: tuple[str, ...]) -> Generator[Request, Any, FloatArray]:
         """(n,) lengths, positive."""

@@ -10,15 +10,6 @@ from radarstream.schemas.section import Section
 
 Profile = Literal["embedded", "api", "scripted"]
 ModelName = Annotated[str, Field(description="name in the model cache, or a directory")]
-PassageCharacters = Annotated[
-    int | None,
-    Field(
-        ge=40,
-        le=20_000,
-        description="characters of each passage in a prompt with several passages (not in chat "
-        "prompts); none = 160, or 300 for biographies",
-    ),
-]
 
 
 class LlamaCpp(Section):
@@ -34,7 +25,13 @@ class LlamaCpp(Section):
     threads: int | None = Field(
         default=None, ge=1, description="number of threads; none = one per physical core"
     )
-    passage_characters: PassageCharacters = None
+    passage_characters: int | None = Field(
+        default=None,
+        ge=40,
+        le=20_000,
+        description="characters of each passage in a prompt with several passages (not in chat "
+        "prompts); none = 160, or 300 for biographies",
+    )
     chat: bool | None = Field(
         default=None,
         description="prompts are chat messages, for instruction-tuned weights; none = where the"

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
-from radarstream.pipelines.settings.models import EmbedderSettings, ModelName, PassageCharacters
+from radarstream.pipelines.settings.models import EmbedderSettings, ModelName
 from radarstream.schemas.section import Section
 
 
@@ -53,7 +53,6 @@ class TransformersAttention(Section):
 
     kind: Literal["transformers"] = "transformers"
     model: ModelName
-    passage_characters: PassageCharacters = None
 
 
 class LeaveOneOut(Section):

@@ -175,10 +175,8 @@ def _embed_all(models: Models, requests: Sequence[Embed]) -> list[Any]:
 
 
 def _measure_all(models: Models, requests: Sequence[Norms]) -> list[Any]:
-    if models.norms is None:
-        raise ModelError("no embedder tells the lengths of its rows")
     texts = [text for request in requests for text in request.texts]
-    lengths = checked(norm_values, models.norms.norms(texts), len(texts))
+    lengths = checked(norm_values, models.embedder.norms(texts), len(texts))
     return _split(lengths, [len(request.texts) for request in requests])
 
 

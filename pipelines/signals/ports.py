@@ -68,14 +68,6 @@ class SourceLedger(Protocol):
         ...
 
 
-class MeasuringEmbedder(Embedder, Protocol):
-    """An embedder that also returns the lengths of its rows before normalisation."""
-
-    def norms(self, texts: Sequence[str]) -> FloatArray:
-        """(m,) Euclidean lengths, positive."""
-        ...
-
-
 class GradientEncoder(Model, Protocol):
     """A sentence encoder that tells gradients of its similarities."""
 
@@ -110,16 +102,15 @@ class AttentionModel(Model, Protocol):
 class Models:
     """The models a pipeline runs on.
 
-    `tokens` and `norms` are None where no model returns token probabilities or lengths of
-    embeddings. `gradients` is the embedder's own network, `surrogate` another one; both, `masked`
-    and `attention` are None unless a reranker is going to ask.
+    `tokens` is None where no model returns token probabilities. `gradients` is the embedder's own
+    network, `surrogate` another one; both, `masked` and `attention` are None unless a reranker is
+    going to ask.
     """
 
     generator: Generator
     relations: RelationScorer
     embedder: Embedder
     tokens: TokenScorer | None = None
-    norms: MeasuringEmbedder | None = None
     gradients: GradientEncoder | None = None
     surrogate: GradientEncoder | None = None
     masked: MaskedModel | None = None
@@ -141,7 +132,7 @@ class Models:
 
     def wrapped(self, around: Around) -> "Models":
         """The same models with a function around each of their calls, also around those that a
-        relation scorer makes of the generator; `norms` stays as it is.
+        relation scorer makes of the generator.
         """
         generator, relations = Wrapped(self.generator, around), self.relations
         if isinstance(relations, AsksGenerator):

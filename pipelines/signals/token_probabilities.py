@@ -31,11 +31,6 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
             "set `kind` in the section `tokens` to `openai` for a service that returns those of "
             "prompts"
         )
-    if Signal.EMBEDDING_NORMS in method.needs and models.norms is None:
-        raise ConfigurationError(
-            f"{type(method).__name__} needs the lengths of embeddings, which the configured "
-            "embedder does not return"
-        )
     for signal, model, remedy in (
         (Signal.SIMILARITY_GRADIENTS, models.gradients, "`embedder`"),
         (Signal.TOKEN_SALIENCES, models.gradients, "`embedder`"),

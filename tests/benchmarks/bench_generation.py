@@ -27,17 +27,8 @@ def atomic_answers() -> list[Prompt]:
 @pytest.mark.models
 def test_atomic_answers(figures: Figures) -> None:
     prompts = atomic_answers()
-    shared = LlamaCpp(context_tokens=1024)
-    # Another context size would be another comparison: only the cache differs.
-    separate = LlamaCpp(context_tokens=1024, share_prefixes=False)
-    for generator in (shared, separate):
-        generator.complete(prompts[:4])  # loads the model and fills every slot's prefix
-
-    seconds = interleaved(
-        {"shared": shared.complete, "separate": separate.complete}, [prompts] * ROUNDS
-    )
-    speedup = seconds["separate"] / seconds["shared"]
-    figures.uses(shared.model_id)
-    figures.add("atomic answers, prefixes shared", PAGES / seconds["shared"], "per second")
-    figures.add("atomic answers, nothing shared", PAGES / seconds["separate"], "per second")
-    figures.add("atomic answers, speed-up by sharing", speedup, "times", (">", 1.2))
+    generator = LlamaCpp(context_tokens=1024)
+    generator.complete(prompts[:4])  # loads the model and fills every slot's prefix
+    seconds = interleaved({"generator": generator.complete}, [prompts] * ROUNDS)["generator"]
+    figures.uses(generator.model_id)
+    figures.add("atomic answers", PAGES / seconds, "per second")

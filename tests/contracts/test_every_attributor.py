@@ -19,7 +19,6 @@ from radarstream.defenses.protocol import (
     CompleteAll,
     LogProbs,
     LogProbsAll,
-    Norms,
     Request,
     Signal,
 )
@@ -44,7 +43,6 @@ EVENTS = [
 NEEDED = {
     LogProbs: Signal.TOKEN_PROBABILITIES,
     LogProbsAll: Signal.TOKEN_PROBABILITIES,
-    Norms: Signal.EMBEDDING_NORMS,
 }
 
 

@@ -39,7 +39,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 def guard_of(name: str, *, min_support: int = 0, **options: Any) -> DefensePipeline[Any]:
     models = scripted_models()
-    models = replace(models, tokens=ScriptedTokens(models.generator), norms=models.embedder)
+    models = replace(models, tokens=ScriptedTokens(models.generator))
     return DefensePipeline(name, build_defense(name, options), models, min_support=min_support)
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.attribution.thresholds import Norm, Perplexity
 from radarstream.defenses.protocol import Norms
@@ -58,12 +57,10 @@ class TestNorm:
         assert found.finding is Finding.NOTHING_FLAGGED
 
     def test_through_the_driver(self):
-        models = replace(scripted_models(), norms=ScriptedEmbedder())
+        models = scripted_models()
         (norm,) = drive([calibrated(Norm(), ["three words here", "one"])], models)
         events = [make_case(["a b c d", "a b c"]), make_case(["a", "b"])]
         assert [a.flagged for a in attribute_all(norm, events, models)] == [("d1",), ()]
-        with pytest.raises(ConfigurationError, match="Norm needs"):
-            attribute_all(norm, events, scripted_models())
 
 
 class TestPerplexity:

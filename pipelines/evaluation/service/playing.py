@@ -110,7 +110,6 @@ class Setup:
             relations=asked.relations,
             embedder=asked.embedder,
             tokens=asked.tokens,
-            norms=asked.norms,
         ).wrapped(tally.note)
         answerer = replace(
             answerer,

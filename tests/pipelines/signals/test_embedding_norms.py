@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder
-from radarstream.defenses.protocol import Norms, Signal
+from radarstream.defenses.protocol import Norms
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.build import build_embedder
 from radarstream.pipelines.signals.fulfilment import fulfil
-from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from tests.scripted_models import scripted_models
 
@@ -25,13 +24,9 @@ class FixedNorms(ScriptedEmbedder):
         return super().norms(texts) if self.lengths is None else self.lengths
 
 
-class Measuring:
-    needs = frozenset({Signal.EMBEDDING_NORMS})
-
-
 def test_one_call_for_all_requests_in_order():
     embedder = FixedNorms()
-    models = replace(scripted_models(), norms=embedder)
+    models = replace(scripted_models(), embedder=embedder)
     found = fulfil({3: Norms(("a b", "c")), 1: Norms(()), 2: Norms(("d e f",))}, models)
     assert [found[i].tolist() for i in (3, 1, 2)] == [[3.0, 2.0], [], [4.0]]
     assert len(embedder.log) == 1
@@ -41,16 +36,8 @@ def test_one_call_for_all_requests_in_order():
     "lengths", [np.array([1.0]), np.ones((2, 1)), np.array([1.0, np.nan]), np.array([1.0, 0.0])]
 )
 def test_malformed_lengths_are_a_failed_call(lengths: FloatArray):
-    models = replace(scripted_models(), norms=FixedNorms(lengths=lengths))
+    models = replace(scripted_models(), embedder=FixedNorms(lengths=lengths))
     assert isinstance(fulfil({0: Norms(("a", "b"))}, models)[0], ModelError)
-
-
-def test_without_an_embedder_that_measures():
-    models = scripted_models()
-    assert isinstance(fulfil({0: Norms(("a",))}, models)[0], ModelError)
-    with pytest.raises(ConfigurationError, match="Measuring"):
-        check_needs(Measuring(), models)
-    check_needs(Measuring(), replace(models, norms=ScriptedEmbedder()))
 
 
 def test_the_built_embedder_measures():

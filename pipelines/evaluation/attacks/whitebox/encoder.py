@@ -7,16 +7,20 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.pipelines.signals.ports import Embedder, GradientEncoder, TokenScorer
+from radarstream.pipelines.signals.ports import GradientEncoder, Model, TokenScorer
 from radarstream.schemas.evidence import FloatArray
 
 
-class OpenEncoder(Embedder, Protocol):
+class OpenEncoder(Model, Protocol):
     """The retriever's encoder, with weights that the attacker has.
 
     A text is a row of tokens of the encoder's vocabulary. Texts between spaces are read token by
     token as each of them is alone.
     """
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(m, d) rows of unit length."""
+        ...
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The tokens of each text, special ones left out."""
