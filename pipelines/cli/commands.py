@@ -42,10 +42,7 @@ PANELS: Final = {
     },
     "Evaluate": {
         "simulate": "Write a yearly search history about questions whose answers really changed.",
-        "evaluate": "Compare defences under attacks on a data set, all on the same evidence.",
-        "evaluate-attribution": "Compare attributors on wrong answers that attacks cause.",
-        "evaluate-retrieval": "Compare rerankers on pools into which attackers planted texts.",
-        "evaluate-service": "Attack a service of your own, in this process, under each policy.",
+        "evaluate": "Compare defences (or retrieval, attribution, service) under attacks.",
         "evaluate-sources": "Measure RADAR with and without the source ledger, and false flags.",
     },
     "Operate": {
@@ -98,7 +95,7 @@ class _Commands(Mapping[str, Any]):
         group = typer.Typer(rich_markup_mode=None, context_settings=HELP)
         group.callback()(lambda: None)
         if hasattr(module, "app"):
-            group.add_typer(module.app, name=name, cls=Commands)
+            group.add_typer(module.app, name=name, cls=getattr(module, "Group", Commands))
         else:
             group.command(name)(with_options(getattr(module, attribute)))
         return get_group(group).commands[name]

@@ -1,11 +1,17 @@
-"""`radarstream evaluate`: defences against attacks on one data set, at equal evidence."""
+"""`radarstream evaluate [KIND]`: studies, of defences unless another kind is named."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, Final
 
+import typer
 from typer import Option
 
 from radarstream.pipelines.cli import studies
+from radarstream.pipelines.cli.commands import Commands, with_options
+from radarstream.pipelines.cli.evaluate_attribution import evaluate_attribution
+from radarstream.pipelines.cli.evaluate_retrieval import evaluate_retrieval
+from radarstream.pipelines.cli.evaluate_service import evaluate_service
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
 from radarstream.pipelines.cli.options import (
     RerankerOptions,
@@ -13,9 +19,7 @@ from radarstream.pipelines.cli.options import (
 from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import print_path, say
 from radarstream.pipelines.evaluation.attacks.protocol import TOP
-from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.defences.breaking_tables import KEY, sentences, title_of
-from radarstream.pipelines.evaluation.defences.defences import DefenceStudy
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.request import (
     breaking_conditions,
@@ -31,7 +35,6 @@ from radarstream.pipelines.evaluation.simulation.plain import plain_pages
 from radarstream.pipelines.evaluation.study.harness import REPORT, kept_in
 from radarstream.pipelines.pages.defences.page import DEFENCES
 from radarstream.pipelines.pages.studies import Report
-from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
 ADAPTATIONS = {False: "none,cumulative,lightweight", True: "none"}
@@ -39,15 +42,8 @@ BREAKING_POINTS = (KEY, "cost")  # how the keys of its tables begin
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 
 
-def evaluate(
+def evaluate_defences(
     *,
-    dataset: Annotated[
-        list[Path] | None,
-        Option(
-            help="Questions with documents and labels. For --breaking-point by default pages that "
-            "say the answer plainly."
-        ),
-    ] = None,
     defenses: Annotated[
         str,
         Option(
@@ -75,7 +71,9 @@ def evaluate(
     breaking_point: Annotated[
         bool,
         Option(
-            "--breaking-point", help="In place of positions: more and more documents, sites, steps."
+            "--breaking-point",
+            help="In place of positions: more and more documents, sites, steps; without --dataset "
+            "on pages that say the answer plainly.",
         ),
     ] = False,
     amounts: Annotated[
@@ -129,9 +127,8 @@ def evaluate(
     """
     settings = run.settings()
     settings = kept_in(out, reranking.over(settings))
-    if not dataset and not breaking_point:
-        raise ConfigurationError("say which --dataset to evaluate on")
-    data = load_dataset(dataset, settings.limits) if dataset else plain_pages(k)
+    plain = breaking_point and not run.dataset
+    data = plain_pages(k) if plain else run.data(settings)
     ways = words(ADAPTATIONS[breaking_point] if adaptations is None else adaptations)
     varied = other_relations(words(relation_scorers), words(nli_noise))
     contenders = contenders_of(data, settings.defense, defenses, ways, sweep or [], varied)
@@ -143,26 +140,17 @@ def evaluate(
     else:
         conditions = conditions_of(named, words(positions), condition or [], schedule, k)
     request = DefencesRequest(
-        dataset=data,
+        **run.asked(data),
         conditions=conditions,
         contenders=contenders,
         reference=reference,
         k=k,
-        half=run.half,
-        limit=run.limit,
-        seed=run.seed,
         surface=conditions[-1].surface.value,
         definition=score,
-        command=studies.command_line(),
     )
     plugin = plugin_of(request, settings, insisted=defenses)
     judging = studies.judge_model(judge, plugin.models, plugin.engine)
-
-    def judged(study: DefenceStudy) -> None:
-        if judging is not None:
-            plugin.judged(study, judging)
-
-    study, report = run.perform(out, plugin, DEFENCES, judged, told=breaking_point)
+    study, report = run.perform(out, plugin, DEFENCES, plugin.judged, judging, told=breaking_point)
     if not run.as_json:
         _print(report, breaking_point=breaking_point)
         print_path("report", out / REPORT)
@@ -187,3 +175,25 @@ def print_breaking_points(board: Scoreboard) -> None:
         say(title_of(found), style="bold", wrap=True)
         for sentence in sentences(found):
             say(sentence, wrap=True)
+
+
+KINDS: Final[dict[str, Callable[..., None]]] = {
+    "defences": evaluate_defences,
+    "retrieval": evaluate_retrieval,
+    "attribution": evaluate_attribution,
+    "service": evaluate_service,
+}
+
+
+class Group(Commands):
+    """The kinds of studies, the first of them where none is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the kind."""
+        named = args and args[0] in (*KINDS, "--help")
+        return super().parse_args(ctx, args if named else [next(iter(KINDS)), *args])
+
+
+app = typer.Typer()
+for name, kind in KINDS.items():
+    app.command(name)(with_options(kind))

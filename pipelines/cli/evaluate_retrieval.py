@@ -1,4 +1,4 @@
-"""`radarstream evaluate-retrieval`: who keeps planted texts from a reader."""
+"""`radarstream evaluate retrieval`: who keeps planted texts from a reader."""
 
 from pathlib import Path
 from typing import Annotated
@@ -10,39 +10,21 @@ from radarstream.defenses.protocol import Signal
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.build import build_models, build_open_encoder, shared_engine
 from radarstream.pipelines.cli import studies
-from radarstream.pipelines.cli.evaluation_tables import rates_alone
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
-from radarstream.pipelines.evaluation.datasets import load_dataset
-from radarstream.pipelines.evaluation.frame import write_table
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions, white_box_of
-from radarstream.pipelines.evaluation.retrieval.outcomes import (
-    as_stored,
-    judge_answers,
-    score_lines,
-    write_results,
-)
-from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
-from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
-from radarstream.pipelines.evaluation.retrieval.results import Results
-from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, RerankingRow
+from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, served
+from radarstream.pipelines.evaluation.retrieval.scoring import judge_answers
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin, RetrievalRequest
-from radarstream.pipelines.evaluation.retrieval.tables import tables_of
-from radarstream.pipelines.evaluation.study.harness import kept_in, opened
-from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.pages.retrieval.page import write_retrieval_page
+from radarstream.pipelines.evaluation.study.harness import kept_in
+from radarstream.pipelines.pages.retrieval import RETRIEVAL
 from radarstream.schemas.errors import ConfigurationError
 
 NO_ANSWERS = "none"
-LONG = ("conditions", "order", "carrying_over")  # tables of the report alone
 
 
 def evaluate_retrieval(
     *,
-    dataset: Annotated[
-        list[Path], Option(help="Questions with labels; their documents are the corpus.")
-    ],
     attacks: Annotated[
         str,
         Option(help="Attacks on a corpus: black-box, white-box, all, or e.g. poisonedrag,hotflip."),
@@ -82,27 +64,23 @@ def evaluate_retrieval(
     rerankers, attacks or defences may be added later.
     """
     settings = kept_in(out, run.settings())
-    data = load_dataset(dataset, settings.limits)
+    data = run.data(settings)
     asked = {"steps": attack_steps, "candidates": attack_candidates}
     budget = {name: value for name, value in asked.items() if value is not None}
     conditions, specs = parse_conditions(attacks, budget), parse_rerankers(rerankers)
     defences = parse_defences(answers)
     engine = shared_engine(settings)
-    served, models, notes = servable(
+    kept, models, notes = served(
         specs, lambda needs: build_models(settings, engine, needs), insisted=rerankers
     )
     request = RetrievalRequest(
-        dataset=data,
+        **run.asked(data),
         conditions=conditions,
-        rerankers=served,
+        rerankers=kept,
         defences=defences,
         pool=pool,
         k=keep,
         split=split,
-        half=run.half,
-        limit=run.limit,
-        seed=run.seed,
-        command=studies.command_line(),
         notes=notes,
     )
 
@@ -114,32 +92,11 @@ def evaluate_retrieval(
     if any(map(white_box_of, conditions)):
         tools()  # tells at once what is missing
     texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
-    judging = studies.judge_model(judge, models, engine)
     plugin = RetrievalPlugin(request, settings, models, tools, texts)
-    with opened(plugin, models, out, resume=run.resume) as study:
-        rows = study.store.of(RerankingRow)
-        guarded = study.store.of(GuardedRow)
-
-        def kept() -> str:
-            counts = counted_noun(len(rows), "reranked pool"), counted_noun(len(guarded), "answer")
-            return " and ".join(counts)
-
-        with studies.conducted(study, kept):
-            if judging is not None:
-                judge_answers(study, judging)
-            results, _ = write_report(out, study.record, study.store)
-            if run.table is not None:
-                write_table(score_lines(study.record, study.store), run.table)
-    shown = [rates_alone(table) for table in tables_of(results) if table.key not in LONG]
-    found = {"record": study.record, "results": as_stored(study.record, results)}
-    run.print(study, found, shown, [studies.MORE])
-    studies.insist(study, (spec.name for spec in served), "no pool reranked without an error by")
-
-
-def write_report(out: Path, record: RetrievalRecord, store: RowStore) -> tuple[Results, Path]:
-    """Write the results, the tables and the report of what a directory holds."""
-    results = write_results(out, record, store)
-    return results, write_retrieval_page(out, record, store, results)
+    judging = studies.judge_model(judge, models, engine)
+    study, report = run.perform(out, plugin, RETRIEVAL, judge_answers, judging)
+    run.show(study, report)
+    studies.insist(study, (spec.name for spec in kept), "no pool reranked without an error by")
 
 
 def parse_defences(text: str) -> tuple[str, ...]:

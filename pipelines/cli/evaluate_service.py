@@ -1,4 +1,4 @@
-"""`radarstream evaluate-service`: what attackers get from a service under each policy."""
+"""`radarstream evaluate service`: what attackers get from a service under each policy."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,15 +9,10 @@ from radarstream.pipelines.build import build_models, build_tokens, shared_engin
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.evaluation.attacks.service.masking import Proxy
 from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
-from radarstream.pipelines.evaluation.datasets import load_dataset
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.service.policies import parse_policies
 from radarstream.pipelines.evaluation.service.scoring import judge_answers
-from radarstream.pipelines.evaluation.service.study import (
-    ServicePlugin,
-    ServiceRequest,
-    ServiceStudy,
-)
+from radarstream.pipelines.evaluation.service.study import ServicePlugin, ServiceRequest
 from radarstream.pipelines.evaluation.study.harness import kept_in
 from radarstream.pipelines.pages.service.page import SERVICE
 from radarstream.pipelines.settings import Settings, load_settings
@@ -27,9 +22,6 @@ OWN = "own"
 
 def evaluate_service(
     *,
-    dataset: Annotated[
-        list[Path], Option(help="Questions with labels; their documents are the corpus.")
-    ],
     attacks: Annotated[
         str, Option(help="Attacks: all, or e.g. mba,poisoning:several=5,farming:pace=slow.")
     ] = "all",
@@ -78,31 +70,22 @@ def evaluate_service(
     """
     settings = kept_in(out, run.settings())
     settings = with_defense(settings, defense, sites)
-    data = load_dataset(dataset, settings.limits)
+    data = run.data(settings)
     streams, compared = parse_streams(attacks), parse_policies(policies)
     engine = shared_engine(settings)
     models = build_models(settings, engine)
     request = ServiceRequest(
-        dataset=data,
+        **run.asked(data),
         streams=streams,
         policies=compared,
         k=documents,
         members=members,
         others=non_members,
         split=split,
-        half=run.half,
-        limit=run.limit,
-        seed=run.seed,
-        command=studies.command_line(),
     )
     judging = studies.judge_model(judge, models, engine)
     plugin = ServicePlugin(request, settings, models, engine, proxy_of(proxy, settings))
-
-    def judged(study: ServiceStudy) -> None:
-        if judging is not None:
-            judge_answers(study, judging)
-
-    study, report = run.perform(out, plugin, SERVICE, judged)
+    study, report = run.perform(out, plugin, SERVICE, judge_answers, judging)
     run.show(study, report)
     studies.insist(study, (policy.name for policy in compared), "no reply without an error under")
 

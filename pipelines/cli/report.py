@@ -5,24 +5,21 @@ from typing import Annotated, Any, Final
 
 from typer import Argument
 
-from radarstream.pipelines.cli import evaluate_attribution, evaluate_retrieval
 from radarstream.pipelines.cli.evaluation_tables import print_headline
 from radarstream.pipelines.cli.terminal import print_path
-from radarstream.pipelines.evaluation.attribution.records import FILES as ATTRIBUTIONS
-from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
-from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
-from radarstream.pipelines.evaluation.retrieval.rows import FILES as RERANKINGS
 from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.evaluation.study.record import kind_of, read_record
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.job.replaying.results import read_results, write_report
+from radarstream.pipelines.pages.attribution import ATTRIBUTION
 from radarstream.pipelines.pages.defences.page import DEFENCES
+from radarstream.pipelines.pages.retrieval import RETRIEVAL
 from radarstream.pipelines.pages.service.page import SERVICE
 from radarstream.pipelines.pages.sources_study import SOURCES
 from radarstream.pipelines.pages.studies import Kind
 from radarstream.schemas.errors import ConfigurationError
 
-KINDS: Final[tuple[Kind[Any, Any], ...]] = (DEFENCES, SERVICE, SOURCES)
+KINDS: Final[tuple[Kind[Any, Any], ...]] = (DEFENCES, RETRIEVAL, ATTRIBUTION, SERVICE, SOURCES)
 
 
 def report(directory: Annotated[Path, Argument(help="Directory of results (--out).")]) -> None:
@@ -34,12 +31,6 @@ def _write(directory: Path) -> Path:
     name = kind_of(directory)
     if name is None:
         return write_report(directory, read_results(directory))
-    if name == AttributionRecord.KIND and (study := read_record(directory, AttributionRecord)):
-        store = RowStore(directory, ATTRIBUTIONS)
-        return evaluate_attribution.write_report(directory, study, store)[1]
-    if name == RetrievalRecord.KIND and (reranked := read_record(directory, RetrievalRecord)):
-        store = RowStore(directory, RERANKINGS)
-        return evaluate_retrieval.write_report(directory, reranked, store)[1]
     kind = next((kind for kind in KINDS if name == kind.record.KIND), None)
     if kind is None:
         raise ConfigurationError(f"{directory} holds a study of {name}, which nobody knows")

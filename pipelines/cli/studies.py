@@ -20,16 +20,16 @@ from radarstream.pipelines.cli.evaluation_tables import print_tables, rates_alon
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions, TableFile
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note, print_json, print_path, say
+from radarstream.pipelines.evaluation.datasets import Dataset, load_dataset
 from radarstream.pipelines.evaluation.frame import check_table, write_table
 from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.study.harness import REPORT, TABLES, Study, opened
 from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.record import RecordT
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
-from radarstream.pipelines.evaluation.table import Table
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.studies import Kind, Report, ResultsT
-from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 
@@ -63,17 +63,18 @@ class RunOptions(DryModelOptions):
         out: Path,
         plugin: Plugin[RecordT],
         kind: Kind[RecordT, ResultsT],
-        judge: Callable[[Study[RecordT]], object] | None = None,
+        judge: Callable[[Study[RecordT], Generator], object] | None = None,
+        judging: Generator | None = None,
         *,
         told: bool = False,
     ) -> tuple[Study[RecordT], Report[ResultsT]]:
-        """Run a study to its end, have it judged, write what it comes to, and print this as JSON
-        where that is wanted.
+        """Run a study to its end, have it judged where there is a model for that, write what it
+        comes to, and print this as JSON where that is wanted.
         """
         with opened(plugin, plugin.models, out, resume=self.resume) as study:
             with conducted(study, told=told):
-                if judge is not None:
-                    judge(study)
+                if judge is not None and judging is not None:
+                    judge(study, judging)
                 report = kind.report(out, study.record, study.store)
                 if self.table is not None:
                     write_table(report.frame, self.table)
@@ -84,24 +85,13 @@ class RunOptions(DryModelOptions):
             return study, report
 
     def show(self, study: Study[Any], report: Report[Any]) -> None:
-        """Print the tables, of each cell what comes first, and where everything is."""
-        if not self.as_json:
-            self.print(study, None, map(rates_alone, report.tables), [MORE])
-
-    def print(
-        self,
-        study: Study[Any],
-        results: object,
-        tables: Iterable[Table],
-        notes: Iterable[str] = (),
-    ) -> None:
-        """Print the results as JSON, or the tables and where they and the report are."""
+        """Print the tables, of each cell what comes first, and where everything is; nothing where
+        JSON was printed.
+        """
         if self.as_json:
-            print_json(results)
             return
-        print_tables(tables)
-        for text in notes:
-            say(text, style="dim", wrap=True)
+        print_tables(map(rates_alone, report.tables))
+        say(MORE, style="dim", wrap=True)
         print_path("tables", study.out / TABLES)
         print_path("report", study.out / REPORT)
 
@@ -120,6 +110,26 @@ class StudyOptions(RunOptions):
     limit: Annotated[
         int | None, Option(min=1, help="Only the first N questions and their documents.")
     ] = None
+    dataset: Annotated[
+        list[Path] | None,
+        Option(help="Questions with labels; their documents are searched, or attacked."),
+    ] = None
+
+    def data(self, settings: Settings) -> Dataset:
+        """The data set. Raises ConfigurationError where none is named."""
+        if not self.dataset:
+            raise ConfigurationError("say which --dataset to evaluate on")
+        return load_dataset(self.dataset, settings.limits)
+
+    def asked(self, dataset: Dataset) -> dict[str, Any]:
+        """What all requests share, for the constructor of a request."""
+        return {
+            "dataset": dataset,
+            "half": self.half,
+            "limit": self.limit,
+            "seed": self.seed,
+            "command": command_line(),
+        }
 
 
 class ContenderFailedError(RadarstreamError):
@@ -154,13 +164,11 @@ def insist(study: Study[Any], names: Iterable[str], complaint: str) -> None:
 
 
 @contextmanager
-def conducted(
-    study: Study[Any], kept: Callable[[], str] | None = None, *, told: bool = False
-) -> Iterator[None]:
+def conducted(study: Study[Any], *, told: bool = False) -> Iterator[None]:
     """Run a study to its end, showing how far it is, then the enclosed code.
 
-    If either is cut short, `kept` says what there is; by default how many answers. Where `told`,
-    how much is left to do is said first.
+    If either is cut short, what is kept is said. Where `told`, how much is left to do is said
+    first.
     """
     progress = study.progress
     if progress.answered:
@@ -187,7 +195,7 @@ def conducted(
         of = f"{progress.answered} of {progress.wanted}" if progress.wanted else len(study.answers)
         return f"{of} answers"
 
-    with _resumable(kept or answers, study.out):
+    with _resumable(answers, study.out):
         with shown(state):
             study.run()
         for text in study.record.notes:

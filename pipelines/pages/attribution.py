@@ -1,17 +1,17 @@
 """The page of a study of attributors: what its tables say, and its wrong answers one by one."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
+import polars as pl
 from markupsafe import Markup
 
-from radarstream.connectors.models.tiers import limits, model_facts, tier_of
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
-from radarstream.pipelines.evaluation.attribution.results import AttributorSummary, Results, correct
+from radarstream.pipelines.evaluation.attribution.results import Results, scored
 from radarstream.pipelines.evaluation.attribution.rows import (
+    FILES,
     AttributionRow,
     CaseState,
     EventKey,
@@ -19,21 +19,22 @@ from radarstream.pipelines.evaluation.attribution.rows import (
     EventText,
     Role,
 )
-from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
-from radarstream.pipelines.evaluation.attribution.scoring import confusion
-from radarstream.pipelines.evaluation.attribution.tables import REFERENCE, tables_of
-from radarstream.pipelines.evaluation.rates import Rate
+from radarstream.pipelines.evaluation.attribution.scenarios import Family
+from radarstream.pipelines.evaluation.attribution.scoring import confusion, frame_of
+from radarstream.pipelines.evaluation.attribution.tables import tables_of
+from radarstream.pipelines.evaluation.results import Result
+from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.incidents.event_view import EventView, Fact, Tag
 from radarstream.pipelines.pages.incidents.words import FINDINGS, SCORES
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.scales import Change, Share, share
+from radarstream.pipelines.pages.scales import Change, Share
+from radarstream.pipelines.pages.studies import Kind, View, cautions, measured, page_of
 from radarstream.schemas.attribution import TextScore
 from radarstream.schemas.incidents import AttributedText
 
-STUDY: Final = "report.html"
 MOST_EVENTS = 120  # on a page
 LEAST_EVENTS = 2  # of a scenario
 MOST_CHANGES = 10  # rows of the opening plot
@@ -50,75 +51,55 @@ class ScenarioView:
     total: int
 
 
-def write_study_page(
-    out: Path,
-    record: AttributionRecord,
-    events: Iterable[EventRow],
-    rows: Iterable[AttributionRow],
-    results: Results,
-) -> Path:
-    """Write the page of a study into its directory and return its path. Rows and events of
-    questions that were not asked are left out by the caller.
-    """
-    names = sorted((spec.name for spec in record.attributors), key=lambda name: name != REFERENCE)
-    scenarios = list(_scenarios(record, events, rows, names))
-    page = frame.Page(
-        title=f"Attributors compared on {record.dataset}",
-        sentence=_found(results, names[0]),
-        more=tuple(_sentences(results, names)),
-        plot=_still_wrong(results, names),
+def view_of(record: AttributionRecord, store: RowStore, results: Results, _: pl.DataFrame) -> View:
+    """The page of a study."""
+    scenarios = list(_scenarios(record, store, results.attributors))
+    page = page_of(
+        record,
+        f"Attributors compared on {record.dataset}",
+        _found(results),
+        SCORES,
+        more=(*_sentences(results), *cautions(record)),
+        plot=_still_wrong(results),
         links=[("#tables", "Tables", True), ("#events", "Wrong answers", scenarios)],
-        words=SCORES,
         heads=(
             ("questions", record.questions),
-            ("half", record.half),
             ("texts", record.texts),
             ("documents each", record.k),
             ("attributors", len(record.attributors)),
             ("scenarios", len(record.scenarios)),
-            ("language model", tier_of(record.models.get("generator", ""))),
         ),
-        notes=(*limits(record.models), *record.notes),
-        provenance=[
-            ("digest of the data", record.dataset_digest),
-            ("revision", record.revision),
-            ("seed", record.seed),
-            ("seconds", f"{record.seconds:.0f}"),
-            *model_facts(record.models),
-            *record.versions.items(),
-            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
-        ],
-        command=record.command,
-        settings=record.settings,
+        provenance=[(f"threshold of {name}", f"{t:.6g}") for name, t in record.thresholds.items()],
     )
-    text = frame.render("attribution.html.j2", page, scenarios=scenarios, reference=names[0],
-                        tables_found=tables_of(results, names), findings=FINDINGS)  # fmt: skip
-    (out / STUDY).write_text(text, encoding="utf-8")
-    return out / STUDY
+    values = {
+        "scenarios": scenarios,
+        "reference": results.attributors[0],
+        "findings": FINDINGS,
+    }
+    return View(page, template="attribution.html.j2", values=values)
 
 
 def _scenarios(
-    record: AttributionRecord,
-    events: Iterable[EventRow],
-    rows: Iterable[AttributionRow],
-    names: Sequence[str],
+    record: AttributionRecord, store: RowStore, names: Sequence[str]
 ) -> Iterator[ScenarioView]:
     found: Rows = defaultdict(dict)
-    for row in rows:
-        found[row.scenario, row.query_id][row.attributor] = row
+    for row in store.of(AttributionRow).values():
+        found[row.condition, row.query_id][row.contender] = row
     wrong: dict[str, list[EventRow]] = {name: [] for name in record.scenarios}
-    for event in events:
-        if event.outcome is CaseState.EVENT and found[event.key] and event.scenario in wrong:
-            wrong[event.scenario].append(event)
+    for event in store.of(EventRow).values():
+        if event.outcome is CaseState.EVENT and found[event.key]:
+            wrong[event.condition].append(event)
     most = max(LEAST_EVENTS, MOST_EVENTS // max(1, sum(map(bool, wrong.values()))))
     for number, (name, of_one) in enumerate(wrong.items(), start=1):
         if of_one:
             yield _scenario(number, name, of_one, found, names, most)
 
 
-def _found(results: Results, reference: str) -> str:
+def _found(results: Results) -> str:
     """What was found, in one sentence."""
-    rates = [c.attacked_after for c in results.by_family if c.attributor == reference]
+    reference = results.attributors[0]
+    cells = [cell for cell in results.on(*results.families) if cell.contender == reference]
+    rates = [cell.rates["attacked_after"] for cell in cells]
     events = sum(rate.trials for rate in rates)
     if not events:
         return "No answer of an attacker was attributed."
@@ -129,52 +110,52 @@ def _found(results: Results, reference: str) -> str:
     )
 
 
-def _sentences(results: Results, names: Sequence[str]) -> Iterator[str]:
+def _sentences(results: Results) -> Iterator[str]:
     """How the reference does against the best of the others, family by family."""
-    for family in Family:
-        cells = [c for c in results.by_family if c.group == family.value and c.scores]
-        own = next((c for c in cells if c.attributor == names[0]), None)
+    name = results.attributors[0]
+    for family in results.families:
+        cells = [cell for cell in results.on(family) if cell.rates["dacc"].trials]
+        own = next((cell for cell in cells if cell.contender == name), None)
         if own is None:
             continue
-        others = [c for c in cells if c.attributor != names[0]]
-        best = max(others, key=_right, default=None)
-        rival = f"; the best other is {best.attributor} with {_right(best):.1%}" if best else ""
-        yield (
-            f"{family.value.capitalize()} attacks, {counted_noun(own.events, 'event')}: "
-            f"{names[0]} judges {_right(own):.1%} of the texts rightly (of benign ones "
-            f"{own.scores['fpr'].micro:.1%} flagged, of planted ones {own.scores['fnr'].micro:.1%} "
-            f"missed){rival}. Once what it flags is gone, {_percent(own.attacked_after)} of the "
-            "answers are still the attacker's."
+        best = max((c for c in cells if c is not own), key=_right, default=None)
+        rival = (
+            f"; the best other is {best.contender} with {_percent(best, 'dacc')}" if best else ""
         )
-
-    for cell in results.by_scenario:
-        if cell.attributor == names[0] and parse_scenario(cell.group).clean and cell.events:
+        yield (
+            f"{family.capitalize()} attacks, {counted_noun(own.rows, 'event')}: {name} judges "
+            f"{_percent(own, 'dacc')} of the texts rightly (of benign ones {_percent(own, 'fpr')} "
+            f"flagged, of planted ones {_percent(own, 'fnr')} missed){rival}. Once what it flags "
+            f"is gone, {_percent(own, 'attacked_after')} of the answers are still the attacker's."
+        )
+    clean = [one.scenario for one in results.scenarios if one.family is Family.CLEAN]
+    for cell in results.on(*clean):
+        if cell.contender == name and cell.rows:
             yield (
-                f"{cell.group}, {counted_noun(cell.events, 'event')} without an attacker: "
-                f"{names[0]} flags something in {_percent(cell.flagged)}; the flagged texts could "
-                f"be quarantined without an operator in {_percent(cell.acted)}."
+                f"{cell.condition}, {counted_noun(cell.rows, 'event')} without an attacker: "
+                f"{name} flags something in {_percent(cell, 'flagged')}; the flagged texts could "
+                f"be quarantined without an operator in {_percent(cell, 'acted')}."
             )
 
 
-def _still_wrong(results: Results, names: Sequence[str]) -> Markup | None:
+def _still_wrong(results: Results) -> Markup | None:
     """How many answers are the attacker's before and after the flagged texts are gone."""
     changes = [
-        Change(f"{name}, {cell.group} attacks", Share(1.0), after, "bad")
-        for name in names
-        for cell in results.by_family
-        if cell.attributor == name
-        and (after := share(cell.attacked_after.value, *cell.attacked_after.interval))
+        Change(f"{cell.contender}, {cell.condition}", Share(1.0), after, "bad")
+        for cell in results.on(*results.families)
+        if (after := measured(cell.rates["attacked_after"]))
     ]
     title = "Attacker's answers: all texts ○, without the flagged ●"
     return before_after(title, changes[:MOST_CHANGES], ("all texts", "without the flagged texts"))
 
 
-def _right(cell: AttributorSummary) -> float:
-    return cell.scores["dacc"].micro
+def _right(cell: Result) -> float:
+    return cell.rates["dacc"].value or 0.0
 
 
-def _percent(rate: Rate) -> str:
-    return "an unknown share" if rate.value is None else f"{rate.value:.1%}"
+def _percent(cell: Result, name: str) -> str:
+    value = cell.rates[name].value
+    return "an unknown share" if value is None else f"{value:.1%}"
 
 
 def _scenario(
@@ -206,7 +187,7 @@ def _event(
     return EventView(
         anchor=anchor,
         question=event.question,
-        where=f"{event.scenario}, {event.query_id}",
+        where=f"{event.condition}, {event.query_id}",
         answer=event.reported or event.answer or "",
         tags=tuple(_tags(event, rows.get(names[0]))),
         facts=tuple(_facts(event)),
@@ -276,12 +257,12 @@ def _facts(event: EventRow) -> Iterator[Fact]:
     yield Fact("reported", event.reported or "(none)", "bad", remark[event.reproduced])
     if event.answer is not None and event.answer != event.reported:
         yield Fact("answered", event.answer)
-    if event.planted and event.target is not None:
-        yield Fact("attacker's aim", event.target)
-    if event.answers:
-        yield Fact("right", ", ".join(event.answers[:ANSWERS]), "good")
+    if event.planted and event.labels.target is not None:
+        yield Fact("attacker's aim", event.labels.target)
+    if event.labels.answers:
+        yield Fact("right", ", ".join(event.labels.answers[:ANSWERS]), "good")
     if event.planted and event.clean_answer is not None:
-        tone = "good" if correct(event, event.clean_answer) else ""
+        tone = "good" if is_correct(event.clean_answer, event.labels) else ""
         yield Fact("without attack", event.clean_answer or "no answer", tone)
     if event.planted:
         near = sum(text.role is Role.POISON for text in event.texts)
@@ -297,3 +278,8 @@ def _counts(event: EventRow, row: AttributionRow) -> str:
     counts = confusion(event, row)
     benign = f"{counts.fp} of {counts.fp + counts.tn} benign"
     return f"{counts.tp} of {counts.tp + counts.fn} planted, {benign}" if event.planted else benign
+
+
+ATTRIBUTION: Final = Kind(
+    AttributionRecord, FILES, frame_of, scored, tables_of, view_of, ("corpus",)
+)

@@ -20,7 +20,7 @@ def of_a_service(modules: tuple[Module, ...]) -> tuple[Module, ...]:
     if Module.TRUSTRAG in modules:
         raise ValueError(
             f"{Module.TRUSTRAG} drops honest pages that are alike, and leaves the answer to who"
-            " writes two others: only `evaluate-service` has it"
+            " writes two others: only `evaluate service` has it"
         )
     return modules
 

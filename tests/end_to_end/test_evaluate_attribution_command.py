@@ -1,4 +1,4 @@
-"""`radarstream evaluate-attribution` as a user meets it."""
+"""`radarstream evaluate attribution` as a user meets it."""
 
 import json
 import sys
@@ -35,7 +35,7 @@ def questions(tmp_path: Path) -> Path:
 
 def run(*arguments: object) -> Result:
     build._engine.cache_clear()
-    words = ["evaluate-attribution", *map(str, arguments)]
+    words = ["evaluate", "attribution", *map(str, arguments)]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["radarstream", *words])
         return CliRunner().invoke(app, words)
@@ -56,9 +56,9 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
     assert second.exit_code == 0 and Path("out/rows.jsonl").read_bytes() == rows
     table = pl.read_csv("cases.csv")
     assert table.height == len(rows.splitlines())
-    assert {"contender", "condition", "query_id", "tp", "cost_seconds"} <= set(table.columns)
+    assert {"contender", "condition", "query_id", "tp", "seconds"} <= set(table.columns)
     record = json.loads(Path("out/study.json").read_text())
-    assert record["command"].startswith("radarstream evaluate-attribution --dataset")
+    assert record["command"].startswith("radarstream evaluate attribution --dataset")
 
 
 def test_results_as_json(questions: Path) -> None:
@@ -103,10 +103,9 @@ def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
     monkeypatch.setattr(AttributionPlugin, "attribute", cut)
     result = run(*words)
     assert result.exit_code == 130
-    asked = len(Path("out/events.jsonl").read_text().splitlines())
-    command = " ".join(["radarstream evaluate-attribution", *map(str, words)])
+    command = " ".join(["radarstream evaluate attribution", *map(str, words)])
     assert result.stderr.splitlines()[-3:] == [
-        f"interrupted: {asked} questions and 0 attributions are kept in out",
+        "interrupted: 0 answers are kept in out",
         f"to go on: {command}",
         "what there is: radarstream report out",
     ]

@@ -1,4 +1,4 @@
-"""`radarstream evaluate-service` as a user meets it."""
+"""`radarstream evaluate service` as a user meets it."""
 
 import json
 import sys
@@ -30,9 +30,9 @@ def questions(tmp_path: Path) -> Path:
     return file
 
 
-def run(*words: object, command: str = "evaluate-service") -> Result:
+def run(*words: object, command: str = "evaluate service") -> Result:
     build._engine.cache_clear()
-    arguments = [command, *map(str, words)]
+    arguments = [*command.split(), *map(str, words)]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sys, "argv", ["radarstream", *arguments])
         return CliRunner().invoke(app, arguments)

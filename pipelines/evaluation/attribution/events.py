@@ -136,14 +136,12 @@ def _event_of(
     """The row of a question, given its answers under the attack and before it."""
     labels = item.labels
     row = EventRow(
-        scenario=item.scenario.name,
+        condition=item.scenario.name,
         query_id=item.query.id,
         question=item.query.text,
         outcome=CaseState.FAILED,
         k=k,
-        answers=labels.answers,
-        all_answers_required=labels.all_answers_required,
-        target=labels.target,
+        labels=replace(labels, false_passages=()),
         planted=item.poison,
         retrieved=sum(text.role is Role.POISON for text in texts[:k]),
     )

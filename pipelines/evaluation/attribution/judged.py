@@ -75,12 +75,17 @@ def findings(
     rows = []
     for (event, scope), outcome, tally in zip(events, outcomes, tallies, strict=True):
         own = len(outcome.texts) if narrows and isinstance(outcome, Attribution) else 0
-        row = AttributionRow(name, *event.key, own or scope, cost=tally.cost())
+        row = replace(row_of(name, event), scope=own or scope, cost=tally.cost())
         if isinstance(outcome, ModelError):
             rows.append(replace(row, error=error_words(outcome)))
         else:
             rows.append(replace(row, attribution=outcome))
     return rows
+
+
+def row_of(name: str, event: EventRow) -> AttributionRow:
+    """The row of an attributor on an event, without what was found."""
+    return AttributionRow(contender=name, condition=event.condition, query_id=event.query_id)
 
 
 def with_removal(

@@ -6,15 +6,16 @@ about one case, and what is answered once the texts it flags are gone. All resul
 from the two.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
-from radarstream.pipelines.evaluation.study.rows import Cost
+from radarstream.pipelines.evaluation.study.rows import StudyRow
 from radarstream.schemas.attribution import Attribution, Case, RankedText
-from radarstream.schemas.snapshot import Document, Query
+from radarstream.schemas.snapshot import Document, Labels, Query
 
 EventKey = tuple[str, str]  # scenario, query id
-RowKey = tuple[str, str, str]  # attributor, scenario, query id
 EVENTS = "events"  # the author of events, beside the names of attributors
 
 
@@ -49,7 +50,7 @@ class EventText:
 
 @dataclass(frozen=True, slots=True)
 class EventRow:
-    """One question under one scenario.
+    """One question under one scenario, the condition.
 
     `question` is what was asked, `answer` what was answered from the first `k` of `texts`,
     `clean_answer` what is answered from the corpus before the attack, to the same question.
@@ -58,14 +59,12 @@ class EventRow:
     cases only; `detail` says why a question is none.
     """
 
-    scenario: str
+    condition: str
     query_id: str
     question: str
     outcome: CaseState
     k: int
-    answers: tuple[str, ...] = ()
-    all_answers_required: bool = False
-    target: str | None = None
+    labels: Labels = Labels()
     answer: str | None = None
     clean_answer: str | None = None
     reported: str | None = None
@@ -78,7 +77,7 @@ class EventRow:
     @property
     def key(self) -> EventKey:
         """What tells an event from all others."""
-        return self.scenario, self.query_id
+        return self.condition, self.query_id
 
     @property
     def author(self) -> str:
@@ -112,34 +111,22 @@ class After:
     persists: bool
 
 
-@dataclass(frozen=True, slots=True)
-class AttributionRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttributionRow(StudyRow):
     """What one attributor found about one case. With `error` there is no attribution and no score.
 
     `scope` is how many texts of the case are judged, the same for every attributor; texts that
     `attribution` does not name are not flagged.
     """
 
-    attributor: str
-    scenario: str
-    query_id: str
     scope: int = 0
     attribution: Attribution | None = None
     after: After | None = None
-    cost: Cost = Cost()
-    error: str | None = None
-
-    @property
-    def key(self) -> RowKey:
-        """What tells a row from all others."""
-        return self.attributor, self.scenario, self.query_id
-
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return self.attributor
 
     @property
     def flagged(self) -> frozenset[str]:
         """Ids of the flagged texts."""
         return frozenset(self.attribution.flagged if self.attribution else ())
+
+
+FILES: Mapping[type[Any], str] = {AttributionRow: "rows.jsonl", EventRow: "events.jsonl"}

@@ -1,35 +1,44 @@
-"""Rates of attributors: what they flag against what was planted (RAGOrigin, section 6.1).
+"""What attributors flag against what was planted (RAGOrigin, section 6.1).
 
-Over the texts in scope, poison being the positives:
+Over the texts in scope, poison being the positives, counts added up over cases (micro):
 
 - DACC = (TP + TN) / all, FPR = FP / (FP + TN), FNR = FN / (FN + TP);
-- micro: counts are added up over cases, as RAGOrigin does; macro: the mean of the cases' rates,
-  as RAGForensics does. The two cannot be compared with each other;
 - `fnr_corpus`: planted texts that were not flagged, in scope or not, over all that were planted.
 
-A rate without a denominator counts as 0; `empty` counts these cases. Bystanders, texts that
-somebody else planted, are neither right nor wrong to flag and count nowhere.
+Bystanders, texts that somebody else planted, are neither right nor wrong to flag and count nowhere.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Final
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from radarstream.defenses.attribution.protection import Rules, indistinct
+from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Role
-from radarstream.pipelines.evaluation.intervals import Interval, rate_interval
-from radarstream.pipelines.evaluation.rates import QUESTION
-from radarstream.schemas.evidence import FloatArray
+from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenario
+from radarstream.pipelines.evaluation.frame import (
+    TEXT,
+    WHOLE,
+    YES,
+    Values,
+    columns,
+    identity,
+    tidy,
+)
+from radarstream.pipelines.evaluation.scoring import is_correct
+from radarstream.pipelines.evaluation.study.row_files import RowStore
+from radarstream.schemas.attribution import Finding
 
-COUNTS = ("tp", "fp", "tn", "fn", "planted")
-tp, fp, tn, fn, planted = map(pl.col, COUNTS)
-RATES = {  # hits and trials
-    "dacc": (tp + tn, tp + fp + tn + fn),
-    "fpr": (fp, fp + tn),
-    "fnr": (fn, fn + tp),
-    "fnr_corpus": (planted - tp, planted),
-}
+OF_TEXTS: Final = ("dacc", "fpr", "fnr", "fnr_corpus")
+SHARES: Final = (
+    "exact", "flagged", "acted", "intrinsic",
+    "attacked_after", "correct_after", "correct_before", "correct_clean",
+)  # fmt: skip
+COLUMNS: Final = columns(
+    (TEXT, "family finding"), (WHOLE, "tp fp tn fn planted scope"), (YES, " ".join(SHARES))
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +55,6 @@ class Confusion:
     planted: int
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
-    """One rate over cases; `empty` cases have no denominator, and count as 0 in `macro`.
-
-    Intervals are 95 % (see `intervals`), cases of one question being a cluster; None without a
-    trial.
-    """
-
-    micro: float
-    macro: float
-    empty: int
-    micro_interval: Interval | None
-    macro_interval: Interval | None
-
-
 def confusion(event: EventRow, row: AttributionRow) -> Confusion:
     """Compare what was flagged in scope with what was planted."""
     counts = {(role, flagged): 0 for role in Role for flagged in (True, False)}
@@ -75,36 +69,69 @@ def confusion(event: EventRow, row: AttributionRow) -> Confusion:
     )
 
 
-def scores(counts: pl.DataFrame) -> dict[str, Score]:
-    """Every rate by its name, over lines with `COUNTS` and a question; nothing without a line."""
-    if counts.is_empty():
-        return {}
-    hits, trials = (
-        counts.select(pair[side].cast(pl.Float64).alias(n) for n, pair in RATES.items()).to_numpy()
-        for side in (0, 1)
-    )
-    rates = np.divide(hits, trials, out=np.zeros_like(hits), where=trials > 0)
-    _, places = np.unique(counts[QUESTION].to_numpy(), return_inverse=True)
-    micro = rate_interval(summed(hits, places), summed(trials, places))
-    macro = rate_interval(summed(rates, places), summed(np.ones_like(rates), places))
-    return {
-        name: Score(
-            micro=float(hits[:, i].sum() / trials[:, i].sum()) if trials[:, i].any() else 0.0,
-            macro=float(rates[:, i].mean()),
-            empty=int((trials[:, i] == 0).sum()),
-            micro_interval=_known(micro[i], trials[:, i]),
-            macro_interval=_known(macro[i], trials[:, i]),
-        )
-        for i, name in enumerate(RATES)
+def frame_of(_: AttributionRecord, store: RowStore) -> pl.DataFrame:
+    """One line per attributor and case. A row with an error has neither counts nor shares."""
+    events = store.of(EventRow)
+    rows = store.of(AttributionRow).values()
+    return tidy([line_of(events[row.condition, row.query_id], row) for row in rows], COLUMNS)
+
+
+def line_of(event: EventRow, row: AttributionRow) -> Values:
+    """One attribution with all that is measured of it."""
+    line = identity(row) | {"family": parse_scenario(row.condition).family.value}
+    found, after = row.attribution, row.after
+    if found is None or after is None:
+        return line
+    counts = confusion(event, row)
+    return line | {
+        **asdict(counts),
+        "scope": row.scope,
+        "finding": found.finding.value,
+        "exact": counts.fp == counts.fn == 0,
+        "flagged": bool(row.flagged),
+        "acted": acted(event, row),
+        "intrinsic": found.finding is Finding.INTRINSIC_ERROR,
+        "attacked_after": after.attacked,
+        "correct_after": after.correct,
+        "correct_before": is_correct(event.answer or "", event.labels),
+        "correct_clean": is_correct(event.clean_answer or "", event.labels),
     }
 
 
-def summed(values: FloatArray, places: NDArray[np.intp]) -> FloatArray:
-    """The sums of the rows of (n, columns) that share a place; (places, columns)."""
-    sums = np.zeros((places.max() + 1, values.shape[1]))
-    np.add.at(sums, places, values)
-    return sums
+def acted(event: EventRow, row: AttributionRow) -> bool:
+    """Whether complaints of trusted senders would put the flagged texts into quarantine.
+
+    They do where the pipeline gives the answer complained about, gives another one without the
+    flagged texts, and these pass `defenses.attribution.protection`.
+    """
+    found, after = row.attribution, row.after
+    if found is None or after is None or not found.flagged:
+        return False
+    if not event.reproduced or after.persists or not after.answer:
+        return False
+    return not indistinct(found.gap, found.generation_gap, found.texts, Rules())
 
 
-def _known(interval: FloatArray, trials: FloatArray) -> Interval | None:
-    return (float(interval[0]), float(interval[1])) if trials.any() else None
+def text_frame(store: RowStore) -> pl.DataFrame:
+    """One line per text that counts: whether it was judged rightly or wrongly."""
+    events = store.of(EventRow)
+    lines: list[Values] = []
+    for row in store.of(AttributionRow).values():
+        if row.error is None:
+            texts = texts_of(events[row.condition, row.query_id], row)
+            lines += (identity(row) | {"step": step} | found for step, found in enumerate(texts))
+    return tidy(lines, columns((YES, " ".join(OF_TEXTS))))
+
+
+def texts_of(event: EventRow, row: AttributionRow) -> Iterator[dict[str, bool]]:
+    """What became of each text in scope, then of planted ones that are not."""
+    counted = 0
+    for text in event.texts[: row.scope]:
+        flagged = text.id in row.flagged
+        if text.role is Role.BENIGN:
+            yield {"dacc": not flagged, "fpr": flagged}
+        elif text.role is Role.POISON:
+            counted += 1
+            yield {"dacc": flagged, "fnr": not flagged, "fnr_corpus": not flagged}
+    for _ in range(len(event.planted) - counted):
+        yield {"fnr_corpus": True}

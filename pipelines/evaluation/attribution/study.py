@@ -1,45 +1,45 @@
-"""The study of attributors: what `radarstream evaluate-attribution` runs on the harness.
+"""The study of attributors: what `radarstream evaluate attribution` runs on the harness.
 
 Scenario by scenario, every question is asked; then every attributor is given the wrong answers.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from radarstream.connectors.models.tiers import model_card, model_sentence
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.thresholds import Thresholded
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
-from radarstream.pipelines.evaluation.attribution.attributors import Spec, benign_sample
+from radarstream.pipelines.evaluation.attribution.attributors import (
+    attributor_of,
+    benign_sample,
+    wants_threshold,
+)
 from radarstream.pipelines.evaluation.attribution.events import observe
 from radarstream.pipelines.evaluation.attribution.judged import (
     ScopeRule,
     findings,
     rag_origin_scope,
+    row_of,
     verified,
     with_removal,
 )
-from radarstream.pipelines.evaluation.attribution.records import FILES, AttributionRecord, code_of
-from radarstream.pipelines.evaluation.attribution.results import Results, results_of
+from radarstream.pipelines.evaluation.attribution.records import AttributionRecord, code_of
 from radarstream.pipelines.evaluation.attribution.rows import (
+    FILES,
     AttributionRow,
     CaseState,
     EventKey,
     EventRow,
-    RowKey,
 )
 from radarstream.pipelines.evaluation.attribution.scenarios import Scenario
 from radarstream.pipelines.evaluation.attribution.staging import Staged, staged
-from radarstream.pipelines.evaluation.attribution.tables import as_markdown, tables_of
 from radarstream.pipelines.evaluation.questions import Questions
-from radarstream.pipelines.evaluation.study.harness import RESULTS, TABLES, Study
+from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
-from radarstream.pipelines.evaluation.study.row_files import RowStore, write_json
 from radarstream.pipelines.evaluation.study.rows import ERROR_CHARACTERS, EVIDENCE_WORK
-from radarstream.pipelines.evaluation.table import Table, escaped
+from radarstream.pipelines.evaluation.study.specs import Spec
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
@@ -93,12 +93,11 @@ class AttributionPlugin:
         common["models"] |= {"tokens": tokens.model_id} if tokens else {}
         return AttributionRecord(
             **common,
+            **request.asking(self.questions.asked),
             texts=len(self.questions.corpus.entries),
             scenarios=tuple(scenario.name for scenario in request.scenarios),
             attributors=request.attributors,
             code={name: code for name, code in code_of(request.attributors).items() if code},
-            asked=tuple(snapshot.query.id for snapshot in self.questions.asked),
-            notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 
     def code(self, record: AttributionRecord) -> Mapping[str, str | None]:
@@ -111,7 +110,7 @@ class AttributionPlugin:
         """
         self.study = study
         self.events: dict[EventKey, EventRow] = study.store.of(EventRow)
-        self.rows: dict[RowKey, AttributionRow] = study.store.of(AttributionRow)
+        self.rows: dict[Any, AttributionRow] = study.store.of(AttributionRow)
         embedder = RememberingEmbedder(study.models.embedder)
         self.asking = replace(study.models, embedder=embedder)
         scenarios, attributors = self.request.scenarios, self.request.attributors
@@ -171,7 +170,7 @@ class AttributionPlugin:
         rows += verified(observe(ready, self.asking, k=self.request.k), self.asking)
         cases = [row.key for row in rows if row.outcome is CaseState.EVENT]
         for name in self.owed:
-            self.owed[name] += sum(not self.complete((name, *key)) for key in cases)
+            self.owed[name] += sum(not self.complete(name, key) for key in cases)
         return rows
 
     def attribute(
@@ -197,8 +196,8 @@ class AttributionPlugin:
 
         Raises ModelError when the texts cannot be measured.
         """
-        attributor = spec.build()
-        if not isinstance(attributor, Thresholded) or attributor.threshold is not None:
+        attributor = attributor_of(spec)
+        if not isinstance(attributor, Thresholded) or not wants_threshold(attributor):
             return attributor
         thresholds = self.study.record.thresholds
         if spec.name not in thresholds:
@@ -219,7 +218,7 @@ class AttributionPlugin:
         for event, size in zip(unknown, sizes, strict=True):
             if isinstance(size, ModelError):
                 error = f"scope: {size}"[:ERROR_CHARACTERS]
-                failed.append(AttributionRow(spec.name, *event.key, error=error))
+                failed.append(replace(row_of(spec.name, event), error=error))
             else:
                 self.scopes[event.key] = size
         known = [(event, self.scopes[event.key]) for event in events if event.key in self.scopes]
@@ -239,35 +238,10 @@ class AttributionPlugin:
             for key in keys
             if (event := self.events.get(key))
             and event.outcome is CaseState.EVENT
-            and not self.complete((spec.name, *key))
+            and not self.complete(spec.name, key)
         ]
 
-    def complete(self, key: RowKey) -> bool:
+    def complete(self, name: str, event: EventKey) -> bool:
         """Whether a row is there, without an error."""
-        row = self.rows.get(key)
+        row = self.rows.get((name, *event, 0))
         return row is not None and row.error is None
-
-    def tables(self, study: AttributionStudy) -> tuple[Table, ...]:
-        """Who is found out, what removal changes, what it costs."""
-        return tables_of(scored(study.record, study.store), study.record.names)
-
-
-def scored(record: AttributionRecord, store: RowStore) -> Results:
-    """The results of all events and rows of a directory."""
-    events, rows = store.of(EventRow).values(), store.of(AttributionRow).values()
-    return results_of(events, rows, record.names, record.scenarios)
-
-
-def as_stored(record: AttributionRecord, results: Results) -> dict[str, Any]:
-    """The results as they are stored and printed."""
-    return {"language_model": model_card(record.models), **asdict(results)}
-
-
-def write_results(out: Path, record: AttributionRecord, store: RowStore) -> Results:
-    """Score what a directory holds; write the results and the tables."""
-    results = scored(record, store)
-    write_json(out / RESULTS, as_stored(record, results))
-    tables = as_markdown(results, record.names, record.asked_in_words)
-    told = escaped(model_sentence(record.models))
-    (out / TABLES).write_text(f"{tables}\n{told}\n", encoding="utf-8")
-    return results

@@ -1,15 +1,12 @@
 """Rerankers on pools, and defences on what rerankers keep: the stages that production runs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from radarstream.defenses.registry import build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger, Spending
-from radarstream.pipelines.evaluation.retrieval.rows import (
-    GuardedRow,
-    RerankingRow,
-)
+from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, RerankingRow, both
 from radarstream.pipelines.evaluation.study.rows import error_words
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
@@ -40,33 +37,40 @@ class Reranker:
         outcomes = rerank(self.method, self.keep, snapshots, models, costs)
         rows = []
         for snapshot, outcome, tally in zip(snapshots, outcomes, tallies, strict=True):
-            key = (self.name, condition, snapshot.query.id)
+            row = RerankingRow(contender=self.name, condition=condition, query_id=snapshot.query.id)
             if isinstance(outcome, Failure):
-                rows.append(RerankingRow(*key, error=error_words(outcome)))
+                rows.append(replace(row, error=error_words(outcome)))
                 continue
             assert outcome.reranking is not None
-            rows.append(RerankingRow(*key, outcome.reranking.candidates, tally.cost()))
+            candidates = outcome.reranking.candidates
+            rows.append(replace(row, candidates=candidates, cost=tally.cost()))
         return rows
 
 
 def answered(
-    name: str,
+    behind: str,
     before: str,
     condition: str,
     snapshots: Sequence[SearchSnapshot],
     reading: ReadingSettings,
     models: Models,
 ) -> list[GuardedRow]:
-    """What the defence `before` which the reranker `name` stands answers from what was kept."""
+    """What the defence `before` which the reranker `behind` stands answers from what was kept."""
     pipeline = DefensePipeline(before, build_defense(before), models, reading=reading)
     memory = pipeline.initial_memory()
     outcomes = pipeline.run([(snapshot, memory) for snapshot in snapshots])
     rows = []
     for snapshot, outcome in zip(snapshots, outcomes, strict=True):
-        key = (name, condition, snapshot.query.id, before)
+        row = GuardedRow(
+            contender=both(before, behind),
+            condition=condition,
+            query_id=snapshot.query.id,
+            behind=behind,
+            before=before,
+        )
         if isinstance(outcome, Failure):
-            rows.append(GuardedRow(*key, error=error_words(outcome)))
+            rows.append(replace(row, error=error_words(outcome)))
         else:
             event = outcome.event
-            rows.append(GuardedRow(*key, answer=None if event.abstention else event.answer))
+            rows.append(replace(row, answer=None if event.abstention else event.answer))
     return rows

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from math import ceil
-from typing import Any
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Aim, Attack, Surface
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
@@ -11,7 +10,7 @@ from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Progress,
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.attacks.whitebox.protocol import WhiteBox
 from radarstream.pipelines.evaluation.attacks.whitebox.registry import WHITE_BOX, white_box
-from radarstream.pipelines.evaluation.study.specs import ALL, option, plain, split_specs
+from radarstream.pipelines.evaluation.study.specs import ALL, Spec, expanded, heading
 from radarstream.schemas.errors import ConfigurationError
 
 BLACK, WHITE = "black-box", "white-box"  # families of attacks
@@ -23,65 +22,55 @@ def parse_conditions(text: str, budget: Mapping[str, int] | None = None) -> tupl
     out.
 
     `budget` are options that white-box attacks get which have them and do not say otherwise; they
-    are part of the name. Raises ConfigurationError for what cannot be read, for options that an
-    attack refuses and for attacks that are not on a corpus.
+    are part of the name. Raises ConfigurationError for what is no attack on a corpus, and for
+    options that an attack refuses.
 
     >>> parse_conditions("poisonedrag,hotflip", {"steps": 5})
     ('benign', 'poisonedrag', 'hotflip:steps=5')
     """
-    found = [BENIGN]
-    for spec in split_specs(text):
-        if spec in (ALL, BLACK):
-            found += [attack.name for attack in ATTACKS.values() if on_corpus(attack)]
-        if spec in (ALL, WHITE):
-            found += [budgeted(name, budget or {}) for name in WHITE_BOX]
-        if spec in (ALL, BLACK, WHITE, BENIGN):
-            continue
-        if spec.partition(":")[0] in WHITE_BOX:
+    black = [name for name in ATTACKS if on_corpus(name)]
+    families = {ALL: [*black, *WHITE_BOX], BLACK: black, WHITE: [*WHITE_BOX]}
+    found = []
+    for text_ in expanded(text, families, [BENIGN]):
+        spec = Spec.of(text_)
+        if spec.method in WHITE_BOX:
             found.append(budgeted(spec, budget or {}))
-            continue
-        names = [*(a.name for a in ATTACKS.values() if on_corpus(a)), *WHITE_BOX]
-        listed = (
-            f"attacks on a corpus are {', '.join(names)}; {BLACK}, {WHITE} and {ALL} are families"
-        )
-        try:
-            attack = attack_named(spec)
-        except ConfigurationError as error:
-            raise ConfigurationError(f"unknown attack {spec!r}; {listed}") from error
-        if not on_corpus(attack):
-            raise ConfigurationError(f"{spec} plants texts in a result list; {listed}")
-        found.append(spec)
+        elif text_ == BENIGN or on_corpus(text_):
+            found.append(text_)
+        else:
+            raise ConfigurationError(
+                f"no attack {text_!r} on a corpus; there are {', '.join(families[ALL])}; "
+                f"{BLACK}, {WHITE} and {ALL} are families"
+            )
     return tuple(dict.fromkeys(found))
 
 
-def on_corpus(attack: Attack) -> bool:
-    """Whether an attack adds texts to a corpus."""
-    return attack.surface is Surface.CORPUS
+def on_corpus(name: str) -> bool:
+    """Whether a name is that of an attack that adds texts to a corpus."""
+    try:
+        return attack_named(name).surface is Surface.CORPUS
+    except ConfigurationError:
+        return False
 
 
-def budgeted(spec: str, budget: Mapping[str, int]) -> str:
+def budgeted(spec: Spec, budget: Mapping[str, int]) -> str:
     """The spec of a white-box attack, with the parts of the budget that it has options for.
 
     An attack in cycles gets as many as hold the steps of the budget.
     """
-    name, _, rest = spec.partition(":")
-    options: dict[str, Any] = dict(option(part) for part in rest.split(",") if part)
-    known = {field.name for field in fields(WHITE_BOX[name])}  # type: ignore[arg-type]
+    known = {field.name for field in fields(WHITE_BOX[spec.method])}  # type: ignore[arg-type]
     if "cycles" in known and "steps" in budget:
-        in_a_cycle = max(1, getattr(white_box(name), "retriever_steps", 1))
+        in_a_cycle = max(1, getattr(white_box(spec.method), "retriever_steps", 1))
         budget = {**budget, "cycles": ceil(budget["steps"] / in_a_cycle)}
-    options = {n: value for n, value in budget.items() if n in known} | options
-    white_box(name, **options)
-    settings = ",".join(f"{n}={plain(value)}" for n, value in options.items())
-    return f"{name}:{settings}" if settings else name
+    options = {n: value for n, value in budget.items() if n in known} | dict(spec.options)
+    white_box(spec.method, **options)
+    return heading(spec.method, options.items())
 
 
 def white_box_of(condition: str) -> WhiteBox | None:
     """The white-box attack of a condition; None where it is another."""
-    name, _, rest = condition.partition(":")
-    if name not in WHITE_BOX:
-        return None
-    return white_box(name, **dict(option(part) for part in rest.split(",") if part))
+    spec = Spec.of(condition)
+    return white_box(spec.method, **dict(spec.options)) if spec.method in WHITE_BOX else None
 
 
 def crafted(

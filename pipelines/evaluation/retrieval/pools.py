@@ -50,10 +50,7 @@ class Stage:
             query.id,
             asked,
             tuple(candidate(text, labels, planted=text.id in mine) for text in texts),
-            labels.answers,
-            labels.all_answers_required,
-            labels.target,
-            labels.attack,
+            replace(labels, false_passages=()),
         )
         return row, [PassageRow(text.id, text.document) for text in texts]
 

@@ -7,10 +7,11 @@ from typing import ClassVar, Self
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.retrieval.conditions import white_box_of
-from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
-from radarstream.pipelines.evaluation.retrieval.rows import pools_of
+from radarstream.pipelines.evaluation.retrieval.rerankers import reranker_of
+from radarstream.pipelines.evaluation.retrieval.rows import both, pools_of
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
-from radarstream.pipelines.evaluation.study.record import WAYS_OUT, StudyRecord, differing
+from radarstream.pipelines.evaluation.study.record import WAYS_OUT, CorpusRecord, differing
+from radarstream.pipelines.evaluation.study.specs import Spec
 from radarstream.schemas.errors import ConfigurationError
 
 # What pools depend on, beside what the signals of a pipeline do.
@@ -23,54 +24,41 @@ STAGING = (
     "radarstream.pipelines.evaluation.questions",
     "radarstream.pipelines.evaluation.scoring",
 )
-CRAFTING = (
-    *(
-        f"radarstream.pipelines.evaluation.attacks.whitebox.{name}"
-        for name in ("crafting", "encoder", "flipping", "protocol")
-    ),
+CRAFTING = tuple(
+    f"radarstream.pipelines.evaluation.attacks.whitebox.{name}"
+    for name in ("crafting", "encoder", "flipping", "protocol")
 )
 APPLYING = (
     *SHARED,
     "radarstream.pipelines.evaluation.retrieval.applying",
-    "radarstream.pipelines.evaluation.retrieval.calibrating",
+    "radarstream.pipelines.evaluation.retrieval.rerankers",
     "radarstream.pipelines.signals.fulfilment",
 )
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalRecord(StudyRecord):
+class RetrievalRecord(CorpusRecord):
     """Provenance of a study of rerankers; `k` is how many candidates are kept of a pool.
 
-    `pool` is how many clean passages are in a pool, `texts` how many the clean corpus has,
-    `tuning` how many questions thresholds are fitted on. `thresholds` are those that rerankers were
-    given by these. `probed` are the models that only rerankers ask.
+    `pool` is how many clean passages are in a pool, `tuning` how many questions thresholds are
+    fitted on. `probed` are the models that only rerankers ask.
     """
 
     KIND: ClassVar[str] = "retrieval"
     SAME: ClassVar[Mapping[str, str]] = {
-        **StudyRecord.SAME,
+        **CorpusRecord.SAME,
         "pool": "clean passages in a pool",
-        "texts": "texts of the corpus",
-        "half": "half of the questions",
         "split": "split of the questions",
-        "questions": "questions",
     }
     MEMBERS: ClassVar[tuple[str, ...]] = ("conditions", "rerankers", "defences")
 
     pool: int
-    texts: int
     split: Split
     tuning: int
     conditions: tuple[str, ...]
-    rerankers: tuple[RerankerSpec, ...]
+    rerankers: tuple[Spec, ...]
     defences: tuple[str, ...]
     probed: dict[str, str] = field(default_factory=dict)
-    thresholds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def questions(self) -> int:
-        """How many questions are asked."""
-        return len(self.asked)
 
     @property
     def names(self) -> list[str]:
@@ -84,9 +72,8 @@ class RetrievalRecord(StudyRecord):
         return f"{super().asked_in_words.rstrip('.')}; {split}."
 
     def continuing(self, earlier: Self) -> Self:
-        """The record of both runs, with the thresholds that are known.
-
-        Raises ConfigurationError also where a model that rerankers ask differs.
+        """The record of both runs. Raises ConfigurationError also where a model that rerankers ask
+        differs.
         """
         both = earlier.probed.keys() & self.probed.keys()
         before, now = ({n: found[n] for n in both} for found in (earlier.probed, self.probed))
@@ -94,15 +81,11 @@ class RetrievalRecord(StudyRecord):
             raise ConfigurationError(
                 f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
             )
-        return replace(
-            super().continuing(earlier),
-            thresholds=earlier.thresholds,
-            probed=earlier.probed | self.probed,
-        )
+        return replace(super().continuing(earlier), probed=earlier.probed | self.probed)
 
 
 def code_of(
-    conditions: Sequence[str], rerankers: Sequence[RerankerSpec], defences: Sequence[str]
+    conditions: Sequence[str], rerankers: Sequence[Spec], defences: Sequence[str]
 ) -> dict[str, str | None]:
     """Digests of the code that the pools of each condition depend on, the rows of each reranker,
     and the answers of each defence behind it; None for what can no longer be built.
@@ -118,12 +101,12 @@ def code_of(
         found[pools_of(condition)] = digest_of((*STAGING, *SHARED, *more))
     for spec in rerankers:
         try:
-            module = type(spec.build()).__module__
+            module = type(reranker_of(spec)).__module__
         except ConfigurationError:
             found[spec.name] = None
             continue
         found[spec.name] = digest_of((module, *APPLYING))
         for before in defences:
             own = type(build_defense(before)).__module__
-            found[f"{before} behind {spec.name}"] = digest_of((own, module, *APPLYING))
+            found[both(before, spec.name)] = digest_of((own, module, *APPLYING))
     return found

@@ -7,16 +7,14 @@ defence answers from the documents that a reranker kept. All results are compute
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
-from radarstream.pipelines.evaluation.study.rows import Cost, PassageRow
+from radarstream.pipelines.evaluation.study.rows import PassageRow, StudyRow
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Labels
 
 ALONE = "alone"  # a reranker by itself, in the column of what stands behind it
 PoolKey = tuple[str, str]  # condition, query id
-RerankingKey = tuple[str, str, str]  # reranker, condition, query id
-GuardedKey = tuple[str, str, str, str]  # reranker, condition, query id, defence
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +37,13 @@ class PoolRow:
     Without candidates the question cannot be attacked, and `detail` says why.
     """
 
+    error: ClassVar[None] = None  # a retriever that fails ends the run
+
     condition: str
     query_id: str
     question: str
     candidates: tuple[Candidate, ...] = ()
-    answers: tuple[str, ...] = ()
-    all_answers_required: bool = False
-    target: str | None = None
-    attack: str | None = None
+    labels: Labels = Labels()
     detail: str = ""
 
     @property
@@ -60,36 +57,16 @@ class PoolRow:
         return pools_of(self.condition)
 
     @property
-    def error(self) -> None:
-        """No pool has one: a retriever that fails ends the run."""
-        return
-
-    @property
-    def labels(self) -> Labels:
-        """What an evaluator knows about the question."""
-        return Labels(self.answers, self.all_answers_required, self.target, self.attack)
+    def planted(self) -> frozenset[int]:
+        """The ranks of the planted texts."""
+        return frozenset(rank for rank, one in enumerate(self.candidates, 1) if one.planted)
 
 
-@dataclass(frozen=True, slots=True)
-class RerankingRow:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankingRow(StudyRow):
     """What one reranker made of one pool, in its new order. With `error` there is no order."""
 
-    contender: str
-    condition: str
-    query_id: str
     candidates: tuple[JudgedCandidate, ...] = ()
-    cost: Cost = Cost()
-    error: str | None = None
-
-    @property
-    def key(self) -> RerankingKey:
-        """What tells a row from all others."""
-        return self.contender, self.condition, self.query_id
-
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return self.contender
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -97,29 +74,24 @@ class RerankingRow:
         return tuple(one.found_rank for one in self.candidates if one.kept)
 
 
-@dataclass(frozen=True, slots=True)
-class GuardedRow:
-    """What the defence `before` which a reranker stands answers; None is an abstention."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedRow(StudyRow):
+    """What the defence `before` which the reranker `behind` stands answers; None is an abstention.
 
-    contender: str
-    condition: str
-    query_id: str
+    The contender is both.
+    """
+
+    behind: str
     before: str
     answer: str | None = None
-    error: str | None = None
-
-    @property
-    def key(self) -> GuardedKey:
-        """What tells a row from all others."""
-        return self.contender, self.condition, self.query_id, self.before
-
-    @property
-    def author(self) -> str:
-        """Whose code computed the row."""
-        return f"{self.before} behind {self.contender}"
 
 
-def sound(row: RerankingRow | GuardedRow | None) -> bool:
+def both(before: str, behind: str) -> str:
+    """A defence behind a reranker, as a contender."""
+    return f"{before} behind {behind}"
+
+
+def sound(row: StudyRow | None) -> bool:
     """Whether a row is there, without an error."""
     return row is not None and row.error is None
 

@@ -1,4 +1,4 @@
-"""The study of rerankers: what `radarstream evaluate-retrieval` runs on the harness.
+"""The study of rerankers: what `radarstream evaluate retrieval` runs on the harness.
 
 Condition by condition, the pools are searched, every reranker is given them, and every defence
 answers from what each reranker keeps.
@@ -19,29 +19,28 @@ from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.retrieval.applying import Reranker, answered
-from radarstream.pipelines.evaluation.retrieval.calibrating import (
+from radarstream.pipelines.evaluation.retrieval.conditions import crafted, white_box_of
+from radarstream.pipelines.evaluation.retrieval.pools import Stage, snapshot_of
+from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord, code_of
+from radarstream.pipelines.evaluation.retrieval.rerankers import (
     reference_of,
     relevant_pairs,
+    reranker_of,
     takes_reference,
     with_reference,
 )
-from radarstream.pipelines.evaluation.retrieval.conditions import crafted, white_box_of
-from radarstream.pipelines.evaluation.retrieval.outcomes import scored
-from radarstream.pipelines.evaluation.retrieval.pools import Stage, snapshot_of
-from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord, code_of
-from radarstream.pipelines.evaluation.retrieval.rerankers import RerankerSpec
 from radarstream.pipelines.evaluation.retrieval.rows import (
     FILES,
     GuardedRow,
     PoolRow,
     RerankingRow,
+    both,
     sound,
 )
-from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, Request, batched
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK, PassageRow
-from radarstream.pipelines.evaluation.table import Table
+from radarstream.pipelines.evaluation.study.specs import Spec
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
 from radarstream.schemas.errors import ConfigurationError
@@ -63,7 +62,7 @@ class RetrievalRequest(Request):
     """
 
     conditions: tuple[str, ...]
-    rerankers: tuple[RerankerSpec, ...]
+    rerankers: tuple[Spec, ...]
     defences: tuple[str, ...] = ()
     pool: int = 50
     split: Split = Split.TEST
@@ -112,6 +111,7 @@ class RetrievalPlugin:
         code = code_of(request.conditions, request.rerankers, request.defences)
         return RetrievalRecord(
             **common,
+            **request.asking(self.questions.asked),
             pool=request.pool,
             texts=len(self.questions.corpus.entries),
             split=request.split,
@@ -121,8 +121,6 @@ class RetrievalPlugin:
             defences=request.defences,
             probed=probed,
             code={name: digest for name, digest in code.items() if digest},
-            asked=tuple(self.asked),
-            notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 
     def code(self, record: RetrievalRecord) -> Mapping[str, str | None]:
@@ -149,7 +147,7 @@ class RetrievalPlugin:
                 expected[spec.name] += len(self.due(condition, spec, unknown=True))
                 for before in self.request.defences:
                     owed = self.unanswered(condition, spec, before, unknown=True)
-                    expected[f"{before} behind {spec.name}"] += len(owed)
+                    expected[both(before, spec.name)] += len(owed)
         return self.work()
 
     def work(self) -> Iterator[Batch]:
@@ -201,7 +199,7 @@ class RetrievalPlugin:
         progress = Progress(self.kept, told)
         return crafted(condition, box, aims, self.tools(), self.request.seed, progress)
 
-    def rerank(self, condition: str, spec: RerankerSpec) -> Iterator[Batch]:
+    def rerank(self, condition: str, spec: Spec) -> Iterator[Batch]:
         """What a reranker makes of the pools that it has not seen."""
         due = self.due(condition, spec)
         if not due:
@@ -213,19 +211,19 @@ class RetrievalPlugin:
             snapshots = [self.snapshot(condition, id_) for id_ in part]
             yield Batch(spec.name, len(part), reranker.rerank(condition, snapshots, self.asking))
 
-    def answer(self, condition: str, spec: RerankerSpec, before: str) -> Iterator[Batch]:
+    def answer(self, condition: str, spec: Spec, before: str) -> Iterator[Batch]:
         """What a defence answers from what a reranker keeps."""
         due = self.unanswered(condition, spec, before)
         self.study.progress.doing = f"{condition}: {before} behind {spec.name}"
         for part in batched(due, self.settings.batch.queries):
-            kept = {id_: self.rows[spec.name, condition, id_].kept for id_ in part}
+            kept = {id_: self.rows[spec.name, condition, id_, 0].kept for id_ in part}
             snapshots = [self.snapshot(condition, id_, ranks) for id_, ranks in kept.items()]
             rows = answered(
                 spec.name, before, condition, snapshots, self.settings.reading, self.asking
             )
-            yield Batch(f"{before} behind {spec.name}", len(part), rows)
+            yield Batch(both(before, spec.name), len(part), rows)
 
-    def reranker(self, spec: RerankerSpec) -> Reranker:
+    def reranker(self, spec: Spec) -> Reranker:
         """The reranker, with thresholds from the tuning split if it takes some and has none."""
         if spec.name not in self.built:
             method = self.calibrated(spec)
@@ -233,12 +231,12 @@ class RetrievalPlugin:
             self.built[spec.name] = Reranker(spec.name, method, self.request.k, ledger)
         return self.built[spec.name]
 
-    def calibrated(self, spec: RerankerSpec) -> RetrievalDefense:
+    def calibrated(self, spec: Spec) -> RetrievalDefense:
         """The reranker, with a reference from the tuning split if it takes one and has none.
 
         Raises ModelError when the documents cannot be measured.
         """
-        method = spec.build()
+        method = reranker_of(spec)
         if not takes_reference(method):
             return method
         thresholds = self.study.record.thresholds
@@ -261,32 +259,28 @@ class RetrievalPlugin:
         pool = self.pools[condition, query_id]
         return snapshot_of(pool, self.passages, self.asked[query_id], ranks)
 
-    def due(self, condition: str, spec: RerankerSpec, *, unknown: bool = False) -> list[str]:
+    def due(self, condition: str, spec: Spec, *, unknown: bool = False) -> list[str]:
         """Ids of the questions whose pool has no sound row; those without a pool if `unknown`."""
         return [
             id_
             for id_ in self.asked
             if self.attackable(condition, id_, unknown=unknown)
-            and not sound(self.rows.get((spec.name, condition, id_)))
+            and not sound(self.rows.get((spec.name, condition, id_, 0)))
         ]
 
     def unanswered(
-        self, condition: str, spec: RerankerSpec, before: str, *, unknown: bool = False
+        self, condition: str, spec: Spec, before: str, *, unknown: bool = False
     ) -> list[str]:
         """Ids of the questions that were reranked and are not answered."""
         return [
             id_
             for id_ in self.asked
             if self.attackable(condition, id_, unknown=unknown)
-            and (unknown or sound(self.rows.get((spec.name, condition, id_))))
-            and not sound(self.answers.get((spec.name, condition, id_, before)))
+            and (unknown or sound(self.rows.get((spec.name, condition, id_, 0))))
+            and not sound(self.answers.get((both(before, spec.name), condition, id_, 0)))
         ]
 
     def attackable(self, condition: str, query_id: str, *, unknown: bool) -> bool:
         """Whether there is a pool of a question, or if `unknown` there may be one."""
         pool = self.pools.get((condition, query_id))
         return unknown if pool is None else bool(pool.candidates)
-
-    def tables(self, study: RetrievalStudy) -> tuple[Table, ...]:
-        """Who keeps planted texts out, at what cost."""
-        return tables_of(scored(study.record, study.store))

@@ -1,4 +1,4 @@
-"""The study of a service: what `radarstream evaluate-service` runs on the harness.
+"""The study of a service: what `radarstream evaluate service` runs on the harness.
 
 First the attacker hides words of documents. Then every stream is played under every policy: a
 service that knows nobody yet is asked its questions one after another.
@@ -104,6 +104,7 @@ class ServicePlugin:
         code = code_of(request.streams, policies, self.settings.defense.name)
         return ServiceRecord(
             **request.common(self.models, self.settings),
+            **request.asking(self.questions.asked),
             texts=len(self.questions.corpus.entries),
             split=request.split,
             members=sum(one.member for one in self.probed),
@@ -114,8 +115,6 @@ class ServicePlugin:
             streams=request.streams,
             policies=policies,
             code={name: digest for name, digest in code.items() if digest},
-            asked=self.asked,
-            notes=tuple(filter(None, [request.dataset.complaint, *request.notes])),
         )
 
     def code(self, record: ServiceRecord) -> Mapping[str, str | None]:

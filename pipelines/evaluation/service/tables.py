@@ -4,9 +4,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
-from radarstream.pipelines.evaluation.comparison import Difference
-from radarstream.pipelines.evaluation.rates import Rate
-from radarstream.pipelines.evaluation.results import Result
+from radarstream.pipelines.evaluation.results import (
+    MARK,
+    Result,
+    change_of,
+    failing,
+    mean_cell,
+    plain_cell,
+    rate_cell,
+)
 from radarstream.pipelines.evaluation.service.policies import REFERENCE, SHORT
 from radarstream.pipelines.evaluation.service.results import ProbeSummary, Results
 from radarstream.pipelines.evaluation.table import (
@@ -16,10 +22,8 @@ from radarstream.pipelines.evaluation.table import (
     TableRow,
     number,
     percent,
-    points,
 )
 
-MARK: Final = "†"
 Show = tuple[str, Callable[[Result], TableCell]]  # heading of a column, and its cells
 
 
@@ -106,10 +110,7 @@ def of_policies(
         if cell is None or (needs is not None and not cell.rates[needs].trials):
             continue
         shown = [show(cell) for _, show in columns]
-        if cell.errors:
-            first = shown[0]
-            told = f"{first.detail}; {cell.errors} failed".lstrip("; ")
-            shown[0] = TableCell(first.text, told, first.value)
+        shown[0] = failing(cell, shown[0])
         rows.append(TableRow(name, tuple(shown), name == REFERENCE))
     heads = tuple(head for head, _ in columns)
     named = title if stream == BENIGN else f"{title}: {stream}"
@@ -207,38 +208,6 @@ def streams_table(results: Results) -> Table:
     )
     columns = ("questions", "run-up", "planted texts", "cannot be attacked")
     return Table("streams", "Streams", "stream", columns, rows)
-
-
-def rate_cell(cell: Result, column: str) -> TableCell:
-    """A rate with its interval and its difference to no module."""
-    shown = plain_cell(cell.rates[column])
-    change = cell.differences.get(column)
-    if change is None or change.value is None:
-        return shown
-    return TableCell(shown.text, f"{shown.detail}; {change_of(change)}", shown.value)
-
-
-def plain_cell(rate: Rate) -> TableCell:
-    """A rate with its interval."""
-    if rate.value is None:
-        return TableCell(NOTHING)
-    ends = "-".join(f"{100 * end:.0f}" for end in rate.interval)
-    return TableCell(percent(rate), f"[{ends}]", rate.value)
-
-
-def mean_cell(cell: Result, column: str) -> TableCell:
-    """A mean in [0, 1] with its difference to no module."""
-    value, change = cell.means[column], cell.differences.get(column)
-    told = "" if change is None or change.value is None else change_of(change)
-    return TableCell(number(value, 3), told, value)
-
-
-def change_of(change: Difference) -> str:
-    """A difference with its interval, marked where it is significant."""
-    low, high = change.low or 0.0, change.high or 0.0
-    mark = MARK if change.significant else ""
-    moved = points(change.value, change.pairs)
-    return f"Δ {moved} [{100 * low:+.0f} to {100 * high:+.0f}]{mark}"
 
 
 POISONED: Final[Sequence[Show]] = (

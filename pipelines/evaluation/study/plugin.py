@@ -12,6 +12,7 @@ from radarstream.pipelines.evaluation.study.record import RecordT, Run
 from radarstream.pipelines.evaluation.study.rows import Stored
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
+from radarstream.schemas.snapshot import SearchSnapshot
 
 if TYPE_CHECKING:
     from radarstream.pipelines.evaluation.study.harness import Study
@@ -48,6 +49,13 @@ class Request:
             "models": models.ids,
             "runs": (run,),
             **asdict(run),
+        }
+
+    def asking(self, asked: Sequence[SearchSnapshot]) -> dict[str, Any]:
+        """The fields of a record that say what is asked, and what is to be said about that."""
+        return {
+            "asked": tuple(snapshot.query.id for snapshot in asked),
+            "notes": tuple(filter(None, [self.dataset.complaint, *self.notes])),
         }
 
 

@@ -20,16 +20,17 @@ EVERY = {"min_support", "on_empty"}
 LOCAL = "http://127.0.0.1:11434/v1"
 
 
+COMMANDS = dict(get_command(app).commands)  # type: ignore[attr-defined]
+COMMANDS |= {f"evaluate {kind}": command for kind, command in COMMANDS["evaluate"].commands.items()}
 PARAMETERS = {
-    name: {parameter.name for parameter in command.params}
-    for name, command in get_command(app).commands.items()  # type: ignore[attr-defined]
+    name: {parameter.name for parameter in command.params} for name, command in COMMANDS.items()
 }
 
 
 def test_the_commands_that_answer_take_a_model() -> None:
     answering = {"ask", "mcp", "replay", "run", "serve", "submit"}
-    answering |= {"attribute", "doctor", "evaluate", "evaluate-attribution"}
-    answering |= {"evaluate-retrieval", "evaluate-service", "evaluate-sources"}
+    answering |= {"attribute", "doctor", "evaluate-sources"}
+    answering |= {name for name in COMMANDS if name.startswith("evaluate ")}
     every = {"config", "profile", "model", "base_url"}
     for command, found in PARAMETERS.items():
         assert found & every in (every if command in answering else set(), every & {"config"})

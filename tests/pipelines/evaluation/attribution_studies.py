@@ -13,8 +13,10 @@ from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRe
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.protocol import Complete, Signal
-from radarstream.pipelines.evaluation.attribution.attributors import Spec, parse_attributors
+from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors
+from radarstream.pipelines.evaluation.attribution.results import Result, Results, scored
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
+from radarstream.pipelines.evaluation.attribution.scoring import frame_of
 from radarstream.pipelines.evaluation.attribution.study import (
     AttributionPlugin,
     AttributionRequest,
@@ -159,6 +161,14 @@ class Bench:
         return study
 
 
+def results(study: AttributionStudy) -> Results:
+    return scored(study.record, study.store, frame_of(study.record, study.store))
+
+
+def cell(study: AttributionStudy, name: str, group: str) -> Result:
+    return next(one for one in results(study).on(group) if one.contender == name)
+
+
 def oracle(attack: str) -> str:
     """An attributor that flags what an attack planted."""
     return f"marked:start={attack}/"
@@ -166,4 +176,3 @@ def oracle(attack: str) -> str:
 
 NOBODY = "marked:start=nobody"
 EVERYBODY = "marked"
-SPEC = Spec("marked", "marked")

@@ -20,6 +20,8 @@ from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers
+from radarstream.pipelines.evaluation.retrieval.results import Result, Results, scored
+from radarstream.pipelines.evaluation.retrieval.scoring import frame_of
 from radarstream.pipelines.evaluation.retrieval.study import (
     RetrievalPlugin,
     RetrievalRequest,
@@ -103,6 +105,16 @@ class Bench:
         study = self.study(attacks, rerankers, **request)
         study.run()
         return study
+
+
+def results(study: RetrievalStudy) -> Results:
+    return scored(study.record, study.store, frame_of(study.record, study.store))
+
+
+def cell(study: RetrievalStudy, name: str, condition: str, before: str = "") -> Result:
+    found = results(study)
+    cells = found.answers[before] if before else found.cells
+    return next(c for c in cells if (c.contender, c.condition) == (name, condition))
 
 
 def all_of(study: RetrievalStudy, kind: type[Any]) -> Sequence[Any]:

@@ -10,21 +10,19 @@ from radarstream.connectors.files.robust_rag import LONG_FORM
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.attribution import registry
 from radarstream.pipelines.evaluation.attribution import attributors, staging
-from radarstream.pipelines.evaluation.attribution import study as attribution
 from radarstream.pipelines.evaluation.attribution.events import won
-from radarstream.pipelines.evaluation.attribution.results import acted
 from radarstream.pipelines.evaluation.attribution.rows import (
     AttributionRow,
     CaseState,
     EventRow,
     Role,
 )
-from radarstream.pipelines.evaluation.attribution.scenarios import Family, parse_scenario
+from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenario
+from radarstream.pipelines.evaluation.attribution.scoring import acted
 from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
-from radarstream.pipelines.evaluation.attribution.tables import as_markdown
+from radarstream.pipelines.evaluation.attribution.tables import tables_of
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study import answering_code, harness
-from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels
@@ -35,8 +33,10 @@ from tests.pipelines.evaluation.attribution_studies import (
     TARGETS,
     Bench,
     WordEmbedder,
+    cell,
     obedient,
     oracle,
+    results,
     towns,
 )
 from tests.scripted_models import FixedRows
@@ -54,11 +54,7 @@ def bench(tmp_path):
 
 
 def events_of(study, scenario):
-    return {e.query_id: e for e in study.store.of(EventRow).values() if e.scenario == scenario}
-
-
-def scored(study):
-    return attribution.scored(study.record, study.store)
+    return {e.query_id: e for e in study.store.of(EventRow).values() if e.condition == scenario}
 
 
 def rows_of(study):
@@ -69,7 +65,7 @@ def test_an_attack_that_misleads_is_an_event_with_its_texts_by_similarity(bench)
     study = bench.run("injection", NOBODY)
     for number, event in enumerate(events_of(study, "injection").values()):
         assert event.outcome is CaseState.EVENT and event.answer == TARGETS[number]
-        assert event.clean_answer == event.answers[0] and event.reproduced is True
+        assert event.clean_answer == event.labels.answers[0] and event.reproduced is True
         assert (event.retrieved, len(event.planted)) == (2, 5)
         assert [text.document.rank for text in event.texts] == list(range(1, 21))
         assert [t.similarity for t in event.texts] == sorted(
@@ -80,23 +76,25 @@ def test_an_attack_that_misleads_is_an_event_with_its_texts_by_similarity(bench)
 
 
 def test_removing_what_was_planted_ends_the_attack_and_removing_nothing_does_not(bench):
-    found = scored(bench.run("injection", f"{oracle('injection')},{NOBODY},{EVERYBODY}"))
-    best, idle, eager = (found.cell(name, "injection") for name in (
-        oracle("injection"), NOBODY, EVERYBODY))  # fmt: skip
-    assert (best.attacked_after.value, best.correct_after.value) == (0.0, 1.0)
-    assert best.scores["dacc"].micro == 1.0 and best.exact.value == 1.0
-    assert (idle.attacked_after.value, idle.scores["fnr"].micro) == (1.0, 1.0)
-    assert (eager.scores["fpr"].micro, eager.scores["fnr"].micro) == (1.0, 0.0)
-    assert found.cell(NOBODY, Family.PLAIN).events == 3
+    study = bench.run("injection", f"{oracle('injection')},{NOBODY},{EVERYBODY}")
+    best, idle, eager = (
+        {name: rate.value for name, rate in cell(study, who, "injection").rates.items()}
+        for who in (oracle("injection"), NOBODY, EVERYBODY)
+    )
+    assert (best["attacked_after"], best["correct_after"]) == (0.0, 1.0)
+    assert best["dacc"] == best["exact"] == 1.0
+    assert (idle["attacked_after"], idle["fnr"]) == (1.0, 1.0)
+    assert (eager["fpr"], eager["fnr"], eager["intrinsic"]) == (1.0, 0.0, 0.0)
+    assert cell(study, NOBODY, "all plain").rows == 3
 
 
 def test_an_answer_that_outlives_the_removal_is_nobodys_doing(bench):
     study = bench.run("injection", f"{oracle('injection')},{NOBODY}")
-    persists = {(r.attributor, r.after.persists) for r in rows_of(study).values()}
+    persists = {(r.contender, r.after.persists) for r in rows_of(study).values()}
     assert persists == {(oracle("injection"), False), (NOBODY, True)}
     event, row = (
         events_of(study, "injection")["q-0"],
-        rows_of(study)[oracle("injection"), "injection", "q-0"],
+        rows_of(study)[oracle("injection"), "injection", "q-0", 0],
     )
     assert acted(event, row)
     lasting = replace(row, after=replace(row.after, persists=True))
@@ -114,7 +112,7 @@ def test_a_text_is_embedded_once_however_often_the_corpus_is_searched(bench):
 
 def test_all_are_judged_on_the_scope_of_rag_origin(bench):
     study = bench.run("injection", f"rag_origin,{EVERYBODY}")
-    rows = {(row.attributor, row.query_id): row for row in rows_of(study).values()}
+    rows = {(row.contender, row.query_id): row for row in rows_of(study).values()}
     for query_id in ("q-0", "q-1", "q-2"):
         own, given = rows["rag_origin", query_id], rows[EVERYBODY, query_id]
         assert own.scope == given.scope == len(given.attribution.texts) > 2
@@ -122,8 +120,8 @@ def test_all_are_judged_on_the_scope_of_rag_origin(bench):
 
 
 def test_rag_origin_finds_injections(bench):
-    cell = scored(bench.run("injection", "rag_origin")).cell("rag_origin", "injection")
-    assert cell.attacked_after.value == 0.0 and cell.scores["fnr"].micro == 0.0
+    rates = cell(bench.run("injection", "rag_origin"), "rag_origin", "injection").rates
+    assert rates["attacked_after"].value == rates["fnr"].value == 0.0
 
 
 def test_questions_without_an_event_say_why(bench):
@@ -142,10 +140,8 @@ def test_what_the_clean_corpus_answers_is_not_the_attackers_doing(bench):
     data = replace(data, histories=((own,), *data.histories[1:]))
     study = bench.run("injection", NOBODY, dataset=data)
     assert events_of(study, "injection")["q-0"].outcome is CaseState.OWN_ERROR
-    (summary,) = scored(study).scenarios
-    assert summary.events == 2 and summary.attacked.value == summary.asr_contains.value == 1.0
-    assert summary.exposure.poison_hit == 1.0
-    assert summary.exposure.poison_recall == pytest.approx(0.4)
+    (summary,) = results(study).scenarios
+    assert summary.events == 2 and summary.attacked.value == 1.0
 
 
 def test_refusals_count_as_what_jamming_wants(bench):
@@ -157,15 +153,15 @@ def test_refusals_count_as_what_jamming_wants(bench):
 def test_reports_of_answers_that_nobody_attacked(bench):
     data = towns(wrong=[1])
     study = bench.run("clean", "marked:first=6", dataset=data)
-    found = {s.scenario: s.events for s in scored(study).scenarios}
+    found = {s.scenario: s.events for s in results(study).scenarios}
     assert found == {"benign-errors": 1, "false-reports": 2, "invented-reports": 3}
     assert all(e.reproduced for e in events_of(study, "false-reports").values() if e.texts)
     assert not any(e.reproduced for e in events_of(study, "invented-reports").values())
-    cells = {c.group: c for c in scored(study).by_scenario}
-    after = {r.query_id: r.after for r in rows_of(study).values() if r.scenario == "false-reports"}
+    rates = {c.condition: c.rates for c in results(study).cells}
+    after = {r.query_id: r.after for r in rows_of(study).values() if r.condition == "false-reports"}
     assert {query: one.persists for query, one in after.items()} == {"q-0": False, "q-2": True}
-    assert cells["false-reports"].acted.value == 0.5  # the other outlives the removal
-    assert cells["invented-reports"].acted.value == 0.0
+    assert rates["false-reports"]["acted"].value == 0.5  # the other outlives the removal
+    assert rates["invented-reports"]["acted"].value == 0.0
 
 
 def test_noisy_reports_are_compared_with_the_answer(bench):
@@ -181,8 +177,7 @@ def test_a_crowd_attacks_every_question_and_others_texts_do_not_count(bench):
     event = events_of(study, "injection/crowd")["q-0"]
     roles = [text.role for text in event.texts]
     assert roles.count(Role.POISON) == 5 and roles.count(Role.BYSTANDER) > 0
-    cell = scored(study).cell(EVERYBODY, "injection/crowd")
-    assert cell.scores["fnr"].micro == 0.0
+    assert cell(study, EVERYBODY, "injection/crowd").rates["fnr"].value == 0.0
 
 
 def test_rivals_with_another_target_are_bystanders():
@@ -214,7 +209,7 @@ def test_more_attributors_and_scenarios_may_come_later(bench):
     study = bench.run("hijack", EVERYBODY)
     assert study.record.scenarios == ("injection", "hijack")
     assert [spec.name for spec in study.record.attributors] == [NOBODY, EVERYBODY]
-    assert scored(study).cell(NOBODY, "injection").events == 3
+    assert cell(study, NOBODY, "injection").rows == 3
 
 
 def test_another_study_is_refused(bench):
@@ -238,11 +233,11 @@ def test_models_that_fail_are_asked_again(bench):
     bench.generator = ScriptedGenerator(script=obedient, fail_on_text="Belbrook")
     failing = bench.run("injection", "marked:asks=true,start=none")
     assert events_of(failing, "injection")["q-0"].outcome is CaseState.FAILED
-    assert scored(failing).cell("marked:asks=true,start=none", "injection").events == 2
+    assert cell(failing, "marked:asks=true,start=none", "injection").rows == 2
     bench.generator = ScriptedGenerator(script=obedient)
     study = bench.run("injection", "marked:asks=true,start=none")
     assert events_of(study, "injection")["q-0"].outcome is CaseState.EVENT
-    assert scored(study).cell("marked:asks=true,start=none", "injection").events == 3
+    assert cell(study, "marked:asks=true,start=none", "injection").rows == 3
 
 
 def test_an_attribution_that_fails_is_a_row_with_an_error_and_tried_again(bench):
@@ -253,12 +248,12 @@ def test_an_attribution_that_fails_is_a_row_with_an_error_and_tried_again(bench)
     study = bench.study("injection", "marked:asks=true", limit=1)
     study.plugin.scope_rule = one_text
     study.run()
-    (row,) = (r for r in rows_of(study).values() if r.attributor == "marked:asks=true")
+    (row,) = (r for r in rows_of(study).values() if r.contender == "marked:asks=true")
     assert row.error and "scripted failure" in row.error and row.attribution is None
-    cell = scored(study).cell("marked:asks=true", "injection")
-    assert (cell.events, cell.errors) == (0, 1)
+    failed = cell(study, "marked:asks=true", "injection")
+    assert (failed.rows, failed.errors) == (0, 1)
     again = bench.run("injection", "marked:asks=true", limit=1)
-    (row,) = (r for r in rows_of(again).values() if r.attributor == "marked:asks=true")
+    (row,) = (r for r in rows_of(again).values() if r.contender == "marked:asks=true")
     assert row.error is None
 
 
@@ -280,9 +275,9 @@ def test_an_interrupted_study_goes_on(bench, monkeypatch):
         patch.setattr(AttributionPlugin, "attribute", stopped)
         study.run()
     with (bench.out / "rows.jsonl").open("ab") as file:
-        file.write(b'{"attributor": "mar')
+        file.write(b'{"contender": "mar')
     later = bench.run("injection,hijack", NOBODY)
-    assert {row.scenario for row in rows_of(later).values()} == {"injection", "hijack"}
+    assert {row.condition for row in rows_of(later).values()} == {"injection", "hijack"}
     assert len((bench.out / "rows.jsonl").read_text().splitlines()) == 6
 
 
@@ -296,30 +291,17 @@ def test_thresholds_come_from_benign_texts_and_are_kept(bench):
     assert len(bench.embedder.asked) == before
 
 
-def test_several_values_of_an_option():
-    (spec,) = attributors.parse_attributors("rag_origin:scores=similarity+semantic")
-    assert spec.build().scores == frozenset({"similarity", "semantic"})
-    with pytest.raises(ConfigurationError):
-        attributors.parse_attributors("rag_origin:scores=beauty")
-    for value in (True, False, "uncontradicted"):
-        told = str(value).lower()
-        (spec,) = attributors.parse_attributors(f"rag_origin:check_unaided={told}")
-        assert spec.build().check_unaided == value
-    with pytest.raises(ConfigurationError, match="no attributor named"):
-        attributors.parse_attributors("nobody")
-
-
 def test_attributors_that_the_models_cannot_serve_are_left_out(bench):
     poor = replace(bench.models, tokens=None)
     specs = attributors.parse_attributors("rag_origin,marked")
-    kept, notes = attributors.servable(specs, poor, 1_000, insisted="all")
+    kept, notes = attributors.served(specs, poor, 1_000, insisted="all")
     assert [spec.name for spec in kept] == ["marked"] and "rag_origin" in notes[0]
     with pytest.raises(ConfigurationError, match="token probabilities"):
-        attributors.servable(specs, poor, 1_000, insisted="rag_origin,marked")
+        attributors.served(specs, poor, 1_000, insisted="rag_origin,marked")
 
 
 def test_the_record_tells_how_to_repeat_it(bench):
-    bench.run("injection", EVERYBODY, command="radarstream evaluate-attribution ...")
+    bench.run("injection", EVERYBODY, command="radarstream evaluate attribution ...")
     record = json.loads((bench.out / "study.json").read_text())
     assert record["texts"] == 18 and record["models"]["embedder"] == "words"
     assert set(record["code"]) == {"events", "marked"} and record["kind"] == "attribution"
@@ -328,16 +310,14 @@ def test_the_record_tells_how_to_repeat_it(bench):
 
 def test_tables_say_what_was_measured(bench):
     study = bench.run("injection,clean", f"{oracle('injection')},{NOBODY}")
-    text = as_markdown(scored(study), study.record.names, study.record.asked_in_words)
-    assert text.startswith("Asked: both halves, 3 questions.\n")
-    assert "| injection (3) | 100.0 / 0.0 / 0.0" in text
-    assert "| injection (3) | 0 / 100 [0-71] of 100 | 100 / 0 [29-100] of 100 |" in text
-    assert "not\\_retrieved" not in text and "Cost of one event" in text
-
-
-def test_findings_are_counted(bench):
-    cell = scored(bench.run("injection", EVERYBODY)).cell(EVERYBODY, "injection")
-    assert cell.findings == {Finding.TEXTS_FLAGGED: 3}
+    tables = {table.key: table for table in tables_of(study.record, results(study))}
+    assert {"scenarios", "micro", "removal", "corpus", "clean", "cost"} == set(tables)
+    whole, alone = tables["micro"].rows
+    assert (whole.heading, alone.heading) == ("all plain", "injection")
+    assert str(alone.cells[0]).startswith("100.0 / 0.0 / 0.0 (3) [")
+    assert list(map(str, tables["removal"].rows[1].cells)) == [
+        "0 / 100 [0-71] of 100", "100 / 0 [29-100] of 100"
+    ]  # fmt: skip
 
 
 def test_an_answer_that_means_the_target_is_the_attackers(bench):
@@ -357,12 +337,8 @@ def test_an_answer_that_means_the_target_is_the_attackers(bench):
 
 def test_the_family_several_is_not_its_scenario_of_that_name(bench):
     study = bench.run("several,injection-rivals", NOBODY)
-    found = scored(study)
-    alone, whole = found.cell(NOBODY, "several"), found.cell(NOBODY, Family.SEVERAL)
-    assert 0 < alone.events < whole.events
-    told = as_markdown(found, [NOBODY], "")
-    assert f"| all several ({whole.events}) |" in told
-    assert f"| several ({alone.events}) |" in told
+    alone, whole = (cell(study, NOBODY, name) for name in ("several", "all several"))
+    assert 0 < alone.rows < whole.rows
 
 
 def test_a_limit_shrinks_the_corpus_with_the_questions(bench):
@@ -454,10 +430,10 @@ def test_the_time_left_counts_the_events_that_questions_become(tmp_path, monkeyp
 
 def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):
     specs = attributors.parse_attributors("marked,norm,perplexity,norm:threshold=3")
-    kept, notes = attributors.servable(specs, bench.models, 0, insisted="all,norm:threshold=3")
+    kept, notes = attributors.served(specs, bench.models, 0, insisted="all,norm:threshold=3")
     assert [spec.name for spec in kept] == ["marked", "norm:threshold=3"]
     assert [note.split()[0] for note in notes] == ["the", "norm", "perplexity"]
     with pytest.raises(ConfigurationError, match="norm takes its threshold from benign texts"):
-        attributors.servable(specs, bench.models, 0, insisted="norm")
-    _, notes = attributors.servable(specs, bench.models, 9, insisted="all")
+        attributors.served(specs, bench.models, 0, insisted="norm")
+    _, notes = attributors.served(specs, bench.models, 9, insisted="all")
     assert notes == ("thresholds of norm, perplexity come from 9 benign texts, not from 1,000",)

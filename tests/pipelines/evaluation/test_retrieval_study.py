@@ -10,15 +10,18 @@ from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.defenses.retrieval import registry
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.pipelines.evaluation.halves import Half, Split
-from radarstream.pipelines.evaluation.retrieval.calibrating import relevant_pairs
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions
-from radarstream.pipelines.evaluation.retrieval.outcomes import judge_answers, score_lines, scored
-from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, servable
+from radarstream.pipelines.evaluation.retrieval.rerankers import (
+    parse_rerankers,
+    relevant_pairs,
+    served,
+)
 from radarstream.pipelines.evaluation.retrieval.rows import (
     GuardedRow,
     PoolRow,
     RerankingRow,
 )
+from radarstream.pipelines.evaluation.retrieval.scoring import frame_of, judge_answers
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study import answering_code
@@ -27,7 +30,7 @@ from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.pipelines.evaluation.attribution_studies import obedient, towns
-from tests.pipelines.evaluation.retrieval_studies import METHODS, Bench, all_of
+from tests.pipelines.evaluation.retrieval_studies import METHODS, Bench, all_of, cell, results
 from tests.scripted_models import scripted_models
 
 SECONDS = [f"{stage}_seconds" for stage in ("atomic", "relation", "selection", "generation")]
@@ -81,7 +84,7 @@ class TestPools:
         for pool in all_of(study, PoolRow):
             right = {texts[one.id] for one in pool.candidates if one.right}
             assert len(right) == 6
-            assert all(pool.answers[0] in text for text in right)
+            assert all(pool.labels.answers[0] in text for text in right)
 
     def test_a_question_that_cannot_be_attacked_says_why_and_is_left_out(self, bench):
         whole = towns()
@@ -95,21 +98,19 @@ class TestPools:
         keys = [(row.contender, row.query_id) for row in all_of(study, RerankingRow)
                 if row.condition == "injection"]  # fmt: skip
         assert keys == [(name, id_) for name in ("none", "drop") for id_ in ("q-1", "q-2")]
-        assert scored(study.record, study.store).conditions[1].unattackable == 1
+        assert results(study).conditions[1].unattackable == 1
 
 
 class TestStudy:
     def test_a_reranker_that_knows_keeps_planted_texts_out(self, bench):
         study = bench.run("poisonedrag", "drop", defences=("vanilla",))
-        results = scored(study.record, study.store)
-        bare, knows = (results.cell(name, "poisonedrag") for name in ("none", "drop"))
-        assert bare.poison_hit.value == 1.0 and knows.poison_hit.value == 0.0
-        assert knows.clean_kept.value == 1.0 > bare.clean_kept.value
-        assert knows.displacement > 0.0 == bare.displacement
-        assert results.answers("none", "poisonedrag", "vanilla").scores.fooled.value == 1.0
-        assert results.answers("drop", "poisonedrag", "vanilla").scores.correct.value == 1.0
-        benign = results.cell("drop", "benign")
-        assert benign.poison_hit.value is None and benign.clean_kept.value == 1.0
+        bare, knows = (cell(study, name, "poisonedrag") for name in ("none", "drop"))
+        assert bare.rates["poison_hit"].value == 1.0 and knows.rates["poison_hit"].value == 0.0
+        assert knows.rates["clean_kept"].value == 1.0 > bare.rates["clean_kept"].value
+        fooled, right = (cell(study, n, "poisonedrag", "vanilla") for n in ("none", "drop"))
+        assert fooled.rates["fooled"].value == right.rates["correct"].value == 1.0
+        benign = cell(study, "drop", "benign")
+        assert benign.rates["poison_hit"].value is None and benign.rates["clean_kept"].value == 1.0
 
     def test_every_reranker_of_the_registry_before_two_defences(self, bench):
         study = bench.run("injection", "all", defences=("vanilla", "radar"), limit=2)
@@ -119,7 +120,7 @@ class TestStudy:
         assert [row.error for row in (*rows, *answers) if row.error] == []
         assert len(rows) == len(registry.RERANKERS) * 2 * 2
         assert len(answers) == 2 * len(rows)
-        tables = {table.key for table in tables_of(scored(study.record, study.store))}
+        tables = {table.key for table in tables_of(study.record, results(study))}
         assert {"poison", "clean", "order", "before_vanilla", "before_radar", "cost"} <= tables
 
     def test_rows_are_keyed_and_kept_documents_are_answered_from_in_their_new_order(self, bench):
@@ -214,11 +215,10 @@ class TestStudy:
     def test_what_fails_is_a_row_with_an_error_and_tried_again(self, bench):
         bench.generator = ScriptedGenerator(script=obedient, fail_on_text="Belbrook")
         study = bench.run("injection", "drop:asks=true", defences=("vanilla",))
-        results = scored(study.record, study.store)
-        cell = results.cell("drop:asks=true", "injection")
-        assert (cell.pools, cell.errors) == (2, 1)
-        assert results.answers("none", "injection", "vanilla").errors == 1
-        assert cell.differences["poison_hit"].pairs == 2
+        failing = cell(study, "drop:asks=true", "injection")
+        assert (failing.rows, failing.errors) == (2, 1)
+        assert failing.differences["poison_hit"].pairs == 2
+        assert cell(study, "none", "injection", "vanilla").errors == 1
         bench.generator = ScriptedGenerator(script=obedient)
         study = bench.run("injection", "drop:asks=true", defences=("vanilla",))
         assert [r for r in all_of(study, RerankingRow) if r.error] == []
@@ -233,17 +233,18 @@ class TestStudy:
 class TestJudge:
     def test_a_judge_scores_the_answers_beside_the_rules(self, bench):
         study = bench.run("poisonedrag", "drop", defences=("vanilla",))
-        before = scored(study.record, study.store).answers("none", "poisonedrag", "vanilla")
-        assert before.judge_fooled.trials == 0
+        before = cell(study, "none", "poisonedrag", "vanilla")
+        assert before.rates["judge_fooled"].trials == 0
         judge_answers(study, ScriptedGenerator(script=lambda _: "ATTACK"))
-        results = scored(study.record, study.store)
-        cell = results.answers("none", "poisonedrag", "vanilla")
-        assert (cell.judge_fooled.hits, cell.judge_fooled.trials) == (3, 3)
-        assert cell.judge_correct.hits == 0 and cell.scores == before.scores
+        judged = cell(study, "none", "poisonedrag", "vanilla")
+        assert (judged.rates["judge_fooled"].hits, judged.rates["judge_fooled"].trials) == (3, 3)
+        assert judged.rates["judge_correct"].hits == 0
+        assert judged.rates["fooled"] == before.rates["fooled"]
         assert any(note.startswith("judged by ") for note in study.record.notes)
-        (table,) = (t for t in tables_of(results) if t.key == "before_vanilla")
+        found = tables_of(study.record, results(study))
+        (table,) = (t for t in found if t.key == "before_vanilla")
         assert "judge 100 / 0" in table.rows[1].cells[0].detail
-        lines = score_lines(study.record, study.store).filter(pl.col("before") == "vanilla")
+        lines = frame_of(study.record, study.store).filter(pl.col("before") == "vanilla")
         assert lines["judge_fooled"].all()
 
 
@@ -284,7 +285,7 @@ class TestLists:
         (bare, one, other) = parse_rerankers("prog_rank:runs=4,gate_temperature=0.1,grada")
         assert (bare.name, other.name) == ("none", "grada")
         assert one.name == "prog_rank:runs=4,gate_temperature=0.1"
-        assert one.build().gate_temperature == 0.1
+        assert dict(one.options)["gate_temperature"] == 0.1
         assert [s.name for s in parse_rerankers("all")] == list(registry.RERANKERS)
 
     @pytest.mark.parametrize(
@@ -299,20 +300,18 @@ class TestLists:
         every = parse_conditions("all,poisonedrag-benign")
         assert every[0] == "benign" and every[-1] == "poisonedrag-benign"
         assert {"poisonedrag", "injection", "hijack"} < set(every) and "pia" not in every
-        with pytest.raises(ConfigurationError, match="result list"):
+        with pytest.raises(ConfigurationError, match="no attack 'pia' on a corpus"):
             parse_conditions("pia")
-        with pytest.raises(ConfigurationError, match=r"unknown attack.* hotflip.* black-box"):
+        with pytest.raises(ConfigurationError, match=r"no attack.* hotflip.* black-box"):
             parse_conditions("sabotage")
 
     def test_rerankers_that_models_cannot_serve_are_left_out(self):
         specs = parse_rerankers("all")
-        kept, _, notes = servable(specs, lambda _: scripted_models(), insisted="all")
+        kept, _, notes = served(specs, lambda _: scripted_models(), insisted="all")
         assert "grada" in [spec.name for spec in kept]
         assert any(note.startswith("prog_rank is left out") for note in notes)
         with pytest.raises(ConfigurationError, match="similarity gradients"):
-            servable(
-                parse_rerankers("prog_rank"), lambda _: scripted_models(), insisted="prog_rank"
-            )
+            served(parse_rerankers("prog_rank"), lambda _: scripted_models(), insisted="prog_rank")
 
 
 class TestRefusals:

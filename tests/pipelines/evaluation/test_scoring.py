@@ -12,7 +12,6 @@ from radarstream.pipelines.evaluation.attacks.corpus import Corpus
 from radarstream.pipelines.evaluation.attribution import rows
 from radarstream.pipelines.evaluation.attribution.events import outcome_of, won
 from radarstream.pipelines.evaluation.attribution.judged import after_of
-from radarstream.pipelines.evaluation.attribution.results import correct, results_of
 from radarstream.pipelines.evaluation.attribution.rows import EventRow
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenario
 from radarstream.pipelines.evaluation.attribution.staging import Staged
@@ -288,14 +287,12 @@ def test_every_study_judges_by_whole_words(tmp_path):
     snapshot = replace(make_snapshot(["It was in 2017."]), labels=SEVEN)
     told = told_step(event(YEAR), snapshot, Contender("radar"), "")
     assert not told.fooled and not told.correct
-    case = EventRow("injection", "q", "When?", rows.CaseState.RESISTED, 5, ("7",), target="1")
+    case = EventRow("injection", "q", "When?", rows.CaseState.RESISTED, 5, SEVEN)
     case = replace(case, answer=YEAR)
     scenario, corpus = parse_scenario("false-reports"), Corpus(())
     right = Staged(scenario, case.case().query, SEVEN, corpus, corpus)
     outcome = outcome_of(right, case, AtomicAnswer(YEAR), fooled=False, before=False)
-    assert outcome is rows.CaseState.RESISTED and not correct(case, YEAR)
+    assert outcome is rows.CaseState.RESISTED and not is_correct(YEAR, case.labels)
     assert not after_of(AtomicAnswer(YEAR), False, False, SEVEN).correct
     models = Bench(tmp_path).models  # whose judge asks for equality
     assert won([("When?", SEVEN)], [AtomicAnswer(YEAR)], models) == [False]
-    (found,) = results_of([case], [], [], ["injection"]).scenarios
-    assert found.asr_contains == Rate(1, 1)

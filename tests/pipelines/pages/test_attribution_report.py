@@ -342,7 +342,7 @@ def rendered(directory: Path) -> str:
 def test_a_study_shows_its_tables_and_events(study: Path) -> None:
     text = rendered(study)
     page = Page(text)
-    assert "Plain attacks, 3 events: rag_origin judges" in page.text
+    assert "All plain attacks, 3 events: rag_origin judges" in page.text
     assert "false-reports, 3 events without an attacker" in page.text
     assert "Who is found out" in page.text
     assert text.count('<details class="event"') == 6
@@ -372,7 +372,7 @@ def test_a_study_lists_mistakes_first_and_not_too_many(study: Path, monkeypatch)
 def test_a_failed_row_is_told_and_hostile_words_are_inert(study: Path) -> None:
     lines = [json.loads(line) for line in (study / "rows.jsonl").read_bytes().splitlines()]
     for line in lines:
-        if line["attributor"] == "rag_origin":
+        if line["contender"] == "rag_origin":
             line |= {"attribution": None, "after": None, "error": HOSTILE[0]}
     told = "".join(json.dumps(line) + "\n" for line in lines)
     (study / "rows.jsonl").write_text(told, encoding="ascii")

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.cli.evaluate_attribution import write_report
 from radarstream.pipelines.cli.incidents import report_incidents
+from radarstream.pipelines.pages.attribution import ATTRIBUTION
 from radarstream.pipelines.pages.incidents.incidents_view import write_stream_pages
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.attribution_pages import fill
@@ -38,7 +38,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_stream_pages(out / "hostile", *hostile_views(), heads=[], most=5)
     bench = Bench(out / "study")
     study = bench.run("injection,false-reports", "rag_origin,keyword_match,norm")
-    write_report(study.out, study.record, study.store)
+    ATTRIBUTION.report(study.out, study.record, study.store)
     return out
 
 
