@@ -13,7 +13,7 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
-IMAGE: Final = ("otel", "pages", "postgres", "serve")  # extras of every image, beside its models
+IMAGE: Final = ("pages", "postgres", "serve")  # extras of every image, beside its models
 LOCKS: Final = {
     "demo": ("embedded",),
     "image-embedded": ("embedded", *IMAGE),

@@ -32,8 +32,8 @@ def serve(
 ) -> None:
     """Answer questions over HTTP until it is stopped.
 
-    Any client of OpenAI's interface may ask at /v1; /docs lists all routes. `radarstream users`
-    gives users their tokens. SIGTERM finishes the requests in hand and exits 0.
+    Any client of OpenAI's interface may ask at /v1; /openapi.json describes all routes.
+    `radarstream users` gives users their tokens. SIGTERM finishes the requests in hand and exits 0.
     """
     serving = {"listen": listen} if listen else {}
     serving |= {"anonymous": "ask"} if anonymous else {}

@@ -6,7 +6,6 @@ X-CSRF-Token or the form field csrf, and must come from a page of this service.
 """
 
 import ipaddress
-from contextlib import nullcontext
 from secrets import compare_digest
 from typing import Annotated, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -97,15 +96,12 @@ async def user_of(request: Request) -> User | None:
 async def by_token(request: Request, token: str) -> User:
     """The user of a token. Raises ServiceError: 401, and 429 after too many wrong ones.
 
-    Wrong tokens shut out nobody at the same address whose token is right. Where there were too many
-    of them, tokens that are not remembered are looked up one after another.
+    Wrong tokens shut out nobody at the same address whose token is right.
     """
-    context, address = context_of(request), address_of(request)
-    doubted = context.failures.empty(address) and not context.by_token.knew(token)
-    async with context.doubted if doubted else nullcontext():
-        user = await context.by_token(token) if token else None
+    context = context_of(request)
+    user = await context.by_token(token) if token else None
     if user is None:
-        if wait := context.failures.take(address):
+        if wait := context.failures.take(address_of(request)):
             raise too_many("too many wrong tokens from this address", wait)
         raise ServiceError(
             401,

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from functools import partial
 
 from fastapi import FastAPI
@@ -14,7 +14,6 @@ from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics, build
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
-from radarstream.pipelines.job.telemetry.tracing import opened_tracer
 from radarstream.pipelines.serving import answers_api, mcp_server, openai_api, operations
 from radarstream.pipelines.serving.access import check_serving
 from radarstream.pipelines.serving.console import routes as console
@@ -24,7 +23,6 @@ from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.people import People, Role, User
 from radarstream.pipelines.serving.question_queue import AnswerAll
-from radarstream.pipelines.serving.tracing import Traced
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.warming import warm_up
@@ -49,9 +47,9 @@ def create_app(
     """
     check_serving(settings)
     engine = engine or shared_engine(settings)
-    metrics, warming, opened = ServingMetrics(), Warming(), ExitStack()
+    metrics, warming = ServingMetrics(), Warming()
     if answer_all is None:
-        answer_all, warming = built_answerer(settings, engine, metrics, opened)
+        answer_all, warming = built_answerer(settings, engine, metrics)
     people = people or People(engine, settings.serving.session_hours)
     context = Context(settings, engine, answer_all, people, metrics, warming)
     # The documents of FastAPI load scripts from other hosts: `operations` has a page of its own.
@@ -64,7 +62,6 @@ def create_app(
         lifespan=lifespan,
     )
     app.state.context = context
-    app.state.opened = opened
     for router in ROUTERS:
         app.include_router(router(context))
     app.state.tools = mcp_server.mount(app, context)
@@ -84,26 +81,20 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     finally:
         context.stopping.set()
         await context.questions.close()
-        app.state.opened.close()
 
 
 def built_answerer(
-    settings: Settings, engine: Engine, metrics: ServingMetrics, opened: ExitStack
+    settings: Settings, engine: Engine, metrics: ServingMetrics
 ) -> tuple[AnswerAll, Warming]:
     """What answers, with accounts in the database and the models' own figures exported; and what
-    loads its models. Traces, if the settings want them, end with `opened`.
+    loads its models.
 
     Raises ConfigurationError.
     """
     accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
     answerer = build_answerer(settings, accounts, engine=engine)
     metrics.registry.register(ModelMetrics.of(answerer.pipeline.models))
-    answer_all: AnswerAll = answerer.answer_all
-    if (tracer := opened.enter_context(opened_tracer(settings))) is not None:
-        traced = Traced(answer_all, tracer)
-        answerer.pipeline.meter.observers.append(traced.stage)
-        answer_all = traced
-    return answer_all, Warming(partial(warm_up, answerer.pipeline.models))
+    return answerer.answer_all, Warming(partial(warm_up, answerer.pipeline.models))
 
 
 def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
@@ -121,6 +112,5 @@ def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
         finally:
             await context.questions.close()
 
-    with ExitStack() as opened:
-        answer_all, warming = built_answerer(settings, engine, metrics, opened)
-        asyncio.run(serve(Context(settings, engine, answer_all, people, metrics, warming)))
+    answer_all, warming = built_answerer(settings, engine, metrics)
+    asyncio.run(serve(Context(settings, engine, answer_all, people, metrics, warming)))

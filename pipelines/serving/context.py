@@ -20,8 +20,7 @@ class Context:
     """What routes may use. Made by `create_app`, one per process; on `app.state.context`.
 
     `questions` is how a route asks one, `warming` loads the models. `stopping` is set when the
-    service is asked to stop: what streams without end, ends then. `doubted` is held
-    while a token is looked up that came from an address with too many wrong ones.
+    service is asked to stop.
     """
 
     settings: Settings
@@ -31,7 +30,6 @@ class Context:
     metrics: ServingMetrics = field(default_factory=ServingMetrics)
     warming: Warming = field(default_factory=Warming)
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    doubted: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def __post_init__(self) -> None:
         self.by_token = Remembered(self.people.by_token)

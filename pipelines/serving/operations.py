@@ -1,10 +1,9 @@
 """Health, metrics and the description of the interface."""
 
-from html import escape
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request
-from fastapi.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -13,8 +12,6 @@ from starlette.concurrency import run_in_threadpool
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.serving.access import Operator, open_to_all
 from radarstream.pipelines.serving.context import Context
-
-TITLE = "radarstream: operations of the service"
 
 
 class ServiceHealth(Health):
@@ -64,11 +61,6 @@ def router(context: Context) -> APIRouter:
         description: dict[str, Any] = request.app.openapi()
         return description
 
-    @routes.get("/docs", dependencies=[Depends(open_to_all)], response_class=HTMLResponse)
-    async def docs(request: Request) -> str:
-        """A page that lists the operations; it asks nothing of other hosts."""
-        return page_of(request.app.openapi())
-
     return routes
 
 
@@ -80,20 +72,3 @@ def answers(engine: Engine) -> bool:
     except SQLAlchemyError:
         return False
     return True
-
-
-def page_of(description: dict[str, Any]) -> str:
-    """The operations of an OpenAPI description as plain HTML."""
-    rows = "".join(
-        f"<dt><code>{escape(method.upper())} {escape(path)}</code></dt>"
-        f"<dd>{escape(operation.get('description', ''))}</dd>"
-        for path, methods in sorted(description["paths"].items())
-        for method, operation in methods.items()
-    )
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{TITLE}</title>'
-        '<meta name="viewport" content="width=device-width"></head>'
-        f"<body><h1>{TITLE}</h1><p>Programs read <a href='/openapi.json'>/openapi.json</a>;"
-        " docs/serving.md explains the routes.</p>"
-        f"<dl>{rows}</dl></body></html>"
-    )

@@ -106,10 +106,6 @@ class Remembered:
             self._known[key] = (self._now() + REMEMBERED_S, found)
         return found
 
-    def knew(self, secret: str) -> bool:
-        """Whether the last look with this secret found somebody, as far as is remembered."""
-        return users.hash_of(secret) in self._known
-
     def forget(self, secret: str) -> None:
         """Look again the next time."""
         self._known.pop(users.hash_of(secret), None)

@@ -25,23 +25,13 @@ class Buckets:
 
     def take(self, name: str) -> float:
         """Take a token. Returns 0, or the seconds until there is one."""
-        level, now = self._level(name)
+        now = self._now()
+        level, then = self._levels.get(name, (self._size, now))
+        level = min(self._size, level + (now - then) * self._per_second)
         self._levels[name] = (level - 1.0 if level >= 1.0 else level, now)
         self._levels.move_to_end(name)
         if len(self._levels) > KNOWN:
             self._levels.popitem(last=False)
-        return self._wait(level)
-
-    def empty(self, name: str) -> float:
-        """The seconds until there is a token; 0 if there is one. Takes none."""
-        return self._wait(self._level(name)[0])
-
-    def _level(self, name: str) -> tuple[float, float]:
-        now = self._now()
-        level, then = self._levels.get(name, (self._size, now))
-        return min(self._size, level + (now - then) * self._per_second), now
-
-    def _wait(self, level: float) -> float:
         return 0.0 if level >= 1.0 else (1.0 - level) / self._per_second
 
 

@@ -95,7 +95,7 @@ def checked_listen(listen: str) -> str:
 
 
 class TelemetrySettings(Section):
-    """Logs, metrics and health, and traces of the service."""
+    """Logs, metrics and health."""
 
     log_format: Literal["json", "console"] = Field(
         default="json", description="json writes one object per line"
@@ -109,10 +109,6 @@ class TelemetrySettings(Section):
     )
     silence_s: PositiveFloat = Field(
         default=180.0, description="seconds without progress after which /healthz fails"
-    )
-    traces: bool = Field(
-        default=False,
-        description="OpenTelemetry spans of the service's questions; see the OTEL_… variables",
     )
 
 

@@ -377,7 +377,6 @@ snapshots = 2
 queries = 1
 [telemetry]
 log_level = "debug"
-traces = true
 [kafka]
 topic_prefix = "elsewhere"
 """

@@ -70,11 +70,6 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
     ),
     "a plan without queries": (["watch", "--dry-run"], {}, "needs --watchlist"),
     "no webhook": (["alert"], {}, "alerts.webhook.url is not given"),
-    "a file without times": (
-        ["deadletter", "list", "--file", "letters.jsonl", "--since", "1d"],
-        {},
-        "does not tell when",
-    ),
 }
 
 

@@ -1,1 +1,1 @@
-"""What the job tells about itself: logs, metrics, health, traces."""
+"""What the job tells about itself: logs, metrics, health."""

@@ -191,24 +191,6 @@ class TestRaw:
         got = self.said(port, self.post(body, "Transfer-Encoding: chunked"))
         assert got.startswith(b"HTTP/1.1 200")
 
-    def test_a_broken_chunk_is_400(self, port: int) -> None:
-        got = self.said(port, self.post(b"zz\r\n", "Transfer-Encoding: chunked"))
-        assert got.startswith(b"HTTP/1.1 400") or got == b""
-
-    @pytest.mark.parametrize(
-        "headers",
-        [
-            ("Content-Length: -1",),
-            ("Content-Length: 5", "Content-Length: 6"),
-            ("X: " + "y" * 70_000,),
-        ],
-    )
-    def test_a_head_that_cannot_be_is_400(self, port: int, headers: tuple[str, ...]) -> None:
-        assert self.said(port, self.post(b"", *headers)).startswith(b"HTTP/1.1 400")
-
-    def test_no_line_of_http_is_400(self, port: int) -> None:
-        assert self.said(port, b"\x16\x03\x01\x02\x00\r\n\r\n").startswith(b"HTTP/1.1 400")
-
 
 def test_what_is_not_set_up_is_in_the_log_alone() -> None:
     told = told_of(ConfigurationError("the environment variable SERPAPI_KEY is not set"))

@@ -1,10 +1,8 @@
 """Models that load while the service already listens."""
 
-import asyncio
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Event, Thread
-from types import SimpleNamespace
 from typing import Any
 
 import httpx
@@ -15,12 +13,9 @@ from sqlalchemy import create_engine, func, inspect, select, text
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.pipelines.build import build_models
-from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving import app as app_module
 from radarstream.pipelines.serving import warming as warming_module
 from radarstream.pipelines.serving.app import create_app
-from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.question_queue import QuestionQueue
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.pipelines.signals.warming import warm_up
@@ -29,7 +24,6 @@ from tests.serving import (
     FakeAsker,
     HeldAsker,
     PeopleInMemory,
-    a_question,
     bearer,
     running,
     service_settings,
@@ -122,26 +116,6 @@ def test_the_console_tells_whether_models_are_loaded(
         while not client.get("/readyz").json()["ready"]:
             pass
         assert "are not loaded yet" not in client.get("/console/health", headers=HEADERS).text
-
-
-def test_nobody_is_asked_for_a_client_that_left_while_models_loaded(tmp_path: Path) -> None:
-    asker, load = FakeAsker(), Loading()
-    settings = service_settings(tmp_path).serving
-
-    async def disconnect() -> dict[str, str]:
-        return {"type": "http.disconnect"}
-
-    async def leave() -> None:
-        warming = Warming(load)
-        asking = QuestionQueue(asker, settings, ServingMetrics(), warming)
-        async with warming.running():
-            with pytest.raises(ServiceError) as caught:
-                await asking.reply(SimpleNamespace(receive=disconnect, client=None), a_question())  # type: ignore[arg-type]
-            assert caught.value.status == 499
-            load.released.set()
-
-    asyncio.run(leave())
-    assert asker.asked == []
 
 
 def test_warming_up_leaves_nothing_in_the_database(tmp_path: Path) -> None:
