@@ -6,37 +6,15 @@ A dynamic data set with page contents takes gigabytes; only the item at hand is 
 import json
 import re
 from collections.abc import Iterator
-from io import TextIOWrapper
-from typing import Any, BinaryIO, TextIO
+from typing import Any, TextIO
 
 from radarstream.connectors.files.lines import BROKEN_GZIP
 from radarstream.schemas.errors import InputError, ReasonClass
 
 CHUNK_CHARACTERS = 2**20
 PIECE = 2**13
-ENCODING, BYTES_KEPT = "utf-8-sig", "surrogateescape"
 PARTS = 2**18  # objects and lists of an item; each takes a hundred bytes
 _NOT_BLANK = re.compile(r"[^ \t\r\n]")
-
-
-def text_of(stream: BinaryIO) -> TextIOWrapper:
-    """The stream as text that `bytes_of` turns back into the very bytes, be they UTF-8 or not."""
-    return TextIOWrapper(stream, encoding=ENCODING, errors=BYTES_KEPT, newline="")
-
-
-def bytes_of(text: str) -> bytes:
-    """The bytes that a part of `text_of` was read from."""
-    return text.encode(errors=BYTES_KEPT)
-
-
-class JsonObject(dict[str, Any]):
-    """A JSON object that remembers names it repeats: `pairs` has every member, in order."""
-
-    __slots__ = ("pairs",)
-
-    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
-        super().__init__(pairs)
-        self.pairs = pairs
 
 
 class JsonItems:
@@ -51,7 +29,6 @@ class JsonItems:
         self._most = most
         self._text = ""
         self._start = 0
-        self._item = slice(0)
 
     def __iter__(self) -> Iterator[Any]:
         while character := self._next_character():
@@ -60,11 +37,6 @@ class JsonItems:
                 yield from self._list_items()
             else:
                 yield self._value()
-
-    @property
-    def item(self) -> str:
-        """The item delivered last, as it stands in the document."""
-        return self._text[self._item]
 
     @property
     def rest(self) -> str:
@@ -104,7 +76,6 @@ class JsonItems:
                     raise InputError(ReasonClass.MALFORMED_JSON, str(error)) from None
             else:
                 if end < len(self._text) or not self._read_more():
-                    self._item = slice(self._start, end)
                     self._start = end
                     return value
 
@@ -139,22 +110,4 @@ class JsonItems:
         return "".join(pieces)
 
 
-def members_of(item: str) -> Iterator[tuple[str, slice, slice]]:
-    """Name, whole extent and extent of the value of every member of a JSON object's text."""
-    place = _next(item, 0) + 1
-    while item[place := _next(item, place)] != "}":
-        if item[place] == ",":
-            place = _next(item, place + 1)
-        name, end = _DECODER.raw_decode(item, place)
-        start = _next(item, _next(item, end) + 1)
-        _, end = _DECODER.raw_decode(item, start)
-        yield name, slice(place, end), slice(start, end)
-        place = end
-
-
-def _next(text: str, place: int) -> int:
-    found = _NOT_BLANK.search(text, place)
-    return found.start() if found else len(text)
-
-
-_DECODER = json.JSONDecoder(object_pairs_hook=JsonObject)
+_DECODER = json.JSONDecoder()

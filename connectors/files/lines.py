@@ -3,7 +3,7 @@
 import gzip
 import zlib
 from collections.abc import Iterator
-from io import BufferedReader, RawIOBase
+from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO
 
@@ -12,45 +12,15 @@ from radarstream.schemas.records import RawRecord
 
 EXCERPT_BYTES = 64 * 2**10  # what a dead letter keeps of a record too large to hold
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-GZIP_GROWTH = 200  # times its size that a compressed file may grow to; pages grow three times
-GZIP_FREE_BYTES = 64 * 2**20  # that any file may grow to
 
 
-class GzipBombError(Exception):
-    """A compressed file grows as no text does."""
-
-
-BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error, GzipBombError)
-
-
-class _BoundedGzip(RawIOBase):
-    """A decompressed file that ends in GzipBombError when it grows too much."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = gzip.open(path, "rb")  # noqa: SIM115 closed with this one
-        self._left = max(GZIP_FREE_BYTES, GZIP_GROWTH * path.stat().st_size)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        size = self._file.readinto(buffer)
-        self._left -= size
-        if self._left < 0:
-            raise GzipBombError(
-                f"over {GZIP_GROWTH} times the file's size: decompress it yourself if that is right"
-            )
-        return size
-
-    def close(self) -> None:
-        self._file.close()
-        super().close()
+BROKEN_GZIP = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
 def open_bytes(path: Path) -> BinaryIO:
     """Open for reading; a name that ends in `.gz` is decompressed as it is read."""
     if path.suffix == ".gz":
-        return BufferedReader(_BoundedGzip(path), EXCERPT_BYTES)
+        return BufferedReader(gzip.open(path, "rb"), EXCERPT_BYTES)
     return path.open("rb")
 
 
@@ -58,7 +28,7 @@ def read_lines(path: Path, max_bytes: int) -> Iterator[RawRecord]:
     """Every line that is not blank, without its line end; positions are 1-based line numbers.
 
     A line over `max_bytes` comes as its first 64 KiB, marked as oversized. A gzip stream that is
-    damaged, or a bomb, ends the file with a record that says so.
+    damaged ends the file with a record that says so.
     """
     source = path.as_posix()
     position = 0
@@ -87,10 +57,8 @@ def oversized(source: str, position: int, head: bytes, size: str) -> RawRecord:
 
 def broken_gzip(source: str, position: int, error: BaseException) -> RawRecord:
     """Mark where a compressed file stops being readable."""
-    bomb = isinstance(error, GzipBombError)
-    reason = ReasonClass.OVERSIZED_RECORD if bomb else ReasonClass.INVALID_ENCODING
-    detail = f"the gzip stream grows to {error}" if bomb else f"damaged gzip stream: {error}"
-    return RawRecord(source, position, b"", reason, detail)
+    detail = f"damaged gzip stream: {error}"
+    return RawRecord(source, position, b"", ReasonClass.INVALID_ENCODING, detail)
 
 
 def _skip_line(stream: BinaryIO) -> int:

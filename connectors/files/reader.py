@@ -14,11 +14,12 @@ Each may end in `.gz`. A directory stands for its files, in the order of their n
 
 from collections.abc import Iterator
 from dataclasses import replace
+from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from radarstream.connectors.files.json_items import JsonItems, bytes_of, text_of
+from radarstream.connectors.files.json_items import JsonItems
 from radarstream.connectors.files.lines import (
     BROKEN_GZIP,
     EXCERPT_BYTES,
@@ -63,32 +64,32 @@ def read_records(path: Path, limits: Limits = DEFAULT_LIMITS) -> Iterator[RawRec
 def read_json(path: Path, limits: Limits) -> Iterator[RawRecord]:
     """Yield the snapshots of every item, in file order; a file holds one item or a list of them.
 
-    Positions count records from 1. What cannot be used comes with its bytes, decompressed, and the
-    reason. Broken syntax ends the file with one record that keeps 64 KiB from there.
+    Positions count records from 1. What cannot be used comes as JSON with the reason. Broken syntax
+    ends the file with one record that keeps 64 KiB from there.
     """
     source = path.as_posix()
     position = 0
-    with text_of(open_bytes(path)) as stream:
+    with TextIOWrapper(open_bytes(path), "utf-8-sig", "replace", "") as stream:
         items = JsonItems(stream, limits.item_characters)
         try:
             for item in items:
-                for record in _records(item, items.item, limits):
+                for record in _records(item, limits):
                     position += 1
                     yield replace(record, source=source, position=position)
         except InputError as error:
-            rest = bytes_of(items.rest[:EXCERPT_BYTES])[:EXCERPT_BYTES]
+            rest = items.rest[:EXCERPT_BYTES].encode()[:EXCERPT_BYTES]
             yield RawRecord(source, position + 1, rest, error.reason, error.detail)
         except BROKEN_GZIP as error:
             yield broken_gzip(source, position + 1, error)
 
 
-def _records(item: Any, original: str, limits: Limits) -> Iterator[RawRecord]:
+def _records(item: Any, limits: Limits) -> Iterator[RawRecord]:
     if isinstance(item, dict) and CONTEXTS not in item:
         if CONTEXT in item:
-            return question_records(item, original, limits)
+            return question_records(item, limits)
         if is_targets(item):
-            return target_records(item, original, limits)
-    return yearly_records(item, original, limits)
+            return target_records(item, limits)
+    return yearly_records(item, limits)
 
 
 def _read_file(path: Path, limits: Limits) -> Iterator[RawRecord]:

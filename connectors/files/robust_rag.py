@@ -19,7 +19,6 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from radarstream.connectors.files.json_items import members_of
 from radarstream.connectors.files.web_json import (
     PageText,
     PageTexts,
@@ -68,28 +67,22 @@ def is_targets(item: dict[str, Any]) -> bool:
     return FALSE_PASSAGES in item or any(FALSE_PASSAGES in entry for entry in entries)
 
 
-def question_records(item: dict[str, Any], original: str, limits: Limits) -> Iterator[RawRecord]:
-    """Yield the one snapshot of an item, or its `original` text with why it cannot be used.
+def question_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord]:
+    """Yield the one snapshot of an item, or the item with why it cannot be used.
 
     Documents are ranked as listed. The day is that of the question id, where it has one
     (`20231013_1`). Questions for a long answer carry the tag `long_form`.
     """
     members = {name: value for name, value in item.items() if name != FALSE_PASSAGES}
-    yield _record(members, original, limits)
+    yield _record(members, limits)
 
 
-def target_records(item: dict[str, Any], original: str, limits: Limits) -> Iterator[RawRecord]:
-    """Yield a snapshot without documents per entry, in file order; of an entry that cannot be used
-    its part of the `original` text, with the reason.
-    """
-    entries = [(item, original)]
-    if FALSE_PASSAGES not in item:
-        parts = {name: original[whole] for name, whole, _ in members_of(original)}
-        entries = [(entry, parts[name]) for name, entry in item.items()]
-    for entry, part in entries:
+def target_records(item: dict[str, Any], limits: Limits) -> Iterator[RawRecord]:
+    """Yield a snapshot without documents per entry, in file order; or the entry with why not."""
+    for entry in [item] if FALSE_PASSAGES in item else item.values():
         if isinstance(entry, dict):
             entry = {name: entry[name] for name in _OF_TARGETS if name in entry}
-        yield _record(entry, part, limits)
+        yield _record(entry, limits)
 
 
 def literal(value: object) -> object:
@@ -111,13 +104,13 @@ def literal(value: object) -> object:
         return value
 
 
-def _record(item: Any, original: str, limits: Limits) -> RawRecord:
+def _record(item: Any, limits: Limits) -> RawRecord:
     try:
         if isinstance(item, dict):
             item = {n: literal(v) if n in _LITERALS else v for n, v in item.items()}
         return record_of(_snapshot(checked(_Question, item), limits), limits)
     except InputError as error:
-        return refused(original, error)
+        return refused(item, error)
 
 
 def _snapshot(question: _Question, limits: Limits) -> SearchSnapshot:

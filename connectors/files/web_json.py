@@ -4,26 +4,17 @@ Pages are not ours to refuse, unlike records: what a page may not contain is cle
 """
 
 import json
-import re
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ValidationError
 
-from radarstream.connectors.files.json_items import bytes_of
 from radarstream.schemas.codec import clean, decode_snapshot, encode
 from radarstream.schemas.codec.decoding import input_error
 from radarstream.schemas.codec.text import capped
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import Limits, RawRecord
 from radarstream.schemas.snapshot import Document, SearchSnapshot
-
-# What validation says of Python values, and how an author of JSON calls it.
-WORDS_OF_JSON = {
-    r"Input should be a valid (tuple|list|set)": "must be a list",
-    r"Input should be (a valid dictionary|an object)( or instance of \w+)?": "must be an object",
-    r"Input should be": "must be",
-}
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -65,16 +56,12 @@ def checked(model: type[ModelT], value: object) -> ModelT:
     try:
         return model.model_validate(value)
     except ValidationError as error:
-        refusal = input_error(error)
-        detail = refusal.detail
-        for ours, theirs in WORDS_OF_JSON.items():
-            detail = re.sub(ours, theirs, detail)
-        raise InputError(refusal.reason, detail) from None
+        raise input_error(error) from None
 
 
-def refused(original: str, error: InputError) -> RawRecord:
-    """A part of a file that cannot be used, with its bytes and the reason."""
-    return RawRecord("", 0, bytes_of(original), error.reason, error.detail)
+def refused(part: Any, error: InputError) -> RawRecord:
+    """A part of a file that cannot be used, as JSON, with the reason."""
+    return RawRecord("", 0, json.dumps(part).encode(), error.reason, error.detail)
 
 
 def record_of(snapshot: SearchSnapshot, limits: Limits) -> RawRecord:

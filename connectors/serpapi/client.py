@@ -54,10 +54,6 @@ class SerpApiClient:
         """Return the JSON object of one page of results, not later than in `seconds`."""
         return self._ask(lambda: self._client.search(dict(parameters)), seconds)
 
-    def archived(self, archive_id: str, *, seconds: float) -> Answer:
-        """Return a stored page of results, which costs nothing."""
-        return self._ask(lambda: self._client.search_archive({"search_id": archive_id}), seconds)
-
     def close(self) -> None:
         """Release the connections."""
         self._client.session.close()

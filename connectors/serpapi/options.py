@@ -48,5 +48,3 @@ class SerpApiOptions(Section, use_attribute_docstrings=True):
     """requests that may follow one another without a pause"""
     monthly_credits: Annotated[int, Field(ge=0)] = 5_000
     """credits that all collectors together may spend in a calendar month"""
-    no_cache: bool = False
-    """do not use the service's own cache, which keeps results for an hour and costs nothing"""

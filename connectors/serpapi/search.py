@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from radarstream.connectors.serpapi.client import SerpApiClient
 
 ARCHIVE_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
-UNFINISHED: Final = ("Queued", "Processing")
+FAILED: Final = ("Error", "Queued", "Processing")  # the last two: it may be there on the next try
 NOTHING_FOUND: Final = "hasn't returned any results"
-POLL_S: Final = 2.0
 SLACK_S: Final = 0.01  # a clock's pause may end this much early
 
 
@@ -174,8 +173,6 @@ class SerpApiSearch:
         paid = False
         enough = stop_after_attempt(self._options.attempts)
         parameters = progress.request.parameters(page)
-        if self._options.no_cache:
-            parameters["no_cache"] = "true"
 
         def attempt() -> Answer:
             nonlocal paid
@@ -186,7 +183,7 @@ class SerpApiSearch:
             self.counts.requests += 1
             try:
                 answer = self._pages.search(parameters, seconds=self._seconds_left(progress))
-                return self._finished(progress, answer)
+                return self._finished(answer)
             except SearchFailedError as failure:
                 paid = failure.kind not in MAY_HAVE_COST
                 raise
@@ -207,17 +204,12 @@ class SerpApiSearch:
         )
         return retrying(attempt)
 
-    def _finished(self, progress: _Progress, answer: Answer) -> Answer:
-        """Wait for an answer that is still being prepared, and tell results from failures."""
-        while _metadata(answer).get("status") in UNFINISHED:
-            if not (archive_id := _archive_id(answer)):
-                raise SearchFailedError(FailureClass.MALFORMED, "an unfinished search has no id")
-            self._pause(min(POLL_S, self._seconds_left(progress)))
-            answer = self._pages.archived(archive_id, seconds=self._seconds_left(progress))
+    def _finished(self, answer: Answer) -> Answer:
+        """Tell results from failures."""
         error = answer.get("error")
         if isinstance(error, str) and NOTHING_FOUND in error:
             return {**answer, "organic_results": []}
-        if error or _metadata(answer).get("status") == "Error":
+        if error or _metadata(answer).get("status") in FAILED:
             raise SearchFailedError(FailureClass.UNAVAILABLE, "SerpApi reports a failure")
         if _metadata(answer).get("status") != "Success":
             raise SearchFailedError(FailureClass.MALFORMED, "the answer is not that of a search")

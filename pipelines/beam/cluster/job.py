@@ -5,9 +5,7 @@ list partitions -> spread -> read -> DefendStream
 
 import logging
 import re
-import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -21,7 +19,6 @@ from apache_beam.options.pipeline_options import (
     PortableOptions,
 )
 from apache_beam.runners.runner import PipelineResult
-from apache_beam.runners.worker import sdk_worker
 
 from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.partition_reader import KafkaPartition
@@ -191,7 +188,6 @@ def submit(pipeline: beam.Pipeline) -> PipelineResult:
     Raises JobFailedError: no job server, no jar, no Java, or a runner that refuses the graph.
     """
     stay_on_loopback()
-    spare_tracebacks()
     try:
         return pipeline.run()
     except (RuntimeError, OSError, grpc.RpcError, grpc.FutureTimeoutError) as error:
@@ -216,28 +212,6 @@ def wait(result: PipelineResult) -> str:
         raise JobFailedError(f"the job failed: {_reason(error, str(error))}") from error
 
 
-def spare_tracebacks() -> None:
-    """Have Beam's threads in this process tell nothing of lost connections, and of a step one line.
-
-    With a runner that ends, each of them would print its traceback around the one error that says
-    it. The runner is told what failed in a step, and may run it again.
-    """
-    threading.excepthook = partial(_other_than_lost, threading.excepthook)
-    sdk_worker.print = _step_failed  # type: ignore[attr-defined]  # in place of the builtin
-
-
-def _step_failed(told: str, **_: Any) -> None:
-    error = sys.exc_info()[1]
-    log.error("a step failed: %s", _reason(error, told))
-
-
 def _reason(error: BaseException | None, told: str) -> str:
     own = _OWN_ERROR.findall(told)
     return own[-1].strip() if own else f"{type(error).__name__}; the runner's log says where"
-
-
-def _other_than_lost(
-    hook: Callable[[threading.ExceptHookArgs], object], failure: threading.ExceptHookArgs
-) -> None:
-    if not issubclass(failure.exc_type, grpc.RpcError):
-        hook(failure)

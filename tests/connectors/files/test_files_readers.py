@@ -11,7 +11,7 @@ import pytest
 
 from radarstream.connectors.files import json_items
 from radarstream.connectors.files.json_items import PARTS, JsonItems
-from radarstream.connectors.files.lines import EXCERPT_BYTES, GZIP_FREE_BYTES, GZIP_GROWTH
+from radarstream.connectors.files.lines import EXCERPT_BYTES
 from radarstream.connectors.files.reader import read_records
 from radarstream.schemas.codec import decode_record, encode, envelope, structured
 from radarstream.schemas.codec.text import capped
@@ -121,35 +121,6 @@ def test_yearly_item(tmp_path) -> None:
     ]
 
 
-def test_yearly_mis_nested_as_printed_in_the_paper(tmp_path) -> None:
-    """The wrong answer after the brace of its year, and the next year outside the contexts."""
-    text = json.dumps(
-        {
-            "question": "Who leads?",
-            "yearly_contexts": {
-                "2015": year("Cid"),
-                "incorrect_answer": "Bob",
-                "incorrect_context": ["Bob leads."],
-            },
-            "2018": year("Ann", incorrect_answer="Dan", incorrect_context=["Dan leads."]),
-        }
-    )
-    first, second = outcomes(written(tmp_path, text))
-    assert (first.observed_at.year, first.labels.target) == (2015, "Bob")
-    assert first.labels.false_passages == ("Bob leads.",)
-    assert (second.observed_at.year, second.labels.target) == (2018, "Dan")
-
-
-def test_yearly_repeated_stray_members_go_to_the_year_before_them(tmp_path) -> None:
-    a, b = json.dumps(year("Cid")), json.dumps(year("Ann"))
-    text = (
-        '{"question": "Q?", "yearly_contexts": {'
-        f'"2015": {a}, "incorrect_answer": "Bob", "2016": {b}, "incorrect_answer": "Dan"}}}}'
-    )
-    first, second = outcomes(written(tmp_path, text))
-    assert (first.labels.target, second.labels.target) == ("Bob", "Dan")
-
-
 def test_yearly_page_text_is_cleaned_and_capped_but_labels_stay(tmp_path) -> None:
     page = {"content": "a\x00b\x1b[2J\ud83d" + "é" * 100, "url": "u\x07"}
     block = {"answer": "Cid", "docs": [page], "incorrect_context": "Bob leads."}
@@ -197,7 +168,7 @@ def test_yearly_bad_parts_leave_the_others_alone(tmp_path) -> None:
     ]
     assert [record.position for record in records] == list(range(1, 12))
     assert json.loads(records[1].payload) == 7
-    assert records[8].payload == b'"2016": {"answer": "x"}'
+    assert json.loads(records[8].payload) == {"2016": {"answer": "x"}}
     assert records[8].detail.startswith("year '2016': ")
 
 
@@ -227,53 +198,6 @@ def test_a_yearly_page_may_say_that_it_is_empty_and_have_other_members(tmp_path)
         written(tmp_path, {"question": "Q?", "yearly_contexts": {"2015": block}})
     )
     assert [document.text.strip() for document in snapshot.documents] == [""] * 3
-
-
-# Spacing, escapes, line ends, digits and bytes that a parser does not hand back.
-ODD = b'{ "question":"Wh\\u006f\\/ l\xe9ads?",\r\n  "yearly_contexts" : {%s}, "n":1.0e2 }'
-BAD_YEAR = b'"20\\u00317" : {\t"docs":[ {"text":"\xc3\xa9 \\u00e9 \xff"} ] }'
-GOOD_YEAR = b'"2016":{"docs":["Ann leads."]}'
-
-
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize("chunk", [1, 2**20])
-def test_dead_letters_of_json_files_keep_the_bytes_of_the_file(
-    tmp_path, monkeypatch, packed: bool, chunk: int
-) -> None:
-    monkeypatch.setattr(json_items, "CHUNK_CHARACTERS", chunk)
-    unnamed = b'{"yearly_contexts": {"2015" :{ }},\r\n "\xff": "\\ud83d"}'
-    nested = b'{"question":"Q?","yearly_contexts":{%s,"incorrect_answer":"B"} , %s }'
-    items = [
-        ODD % BAD_YEAR,
-        unnamed,
-        ODD % (GOOD_YEAR + b" ,\n" + BAD_YEAR),
-        nested % (GOOD_YEAR, BAD_YEAR),
-        b"7.50",
-    ]
-    data = b"\xef\xbb\xbf [" + b" ,\r\n".join(items) + b"]"
-    path = tmp_path / ("history.json.gz" if packed else "history.json")
-    path.write_bytes(gzip.compress(data) if packed else data)
-    dead = [record.payload for record in read_records(path) if record.reason]
-    assert dead == [items[0], items[1], BAD_YEAR, BAD_YEAR, items[4]]
-
-
-def test_a_snapshot_that_the_decoder_refuses_keeps_the_bytes_of_the_file(tmp_path) -> None:
-    path = tmp_path / "history.json"
-    path.write_bytes(ODD % GOOD_YEAR)
-    (record,) = read_records(path, tiny_limits(documents=0))
-    assert (record.reason, record.payload) == (
-        ReasonClass.TOO_MANY_DOCUMENTS,
-        path.read_bytes(),
-    )
-
-
-@pytest.mark.parametrize("again", ['"2016": 5', '"yearly_contexts": {"2016": 5}'])
-def test_repeated_names_keep_their_own_bytes(tmp_path, again: str) -> None:
-    good = json.dumps(year("Cid"))
-    text = f'{{"question": "Q?", "yearly_contexts": {{"2016": {good}, "2017": {good}}}, {again}}}'
-    dead = [record.payload for record in read_records(written(tmp_path, text)) if record.reason]
-    whole = again.startswith('"y')  # the last of two counts, and has no other year
-    assert dead == [text.encode() if whole else again.encode()]
 
 
 @pytest.mark.parametrize("tail", ['{"question": "W', "{]", "}", "x", "[" * 100_000, ""])
@@ -334,22 +258,6 @@ def zeros_gz(path: Path, megabytes: int, before: bytes = b"", piece: bytes = byt
         for _ in range(megabytes):
             stream.write(piece)
     return path
-
-
-@pytest.mark.parametrize("name", ["history.json.gz", "snapshots.jsonl.gz"])
-def test_a_gzip_bomb_ends_its_file_early_and_in_little_memory(tmp_path, name: str) -> None:
-    item = json.dumps({"question": "Who?", "yearly_contexts": {"2015": year("Cid")}})
-    good = item.encode() if "jsonl" not in name else encode(SNAPSHOT)
-    path = zeros_gz(tmp_path / name, 100, good + b"\n", b" " * (2**20 - 1) + b"\n")
-    tracemalloc.start()
-    *read, last = read_records(path)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < 8 * 2**20
-    assert [record.reason for record in read] == [None]
-    assert last.reason is ReasonClass.OVERSIZED_RECORD
-    assert "decompress it yourself" in last.detail
-    assert max(path.stat().st_size * GZIP_GROWTH, GZIP_FREE_BYTES) < 100 * 2**20  # not all was read
 
 
 def test_a_value_that_never_ends_is_cut_at_the_limit(tmp_path) -> None:

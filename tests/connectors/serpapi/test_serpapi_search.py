@@ -170,6 +170,7 @@ def test_no_results_are_an_answer(server: SerpApiServer, clock: FakeClock) -> No
         (Reply('{"half": ', 200), 3),
         (Reply(page([], error="We couldn't get valid results. Please try again later.")), 1),
         (Reply(page([], status="Error")), 1),
+        (Reply(page([], status="Processing")), 1),
     ],
     ids=lambda value: str(value)[:60],
 )
@@ -228,34 +229,6 @@ def test_the_deadline_ends_tries_too(server: SerpApiServer, clock: FakeClock) ->
         search.search(SearchRequest(CUP))
     assert clock.seconds <= 60.0
     assert len(server.requests) < 100
-
-
-def test_an_unfinished_search_is_asked_for_again(server: SerpApiServer, clock: FakeClock) -> None:
-    purse = Purse()
-    for status in ("Queued", "Processing"):
-        server.replies.append(Reply(page([], status=status)))
-    server.replies.append(Reply(page(results(1, 10))))
-    snapshot = search_of(server, clock, purse).search(SearchRequest(CUP))
-    assert len(snapshot.documents) == 10
-    assert server.paths == ["/search", "/searches/65f0a1", "/searches/65f0a1"]
-    assert purse.spent == 1
-
-
-@pytest.mark.parametrize("archive_id", ["", "../account.json", "a" * 65, 5, None])
-def test_an_odd_archive_id_goes_nowhere(
-    server: SerpApiServer, clock: FakeClock, archive_id: Any
-) -> None:
-    server.otherwise = lambda _: Reply(page([], status="Processing", archive_id=archive_id))
-    with pytest.raises(SearchFailedError):
-        search_of(server, clock, attempts=2).search(SearchRequest(CUP))
-    assert set(server.paths) == {"/search"}
-
-
-def test_a_search_that_never_finishes_ends(server: SerpApiServer, clock: FakeClock) -> None:
-    server.otherwise = lambda _: Reply(page([], status="Processing"))
-    with pytest.raises(SearchFailedError) as caught:
-        search_of(server, clock, deadline_s=20.0).search(SearchRequest(CUP))
-    assert caught.value.kind is FailureClass.TIMEOUT
 
 
 def test_nothing_is_asked_beyond_the_budget(server: SerpApiServer, clock: FakeClock) -> None:

@@ -1,8 +1,6 @@
 """`radarstream submit`: what becomes of its flags, and what it refuses before anything runs."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -128,69 +126,3 @@ def test_no_secret_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
         message = refused(*PORTABLE)
         assert "PGPASSWORD" in message
         assert canary not in message
-
-
-LOST = """
-import logging, queue, threading
-from concurrent.futures import ThreadPoolExecutor
-import grpc
-from apache_beam.portability.api import beam_fn_api_pb2
-from apache_beam.portability.api import beam_job_api_pb2 as api, beam_job_api_pb2_grpc as services
-from apache_beam.runners.portability.portable_runner import PipelineResult
-from apache_beam.runners.worker import sdk_worker
-from radarstream.pipelines.beam.cluster.job import spare_tracebacks, wait
-from radarstream.schemas.errors import JobFailedError
-
-class Silent(services.JobServiceServicer):
-    '''Says nothing; both streams are open when `opened` can be acquired twice.'''
-    opened = threading.Semaphore(0)
-    def GetStateStream(self, request, context):
-        self.opened.release()
-        threading.Event().wait()
-        yield
-    GetMessageStream = GetStateStream
-
-logging.getLogger("apache_beam").setLevel(logging.CRITICAL)  # as the command does
-spare_tracebacks()
-class Worker:
-    _responses = queue.SimpleQueue()
-def step():
-    raise RuntimeError("Unknown process bundle instruction id '17'")
-sdk_worker.SdkHarness._execute(Worker(), step, beam_fn_api_pb2.InstructionRequest())
-assert "'17'" in Worker._responses.get().error
-
-server = grpc.server(pool := ThreadPoolExecutor())
-services.add_JobServiceServicer_to_server(Silent(), server)
-port = server.add_insecure_port("127.0.0.1:0")
-server.start()
-jobs = services.JobServiceStub(grpc.insecure_channel(f"127.0.0.1:{port}"))
-messages = jobs.GetMessageStream(api.JobMessagesRequest(job_id="a"))
-states = jobs.GetStateStream(api.GetJobStateRequest(job_id="a"))
-def end():
-    Silent.opened.acquire(), Silent.opened.acquire(), server.stop(None)
-threading.Thread(target=end).start()
-try:
-    wait(PipelineResult(jobs, "a", messages, states))
-except JobFailedError as error:
-    print(error)
-for thread in threading.enumerate():
-    if thread.name == "wait_until_finish_read":
-        thread.join()
-def ours():
-    raise ValueError("a defect of ours")
-defect = threading.Thread(target=ours)
-defect.start(), defect.join()
-import os, sys
-sys.stdout.flush()
-os._exit(0)  # the silent streams wait for ever
-"""
-
-
-def test_a_job_server_that_ends_leaves_one_error_and_no_tracebacks() -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", LOST], capture_output=True, text=True, timeout=120, check=True
-    )
-    assert ended.stdout == "lost the job server; Flink's pages tell what the job does\n"
-    assert ended.stderr.count("Traceback") == 1
-    assert "a defect of ours" in ended.stderr
-    assert "a step failed: RuntimeError; the runner's log says where" in ended.stderr

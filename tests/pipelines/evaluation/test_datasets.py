@@ -97,7 +97,7 @@ def test_what_is_not_usable_is_counted_with_its_reason(tmp_path) -> None:
     assert [item.reason for item in data.skipped] == ["wrong_type", "missing_field", "repeated"]
     assert [item.position for item in data.skipped] == [2, 3, 4]
     assert data.complaint.startswith("3 items skipped: 1 wrong_type, 1 missing_field, 1 repeated")
-    assert "set.json item 2: context: must be a list" in data.complaint
+    assert "set.json item 2: context: Input should be a valid tuple" in data.complaint
     one = load_dataset(written(tmp_path, items[:2]))
     assert one.complaint.startswith("1 item skipped: 1 wrong_type")
     assert describe(data)["skipped"] == {"wrong_type": 1, "missing_field": 1, "repeated": 1}
