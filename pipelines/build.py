@@ -20,7 +20,7 @@ from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.local_weights import insist_on
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
-from radarstream.connectors.models.response_cache import CHUNK, Cached, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
@@ -137,14 +137,14 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
         needs = frozenset() if reranker is None else reranker.needs
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     embedder = Cached(build_embedder(settings.embedder), cached)
-    generator = Cached(build_generator(settings.generator), cached, chunk=CHUNK)
+    generator = Cached(build_generator(settings.generator), cached)
     relations = build_relations(settings.relations, lambda: generator, cached)
     tokens = build_tokens(settings)
     models = Models(
         generator,
         relations,
         embedder,
-        None if tokens is None else Cached(tokens, cached, chunk=CHUNK),
+        None if tokens is None else Cached(tokens, cached),
     )
     return with_retrieval_models(models, settings, needs, cached)
 

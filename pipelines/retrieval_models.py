@@ -9,7 +9,7 @@ from typing import assert_never
 
 from radarstream.connectors.models.leave_one_out import LeaveOneOut
 from radarstream.connectors.models.local_weights import insist_on, model_directory
-from radarstream.connectors.models.response_cache import CHUNK, Cached, ResponseCache
+from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import NoLog
 from radarstream.connectors.models.scripted_networks import (
     ScriptedAttention,
@@ -47,10 +47,10 @@ def with_retrieval_models(
         attention = build_attention(settings.retrieval.attention, models.tokens)
     return replace(
         models,
-        gradients=None if gradients is None else Cached(gradients, cache, chunk=CHUNK),
-        surrogate=None if surrogate is None else Cached(surrogate, cache, chunk=CHUNK),
-        masked=None if masked is None else Cached(masked, cache, chunk=CHUNK),
-        attention=None if attention is None else Cached(attention, cache, chunk=CHUNK),
+        gradients=None if gradients is None else Cached(gradients, cache),
+        surrogate=None if surrogate is None else Cached(surrogate, cache),
+        masked=None if masked is None else Cached(masked, cache),
+        attention=None if attention is None else Cached(attention, cache),
     )
 
 

@@ -17,12 +17,11 @@ from itertools import islice
 from math import isqrt
 from time import perf_counter
 from typing import Any, Final
-from zlib import crc32
 
 import numpy as np
-from sqlalchemy import Engine, Insert, bindparam, delete, func, select, update
+from sqlalchemy import Engine, Insert, bindparam, delete, func, select
 
-from radarstream.connectors.models.batching import AnswersEach, places
+from radarstream.connectors.models.batching import AnswersEach
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
 from radarstream.connectors.state_table.database.engine import retry_contended
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE, dialect_insert
@@ -36,18 +35,12 @@ from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import TokenSalience
 from radarstream.schemas.prompt import Completion
-from radarstream.schemas.tokens import ContinuationQuery
 
 KEYS_PER_SELECT = 500
-CHUNK: Final = 64  # responses that are written in one transaction
 KEY_BYTES = 32
-CHECKSUM_BYTES = 4
 _OWNER: Final[ContextVar[bytes]] = ContextVar("owner", default=b"")
 _KEY, _VALUE, _STAMP = RESPONSE_CACHE.c.key, RESPONSE_CACHE.c.value, RESPONSE_CACHE.c.stamp
-# Built once: building it again for every call would take longer than the database does.
-_FOUND: Final = select(_KEY, _VALUE, select(func.max(_STAMP)).scalar_subquery() - _STAMP).where(
-    _KEY.in_(bindparam("keys", expanding=True))
-)
+_FOUND: Final = select(_KEY, _VALUE).where(_KEY.in_(bindparam("keys", expanding=True)))
 
 
 @cache
@@ -62,8 +55,7 @@ class ResponseCache:
     """Bounded store of byte strings under 32-byte keys; shared by processes through the database.
 
     Holds at most `max_entries` (each further process that writes at the same time may add a tenth
-    before it counts again). When full, the tenth that was written or used longest ago goes. A
-    damaged value, told by its checksum, counts as absent.
+    before it counts again). When full, the tenth that was written longest ago goes.
     """
 
     def __init__(self, engine: Engine, *, max_entries: int = 1_000_000) -> None:
@@ -74,20 +66,13 @@ class ResponseCache:
         self._writes_before_count = 0
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """Return the values of the keys that are present and sound."""
+        """Return the values of the keys that are present."""
         wanted = iter(dict.fromkeys(keys))
         found: dict[bytes, bytes] = {}
-        fading: list[bytes] = []
         with self._engine.connect() as connection:
             while chunk := list(islice(wanted, KEYS_PER_SELECT)):
-                for key, sealed, age in connection.execute(_FOUND, {"keys": chunk}):
-                    value = bytes(sealed[CHECKSUM_BYTES:])
-                    if sealed == _seal(key, value):
-                        found[key] = value
-                        if age > self._max_entries // 2:
-                            fading.append(key)
-        if fading:
-            self._refresh(fading)
+                rows = connection.execute(_FOUND, {"keys": chunk})
+                found |= {key: bytes(value) for key, value in rows}
         return found
 
     def put(self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes]) -> None:
@@ -99,7 +84,7 @@ class ResponseCache:
             return
         # In order of the key, so that two writers of the same keys cannot deadlock.
         rows = [
-            {"key": key, "value": _seal(key, value), "subject": subjects[key]}
+            {"key": key, "value": value, "subject": subjects[key]}
             for key, value in sorted(values.items())
         ]
 
@@ -126,29 +111,6 @@ class ResponseCache:
                 connection.execute(delete(RESPONSE_CACHE).where(_KEY.in_(oldest)))
             count -= surplus
         self._writes_before_count = min(self._max_entries - count, slack)
-
-    def _refresh(self, keys: Sequence[bytes]) -> None:
-        """Make entries that were used and had grown old the newest, so that they stay.
-
-        Leaving young entries alone saves a write for nearly every read.
-        """
-        newest = select(func.max(_STAMP) + 1).scalar_subquery()
-        statement = (
-            update(RESPONSE_CACHE)
-            .where(RESPONSE_CACHE.c.key == bindparam("used"))
-            .values(stamp=newest)
-        )
-
-        def write() -> None:
-            with self._engine.begin() as connection:
-                connection.execute(statement, [{"used": key} for key in sorted(keys)])
-
-        retry_contended(write)
-
-
-def _seal(key: bytes, value: bytes) -> bytes:
-    """Put a checksum before the value, over the key too: a value under a wrong key is damage."""
-    return crc32(value, crc32(key)).to_bytes(CHECKSUM_BYTES, "little") + value
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +145,14 @@ SALIENCES: Final = Coding(
     lambda value: tuple(TokenSalience(*token) for token in json.loads(value)),
 )
 MATRICES: Final = numbers("<f8", lambda count: (isqrt(count), isqrt(count)))
+ROWS: Final = Coding(  # the number of rows before them
+    lambda rows: len(rows).to_bytes(4, "little") + rows.astype("<f8").tobytes(),
+    lambda value: (
+        np.frombuffer(value[4:], "<f8").reshape(int.from_bytes(value[:4], "little"), -1)
+        if len(value) > 4
+        else np.empty((0, 1))
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,33 +182,11 @@ def digest_of(*texts: str) -> bytes:
     return digest.digest()
 
 
-@dataclass(frozen=True, slots=True)
-class ByPrompt:
-    """A token scorer that is asked prompt by prompt: a request is a query of one prompt."""
-
-    model: Any
-
-    @property
-    def model_id(self) -> str:
-        """The token scorer's."""
-        return str(self.model.model_id)
-
-    def log_probs(self, requests: Sequence[ContinuationQuery]) -> list[FloatArray]:
-        """Per request its (t,) row. Raises ModelError.
-
-        The model is asked for the prompts of a continuation together: they share their beginning.
-        """
-        where = places(request.continuation for request in requests)
-        queries = [
-            ContinuationQuery(tuple(requests[i].prompts[0] for i in indices), continuation)
-            for continuation, indices in where.items()
-        ]
-        found: dict[int, FloatArray] = {}
-        for rows, indices in zip(self.model.log_probs(queries), where.values(), strict=True):
-            if rows.ndim != 2 or len(rows) != len(indices) or np.isnan(rows).any():
-                raise ModelError(f"{self.model_id} did not return a row of numbers per prompt")
-            found |= dict(zip(indices, rows, strict=True))
-        return [found[index] for index in range(len(requests))]
+def all_numbers(replies: Sequence[FloatArray], _: int) -> Sequence[FloatArray]:
+    """The replies; ValueError where one holds what is no number."""
+    if any(np.isnan(rows).any() for rows in replies):
+        raise ValueError("a reply holds what is no number")
+    return replies
 
 
 ENTRIES: Final[Mapping[Method, Entry]] = {
@@ -260,12 +208,13 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
     Method.EMBED: Entry(
         "embedding/1", 256, digest_of, lambda _: EMBEDDINGS, numbers("<f4"), embedding_rows
     ),
-    Method.LOG_PROBS: Entry(  # of queries of one prompt each, see ByPrompt
-        "log-probs/1",
+    Method.LOG_PROBS: Entry(
+        "log-probs/2",
         32,
-        lambda query: query.prompts[0].digest() + digest_of(query.continuation),
-        lambda query: question_subject(query.prompts[0].question),
-        numbers("<f8"),
+        lambda query: b"".join(p.digest() for p in query.prompts) + digest_of(query.continuation),
+        lambda query: question_subject(query.prompts[0].question if query.prompts else ""),
+        ROWS,
+        all_numbers,
     ),
     Method.PROBE: Entry(
         "gram/1",
@@ -317,37 +266,23 @@ class Cached(Wrapped):
 
     A model that gives each completion as soon as it is there has each stored at once, so that a
     crash repeats only calls in flight; others are asked, and their replies stored, `chunk`
-    requests at a time (None: the number in `ENTRIES`). Log-probabilities are stored prompt by
-    prompt.
+    requests at a time (None: the number in `ENTRIES`).
 
     `hits` counts requests that did not reach the model (found, or repeated within the batch),
-    `calls` those that did, including a chunk that failed; `answered` those of them that are done.
+    `calls` those that did, including a chunk that failed.
     """
 
     def __init__(self, model: Any, cache: ResponseCache, *, chunk: int | None = None) -> None:
         if chunk is not None and chunk < 1:
             raise ValueError(f"chunk must be positive, got {chunk}")
-        super().__init__(model, self._looked_up)
+        super().__init__(model, self._stored)
         self._cache = cache
         self._chunk = chunk
         self.hits = 0
         self.calls = 0
-        self.answered = 0
-
-    def _looked_up(self, call: Call) -> Replies:
-        """One reply per request, in order; what was answered before a failure stays stored."""
-        match call.method:
-            case Method.LOG_PROBS:
-                single = [ContinuationQuery((p,), q.continuation) for q in call.requests
-                          for p in q.prompts]  # fmt: skip
-                rows = iter(self._stored(Call(ByPrompt(call.model), call.method, single)))
-                return [
-                    np.stack([next(rows) for _ in q.prompts]) if q.prompts else np.empty((0, 1))
-                    for q in call.requests
-                ]
-        return self._stored(call)
 
     def _stored(self, call: Call) -> list[Any]:
+        """One reply per request, in order; what was answered before a failure stays stored."""
         entry = ENTRIES[call.method]
         owner, prefix = _OWNER.get(), digest_of(entry.name, self.model_id)
         key_of = {
@@ -361,7 +296,6 @@ class Cached(Wrapped):
         self.hits += len(keys) - len(missing)
         failed: dict[bytes, ModelError] = {}
         for part in self._parts(replace(call, requests=list(missing.values()))):
-            self.answered += len(part)
             encoded = {}
             for index, reply in part:
                 if isinstance(reply, ModelError):

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine, func, select, update
+from sqlalchemy import Engine, func, select
 from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
@@ -201,33 +201,6 @@ def test_answers_that_are_none_are_not_stored(engine: Engine, cache: ResponseCac
     assert entries(engine) == 0
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x00", b"not a value at all", b"\xff" * 64])
-def test_a_damaged_value_is_asked_again_and_mended(engine: Engine, damage: bytes) -> None:
-    prompts = [make_prompt(t) for t in "abc"]
-    expected = Cached(CountingModel(), ResponseCache(engine)).complete(prompts)
-    with engine.begin() as connection:
-        connection.execute(update(RESPONSE_CACHE).values(value=damage))
-    mending = Cached(CountingModel(), ResponseCache(engine))
-    assert mending.complete(prompts) == expected
-    assert (mending.calls, mending.hits, entries(engine)) == (3, 0, 3)
-    after = Cached(CountingModel(), ResponseCache(engine))
-    assert after.complete(prompts) == expected
-    assert after.calls == 0
-
-
-def test_a_flipped_bit_or_a_swapped_value_is_damage(engine: Engine, cache: ResponseCache) -> None:
-    one, two = b"1" * 32, b"2" * 32
-    put(cache, {one: b"first", two: b"second"})
-    with engine.begin() as connection:
-        value = connection.execute(select(RESPONSE_CACHE.c.value).filter_by(key=one)).scalar_one()
-        connection.execute(update(RESPONSE_CACHE).filter_by(key=two).values(value=value))
-    assert cache.get([one, two]) == {one: b"first"}
-    with engine.begin() as connection:
-        flipped = bytes([*value[:-1], value[-1] ^ 1])
-        connection.execute(update(RESPONSE_CACHE).filter_by(key=one).values(value=flipped))
-    assert cache.get([one, two]) == {}
-
-
 def test_more_keys_than_one_select_takes(cache: ResponseCache) -> None:
     values = {i.to_bytes(32, "big"): str(i).encode() for i in range(1_203)}
     put(cache, values)
@@ -251,15 +224,6 @@ def test_the_cache_is_bounded_and_drops_the_oldest(engine: Engine) -> None:
     assert set(cache.get(keys_of(range(155, 200)))) == set(keys_of(range(155, 200)))
     put(cache, dict.fromkeys(keys_of(range(1_000, 1_120)), b"v"))  # more than fits at once
     assert entries(engine) <= 50
-
-
-def test_what_is_used_stays(engine: Engine) -> None:
-    cache = ResponseCache(engine, max_entries=50)
-    put(cache, dict.fromkeys(keys_of([0, 1]), b"v"))
-    for number in range(2, 300):
-        put(cache, dict.fromkeys(keys_of([number]), b"v"))
-        assert cache.get(keys_of([0])), number
-    assert cache.get(keys_of([1])) == {}
 
 
 def test_sizes_must_be_positive(engine: Engine) -> None:
