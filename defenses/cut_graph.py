@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from radarstream.defenses.answering import answers_of, why_no_evidence
-from radarstream.defenses.kernels.honesty import distrust
 from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
 from radarstream.defenses.kernels.radar import both_ways, symmetrise
 from radarstream.defenses.protocol import Embed, Relate
@@ -15,7 +14,6 @@ from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import OnEmpty
-from radarstream.schemas.sources import NEUTRAL
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     Abstention,
@@ -28,9 +26,6 @@ from radarstream.schemas.verdict import (
 )
 
 BoolArray = NDArray[np.bool_]
-
-# The distrust of one lie without honest evidence, and a rounding error: no single event is enough.
-_ONE_LIE = 0.5 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,15 +54,11 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selection:
-    """What the cut kept and what is finally `trusted`; (n,) masks over the graph's nodes.
-
-    `distrusted` are those that were kept and are not trusted for the past of their sources.
-    """
+    """What the cut kept and what is finally `trusted`, a (n,) mask over the graph's nodes."""
 
     graph: Graph
     cut: MinCut
     trusted: BoolArray
-    distrusted: BoolArray
 
 
 def informative_answers(evidence: Evidence) -> tuple[str, ...]:
@@ -81,25 +72,6 @@ def known_relations(evidence: Evidence) -> Relations:
     if evidence.relations is None:
         raise EvidenceError("relations between atomic answers are needed, the evidence has none")
     return evidence.relations
-
-
-def distrust_of(evidence: Evidence) -> FloatArray:
-    """How much the past of its source speaks against each informative document, (n,), [0, 1)."""
-    if evidence.source_honesty is None:
-        raise EvidenceError("the honesty of sources is needed, the evidence has none")
-    return distrust(evidence.source_honesty[list(evidence.informative)], NEUTRAL)
-
-
-def known_liars(graph: Graph, evidence: Evidence, source_prior: float) -> BoolArray:
-    """Nodes whose source has more than one lie to its name; (n,) mask.
-
-    None is without a `source_prior`; the memory has no source.
-    """
-    liars = np.zeros(len(graph.nodes), dtype=np.bool_)
-    if source_prior:
-        documents = np.array(graph.nodes) != MEMORY_NODE
-        liars[documents] = distrust_of(evidence) > _ONE_LIE
-    return liars
 
 
 def relate(
@@ -130,34 +102,24 @@ def with_memory(graph: Graph, answer: str, source: float, sink: float, pairs: Fl
     )
 
 
-def select(
-    graph: Graph, liars: BoolArray, on_empty: OnEmpty, similarity_threshold: float
-) -> Asking[Selection]:
-    """The minimum cut, its fallback, and what is dropped of either for being unlike the others or
-    for what its source did; `liars` is an (n,) mask.
-    """
+def select(graph: Graph, on_empty: OnEmpty, similarity_threshold: float) -> Asking[Selection]:
+    """The minimum cut, its fallback, and what is dropped of either for being unlike the others."""
     cut = min_cut(graph.source, graph.sink, graph.pair)
-    selected = source_side(graph, cut, on_empty, liars)
-    agreeing = yield from _drop_isolated(graph.texts, selected, similarity_threshold)
-    distrusted = _uncorroborated(graph, agreeing, liars)
-    return Selection(graph, cut, agreeing & ~distrusted, distrusted)
+    selected = source_side(graph, cut, on_empty)
+    trusted = yield from _drop_isolated(graph.texts, selected, similarity_threshold)
+    return Selection(graph, cut, trusted)
 
 
-def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty, liars: BoolArray) -> BoolArray:
-    """The source side of the cut, or what `on_empty` says if that is empty; (n,) mask.
-
-    The fallback to one document takes none of a known liar.
-    """
+def source_side(graph: Graph, cut: MinCut, on_empty: OnEmpty) -> BoolArray:
+    """The source side of the cut, or what `on_empty` says if that is empty; (n,) mask."""
     if cut.kept.any() or on_empty == "abstain":
         return cut.kept
     documents: BoolArray = np.array(graph.nodes) != MEMORY_NODE
     if on_empty == "all_informative":
         return documents
-    candidates = documents & ~liars
     fallback = np.zeros_like(documents)
-    if candidates.any():
-        margins = graph.source - graph.sink
-        fallback[np.argmax(np.where(candidates, margins, -np.inf))] = True
+    margins = graph.source - graph.sink
+    fallback[np.argmax(np.where(documents, margins, -np.inf))] = True
     return fallback
 
 
@@ -182,14 +144,6 @@ def _drop_isolated(
     trusted = np.zeros_like(selected)
     trusted[agreeing] = True
     return trusted
-
-
-def _uncorroborated(graph: Graph, agreeing: BoolArray, liars: BoolArray) -> BoolArray:
-    """Documents of known liars, if no document of another source agrees; (n,) mask."""
-    documents = agreeing & (np.array(graph.nodes) != MEMORY_NODE)
-    if (documents & ~liars).any():
-        return np.zeros_like(documents)
-    return np.asarray(documents)
 
 
 def trusted_passages(evidence: Evidence, selection: Selection) -> tuple[str, ...]:
@@ -262,8 +216,6 @@ def _reason_for(selection: Selection, node: int) -> Reason:
     trusted = selection.trusted[node]
     if not selection.cut.kept[node]:
         return Reason.BEST_OF_NONE if trusted else Reason.CUT
-    if selection.distrusted[node]:
-        return Reason.DISTRUSTED
     return Reason.SUPPORTED if trusted else Reason.ISOLATED
 
 

@@ -26,7 +26,6 @@ class Signal(StrEnum):
 
     ATOMIC_ANSWERS = "atomic_answers"  # Evidence.answers
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
-    SOURCE_HONESTY = "source_honesty"  # Evidence.source_honesty: a ledger of sources
     TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers LogProbs
     SIMILARITY_GRADIENTS = "similarity_gradients"  # an encoder that answers ProbeGradients
     SURROGATE_GRADIENTS = "surrogate_gradients"  # one besides the retriever's, that answers them

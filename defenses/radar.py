@@ -53,10 +53,6 @@ class Radar:
         that see a little entailment everywhere.
     on_empty
         What to do when the cut keeps nothing.
-    source_prior
-        Our addition: the most that a source's past adds to the reject-evidence of its documents;
-        and sources with more than one lie to their name carry no answer without another source. 0
-        is the paper's energy.
     first_answer
         What the answer without a memory is written from: the kept documents, as Algorithm 1 says,
         or their atomic answers, as Appendix G says. Small models read one page at a time better.
@@ -68,14 +64,12 @@ class Radar:
     similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.3
     pair_scale: Annotated[float, Field(ge=0.0)] = 1.0
     on_empty: OnEmpty = "best_document"
-    source_prior: Annotated[float, Field(ge=0.0, le=10.0)] = 0.0
     first_answer: Literal["documents", "answers"] = "documents"
 
     @property
     def needs(self) -> frozenset[Signal]:
-        """The ledger of sources is read only if it counts."""
-        known = {Signal.SOURCE_HONESTY} if self.source_prior else set()
-        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS} | known)
+        """Atomic answers and how they relate."""
+        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
 
     def initial_state(self) -> Belief | None:
         """No previous answer."""
@@ -99,10 +93,8 @@ class Radar:
             )
         graph = self.build_graph(evidence, answers, recalled)
 
-        liars = cut_graph.known_liars(graph, evidence, self.source_prior)
-        selection = yield from cut_graph.select(
-            graph, liars, as_asked(self, evidence.query).on_empty, self.similarity_threshold
-        )
+        on_empty = as_asked(self, evidence.query).on_empty
+        selection = yield from cut_graph.select(graph, on_empty, self.similarity_threshold)
 
         def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
             return cut_graph.verdict_on(evidence, recalled, selection, outcome)
@@ -136,8 +128,6 @@ class Radar:
         )
         centrality = rescaled(raw, delta=self.delta)
         rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
-        if self.source_prior:
-            rejected = rejected + self.source_prior * cut_graph.distrust_of(evidence)
         graph = Graph(
             nodes=ranks,
             texts=answers,

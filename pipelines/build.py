@@ -25,7 +25,6 @@ from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
 from radarstream.connectors.state_table.database.groups import Offsets, enter
-from radarstream.connectors.state_table.sources.reader import SourceReader
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.radar import Radar
@@ -58,16 +57,13 @@ SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 def build_defense_pipeline(settings: s.Settings, engine: Engine) -> DefensePipeline[Any]:
     """Wire the defence, its models and its rules, every model behind the response cache."""
     defense, baseline = build_methods(settings)
-    sources = build_source_reader(settings, engine)
     rules: list[Rule] = [Quarantined(engine)] if settings.attribution.enabled else []
-    if settings.sources.block:
-        rules.append(Blocked(sources))
+    rules.append(Blocked(engine))
     return DefensePipeline(
         name=settings.defense.name,
         defense=defense,
         models=build_models(settings, engine),
         baseline=baseline,
-        sources=sources,
         min_support=settings.defense.min_support,
         reading=settings.reading,
         reranker=build_reranker_of(settings),
@@ -119,11 +115,6 @@ def configured_attributor(settings: s.Settings) -> Attributor:
     from radarstream.defenses.attribution.registry import build_attributor
 
     return build_attributor(settings.attribution.attributor, settings.attribution.chosen_options)
-
-
-def build_source_reader(settings: s.Settings, engine: Engine) -> SourceReader:
-    """Create what tells a defence how honest sources have been."""
-    return SourceReader(engine, settings.sources.granularity, settings.sources.half_life_days)
 
 
 def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None = None) -> Models:

@@ -50,9 +50,8 @@ class Relations:
 class Evidence:
     """One snapshot as a defence sees it: no labels, no clock, documents in ascending rank.
 
-    `relations` covers the informative documents only, in the order of `informative`;
-    `source_honesty` is how honest each document's source has been so far, (documents,), in (0, 1).
-    Both are None when the defence did not ask for them.
+    `relations` covers the informative documents only, in the order of `informative`; None when the
+    defence did not ask for them.
     """
 
     query: Query
@@ -60,7 +59,6 @@ class Evidence:
     documents: tuple[Document, ...]
     answers: tuple[AtomicAnswer, ...] | None = None
     relations: Relations | None = None
-    source_honesty: FloatArray | None = None
 
     def __post_init__(self) -> None:
         ranks = [document.rank for document in self.documents]
@@ -75,14 +73,6 @@ class Evidence:
                 f"relations cover {len(self.relations)} answers, "
                 f"{len(self.informative)} are informative"
             )
-        if (honesty := self.source_honesty) is None:
-            return
-        if honesty.shape != (len(self.documents),):
-            raise EvidenceError(
-                f"honesty of shape {honesty.shape} for {len(self.documents)} documents"
-            )
-        if not ((honesty > 0.0) & (honesty < 1.0)).all():  # NaN is neither
-            raise EvidenceError(f"source_honesty {honesty.tolist()} is not inside (0, 1)")
 
     @cached_property
     def informative(self) -> tuple[int, ...]:

@@ -1,17 +1,14 @@
-"""Whose page an address is: the site that owns it, its host, or a section of it."""
+"""Whose page an address is: the site that owns it, and the names above its host."""
 
 import re
 from functools import cache, lru_cache
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
-
-from radarstream.schemas.snapshot import Document
 
 if TYPE_CHECKING:
     from publicsuffixlist import PublicSuffixList
 
-Granularity = Literal["site", "host", "section"]
 KEY_CHARACTERS: Final = 300
 UNTOLD: Final = "?"  # the owner where an address does not tell whose page it is
 
@@ -169,47 +166,23 @@ def is_registry_suffix(host: str) -> bool:
     return _suffixes(registries_only=True).is_public(host, accept_unknown=False)
 
 
-def is_platform(host: str) -> bool:
-    """Whether somebody who is no registry gives out names below a host.
-
-    >>> is_platform("github.io"), is_platform("co.uk"), is_platform("example.com")
-    (True, False, False)
-    """
-    shared = _suffixes(registries_only=False).is_public(host, accept_unknown=False)
-    return shared and not is_registry_suffix(host)
+def source_of(url: str) -> str:
+    """The site that is held responsible for a page; empty without an address."""
+    return _storable(site_of(url))
 
 
-def key_of(document: Document, granularity: Granularity = "site") -> str:
-    """Whom the ledger of sources holds responsible for a document; empty without an address.
+def names_of(url: str) -> tuple[str, ...]:
+    """Names under which a person may have judged a page's source, the nearest first.
 
-    A section is the host and the first part of the path: the author on a host of many authors.
+    Every name from the host up to the one that a registry gave out, so that a word about a platform
+    holds for all its sites.
 
-    >>> key_of(Document(1, "", url="https://blogs.example/@ann/p/1"), "section")
-    'blogs.example/@ann'
-    """
-    if granularity == "site":
-        key = site_of(document.url)
-    else:
-        key = host_of(document.url)
-        if granularity == "section" and key:
-            first = unquote(urlsplit(document.url).path).strip("/").partition("/")[0]
-            key = f"{key}/{first}" if first else key
-    return _storable(key)
-
-
-def names_of(document: Document, granularity: Granularity = "site") -> tuple[str, ...]:
-    """Names under which a person may have judged a document's source, the nearest first.
-
-    For sites every name from the host up to the one that a registry gave out, so that a word about
-    a platform holds for all its sites.
-
-    >>> names_of(Document(1, "", url="https://blog.ann.github.io/"))
+    >>> names_of("https://blog.ann.github.io/")
     ('blog.ann.github.io', 'ann.github.io', 'github.io')
     """
-    key = key_of(document, granularity)
-    if granularity != "site" or not key:
-        return (key,) if key else ()
-    host = host_of(document.url)
+    host = host_of(url)
+    if not host:
+        return ()
     labels = host.split(".")
     outermost = len(labels) - 1 - _registered(host, registries_only=True).count(".")
     innermost = min(outermost, max(0, len(labels) - _MOST_LABELS))

@@ -20,7 +20,6 @@ class Reason(StrEnum):
     NOT_JUDGED = "not_judged"  # the defence does not select documents
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
-    DISTRUSTED = "distrusted"  # its source was blamed before, and no other source says the same
     UNINFORMATIVE = "uninformative"  # the document does not answer the question
     STEERING = "steering"  # its answer tells the judge of relations what to say
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
@@ -40,7 +39,7 @@ UNSEEN = frozenset(
     {Reason.BLOCKED, Reason.QUARANTINED, Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN}
 )
 # A document with one of these was on the keep side of the cut itself.
-SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED, Reason.DISTRUSTED})
+SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED})
 
 
 class Abstention(StrEnum):

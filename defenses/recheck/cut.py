@@ -15,7 +15,6 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Document, Query
-from radarstream.schemas.sources import NEUTRAL
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
@@ -140,8 +139,7 @@ def verdict_flaws(event: AnswerEvent, defense: Radar) -> Iterator[str]:
     if defense.pair_scale:
         expected = judged_again(event, defense, graph)
         yield from unlike("keep-evidence", graph, expected.source - graph.source)
-        if not defense.source_prior:
-            yield from unlike("reject-evidence", graph, expected.sink - graph.sink)
+        yield from unlike("reject-evidence", graph, expected.sink - graph.sink)
     cut = min_cut(graph.source, graph.sink, graph.pair)
     found = energy(graph.kept, graph.source, graph.sink, graph.pair)
     if found > cut.energy + cut.error_bound + TOLERANCE:
@@ -181,7 +179,6 @@ def judged_again(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Gr
         tuple(Document(d.rank, "", url=url_of.get(d.rank, "")) for d in event.seen),
         tuple(AtomicAnswer(d.atomic_answer or "", d.atomic_answer is None) for d in event.seen),
         Relations(consistency[:n, :n], graph.conflict[:n, :n]),
-        np.full(len(event.seen), NEUTRAL),
     )
     recalled = recalled_of(event.verdict.memory, consistency[n:, :n], graph.conflict[n:, :n])
     return defense.build_graph(evidence, graph.texts[:n], recalled)
@@ -204,7 +201,7 @@ def fallback(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Iterat
     best = [d.rank for d in event.seen if d.reason is Reason.BEST_OF_NONE]
     if best and (graph.kept.any() or defense.on_empty == "abstain"):
         yield f"a fallback keeps document {best[0]}"
-    elif not graph.kept.any() and defense.on_empty == "best_document" and not defense.source_prior:
+    elif not graph.kept.any() and defense.on_empty == "best_document":
         documents = graph.source - graph.sink  # nothing is retained, so that the last may be it
         nodes = np.array(graph.nodes)
         if best != [nodes[np.argmax(np.where(nodes == MEMORY_NODE, -np.inf, documents))]]:
@@ -212,5 +209,5 @@ def fallback(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Iterat
     trusted = event.verdict.memory.decision is MemoryDecision.RETAINED or bool(
         event.verdict.kept_ranks
     )
-    if trusted == (event.abstention is Abstention.NO_CONSENSUS) and not defense.source_prior:
+    if trusted == (event.abstention is Abstention.NO_CONSENSUS):
         yield f"{event.abstention or 'an answer'} does not follow from what was kept"

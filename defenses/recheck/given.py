@@ -64,8 +64,6 @@ def not_checked(event: AnswerEvent) -> dict[str, str]:
         named["verdict.memory.decision"] = _MODELS
     elif not defense.pair_scale:
         named |= dict.fromkeys(CAPACITIES, _MODELS)
-    elif defense.source_prior:
-        named["verdict.documents.reject_evidence"] = "it takes the ledger of sources"
     support = event.support
     if support is None:
         return named

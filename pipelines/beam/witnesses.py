@@ -11,7 +11,6 @@ from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.pipelines.build import shared_corpus
 from radarstream.pipelines.round.values import Chosen
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.source_credit import credit_sources
 from radarstream.schemas.codec import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
@@ -32,9 +31,6 @@ def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
         witnesses.append(keep_answers(attribution.keep_steps))
         if attribution.self_detect:
             witnesses.append(complain_of_suspicions)
-    if settings.sources.learn:
-        credit = credit_sources(settings.sources)
-        witnesses.append(lambda event, chosen: credit(event, chosen.snapshot))
     if settings.corpus.archive:
         witnesses.append(archive(settings))
     return tuple(witnesses)

@@ -38,12 +38,11 @@ PANELS: Final = {
         "attribute": "Find out, until it is stopped, which texts taught the wrong answers.",
         "incidents": "Show answers that somebody complained about, and decide.",
         "quarantine": "Show or release texts that taught a wrong answer.",
-        "sources": "Show the source ledger; pardon or block sources.",
+        "sources": "Show which sites taught wrong answers; block or pardon sites.",
     },
     "Evaluate": {
         "simulate": "Write a yearly search history about questions whose answers really changed.",
         "evaluate": "Compare defences (or retrieval, attribution, service) under attacks.",
-        "evaluate-sources": "Measure RADAR with and without the source ledger, and false flags.",
     },
     "Operate": {
         "doctor": "Show what works on this machine, what is missing and how to get it.",

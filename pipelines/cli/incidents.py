@@ -8,8 +8,6 @@ import typer
 from sqlalchemy import Engine
 from typer import Argument, Option
 
-from radarstream.connectors.files.directory_lock import make_directory
-from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
 from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import complaint_of
 from radarstream.defenses.attribution.protection import Rules
@@ -22,31 +20,23 @@ from radarstream.pipelines.cli.incident_view import (
     print_incidents,
 )
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.queries import named_query
 from radarstream.pipelines.cli.terminal import (
     agree,
     note,
     print_json,
-    print_path,
     print_values,
     printable,
     say,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.job.incidents.settling import decide, policy_of
+from radarstream.pipelines.job.incidents.settling import decide
 from radarstream.pipelines.job.operating.incidents import (
     MEANING,
     only_one,
     removal_of,
     senders_of,
 )
-from radarstream.pipelines.pages.incidents import incidents_view
-from radarstream.pipelines.pages.incidents.incidents_view import (
-    write_stream_pages,
-)
-from radarstream.pipelines.pages.incidents.stored import incidents, ledger, standings
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.incidents import ComplaintState, Decision
 from radarstream.schemas.times import milliseconds
 
@@ -80,7 +70,7 @@ def list_all(
     settings = load_settings(config)
     engine = existing_engine(settings)
     found = store.list_incidents(engine, limit, state)
-    rules = policy_of(settings).protection
+    rules = settings.attribution
     who = [senders_of(engine, row, rules) for row in found]
     if as_json:
         print_json(
@@ -101,7 +91,7 @@ def show(incident: IncidentId, config: Config = None, as_json: AsJson = False) -
     settings = load_settings(config)
     engine = existing_engine(settings)
     row = only_one(engine, incident)
-    who = senders_of(engine, row, policy_of(settings).protection)
+    who = senders_of(engine, row, settings.attribution)
     known = store.look(engine, row["incident"])
     event = known.event if known else None
     values = incident_json(row)
@@ -154,8 +144,7 @@ def model_erred(
 ) -> None:
     """Say that the answer is wrong and that no source is to blame: the model erred.
 
-    Its texts are let back in, and nothing is counted against their sources. Whoever complained
-    before gains trust.
+    Its texts are let back in. Whoever complained before gains trust.
     """
     _decide(incident, Decision.MODEL_ERRED, config, yes=yes, as_json=as_json)
 
@@ -172,14 +161,18 @@ def _decide(
     settings = load_settings(config)
     engine = existing_engine(settings)
     row = only_one(engine, named)
-    policy = policy_of(settings)
     if decision is Decision.APPROVED and not yes:
-        _print_removal(engine, row["incident"], policy.protection)
+        _print_removal(engine, row["incident"], settings.attribution)
     deed = f"say that {printable(row['answer'], 80)!r} is {MEANING[decision]}"
     agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
     now_ms = milliseconds(datetime.now(UTC))
     event = decide(
-        engine, complaint_of(row), decision, policy, now_ms=now_ms, everywhere=everywhere
+        engine,
+        complaint_of(row),
+        decision,
+        settings.attribution,
+        now_ms=now_ms,
+        everywhere=everywhere,
     )
     if as_json:
         print_json({"incident": row["incident"], "decision": decision, "event": event_json(event)})
@@ -205,49 +198,3 @@ def _print_removal(engine: Engine, incident: str, rules: Rules) -> None:
 
 def _without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}
-
-
-@app.command("report")
-def report_incidents(
-    config: Config = None,
-    database: Annotated[
-        str | None, Option(help="URL of the database; default: from the settings.")
-    ] = None,
-    query: Annotated[
-        str | None, Option(help="Only incidents of this query (id or question).")
-    ] = None,
-    limit: Annotated[
-        int, Option(min=1, help="Show at most this many incidents and sources.")
-    ] = 100,
-    out: Annotated[Path, Option(help="Directory for the pages.")] = Path("build/attributions"),
-) -> None:
-    """Write pages (HTML) on incidents and on the sources of the texts that taught them.
-
-    OUT receives attributions.html (each wrong answer with its ranked texts, their scores, the
-    answer without the flagged ones, and what was decided) and sources.html (the ledger over time).
-    """
-    settings = load_settings(config, database=database)
-    engine = existing_engine(settings)
-    if query is not None:
-        named = named_query(engine, query, (INCIDENTS, COMPLAINTS))
-        if named is None:
-            raise NotFoundError(f"nobody complained about an answer of query {query!r}")
-        query = named.query_id
-    found = incidents(engine, query, limit + 1)
-    attributed = [one.event for one in found[:limit] if one.event]
-    anchors = {
-        (event.query_id, event.step): incidents_view.anchor_of(number)
-        for number, event in enumerate(attributed, start=1)
-    }
-    sources = ledger(engine, settings, limit, anchors)
-    make_directory(out)
-    paths = write_stream_pages(
-        out,
-        incidents_view.stream_view(found[:limit], standings(sources, settings)),
-        sources,
-        heads=[("query", query)] if query else [],
-        most=limit,
-        more=len(found) > limit,
-    )
-    for label, path in zip(("wrong answers", "sources"), paths, strict=True):
-        print_path(label, path)

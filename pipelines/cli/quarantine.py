@@ -66,10 +66,7 @@ def release(
     config: Config = None,
     yes: Yes = False,
 ) -> None:
-    """Let texts back into the snapshots of a query.
-
-    What was counted against their sources for the same wrong answer is taken back.
-    """
+    """Let texts back into the snapshots of a query."""
     settings = load_settings(config)
     engine = existing_engine(settings)
     query = id_of(engine, query, HELD)
@@ -83,5 +80,5 @@ def release(
     count = counted_noun(len(chosen), "text")
     agree(f"Let {count} of {query!r} back in?", f"let {count} back in", yes=yes)
     now_ms = milliseconds(datetime.now(UTC))
-    settling.release(engine, query, sorted(chosen), settling.policy_of(settings), now_ms=now_ms)
+    settling.release(engine, query, sorted(chosen), now_ms=now_ms)
     say(f"{count} released")

@@ -15,11 +15,10 @@ from radarstream.pipelines.pages.attribution import ATTRIBUTION
 from radarstream.pipelines.pages.defences.page import DEFENCES
 from radarstream.pipelines.pages.retrieval import RETRIEVAL
 from radarstream.pipelines.pages.service.page import SERVICE
-from radarstream.pipelines.pages.sources_study import SOURCES
 from radarstream.pipelines.pages.studies import Kind
 from radarstream.schemas.errors import ConfigurationError
 
-KINDS: Final[tuple[Kind[Any, Any], ...]] = (DEFENCES, RETRIEVAL, ATTRIBUTION, SERVICE, SOURCES)
+KINDS: Final[tuple[Kind[Any, Any], ...]] = (DEFENCES, RETRIEVAL, ATTRIBUTION, SERVICE)
 
 
 def report(directory: Annotated[Path, Argument(help="Directory of results (--out).")]) -> None:

@@ -15,7 +15,7 @@ from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError
 
 # Sections of settings that answers depend on.
-DECIDING = ("defense", "retrieval", "limits", "sources")
+DECIDING = ("defense", "retrieval", "limits")
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,6 @@ def memory_in_words(event: AnswerEvent) -> str:
 REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
-    Reason.DISTRUSTED: "survived the cut, but only sources blamed before say so",
     Reason.UNINFORMATIVE: "does not answer the question",
     Reason.STEERING: "steers the model: its answer agrees with answers from elsewhere, too",
     Reason.NOT_JUDGED: "this defence does not select documents",

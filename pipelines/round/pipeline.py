@@ -36,10 +36,9 @@ from radarstream.pipelines.round.values import (
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Costs, Meter
-from radarstream.pipelines.signals.ports import Models, SourceLedger
+from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
 from radarstream.pipelines.signals.token_probabilities import check_needs
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, StateT
@@ -65,7 +64,6 @@ class DefensePipeline(Generic[StateT]):
     models: Models
     baseline: Defense[None] | None = None
     meter: Meter = field(default_factory=Meter)
-    sources: SourceLedger | None = None
     min_support: int = 0
     reading: ReadingSettings = ReadingSettings()
     reranker: RetrievalDefense | None = None
@@ -73,8 +71,6 @@ class DefensePipeline(Generic[StateT]):
     rules: tuple[withholding.Rule, ...] = ()
 
     def __post_init__(self) -> None:
-        if Signal.SOURCE_HONESTY in self.defense.needs and self.sources is None:
-            raise ConfigurationError(f"{self.name} with a source prior needs a ledger of sources")
         for method in (self.defense, self.baseline, self.reranker):
             if method is not None:
                 check_needs(method, self.models)
@@ -148,7 +144,7 @@ class DefensePipeline(Generic[StateT]):
     ) -> list[Concluded[StateT] | Failure]:
         """Decide, in lockstep, and make events. `costs` hears what is asked in place of `meter`."""
         costs = costs or self.meter
-        evidences = self._knowing_sources([ready for ready, _ in items])
+        evidences = [ready.evidence for ready, _ in items]
         undefended = deciding.undefended_answers(self.baseline, evidences, self.models, costs)
         remembering = [(e, memory.state) for e, (_, memory) in zip(evidences, items, strict=True)]
         decisions = deciding.decide(self.defense, remembering, self.models, costs)
@@ -180,14 +176,6 @@ class DefensePipeline(Generic[StateT]):
             return gathering.answer(items, self.needs, self.models, self.meter)
 
         return onward(read, answer)
-
-    def _knowing_sources(self, items: Sequence[Ready]) -> list[Evidence]:
-        """The evidence with what the ledger says now of the documents' sources."""
-        evidences = [item.evidence for item in items]
-        if self.sources is None or Signal.SOURCE_HONESTY not in self.defense.needs:
-            return evidences
-        known = self.sources.honesty([item.chosen.snapshot for item in items])
-        return [replace(e, source_honesty=k) for e, k in zip(evidences, known, strict=True)]
 
     def _event(
         self,

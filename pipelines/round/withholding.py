@@ -7,7 +7,7 @@ from functools import reduce
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents.quarantine import withheld_keys
-from radarstream.connectors.state_table.sources.reader import SourceReader
+from radarstream.connectors.state_table.sources import blocked
 from radarstream.pipelines.round.values import Observed
 from radarstream.pipelines.signals.reranking import LeftOut
 from radarstream.schemas.incidents import text_key
@@ -63,9 +63,9 @@ class Quarantined:
 class Blocked:
     """The documents of sources that a person blocked; one read for all snapshots."""
 
-    reader: SourceReader
+    engine: Engine
 
     def __call__(self, snapshots: Sequence[SearchSnapshot]) -> list[tuple[LeftOut, ...]]:
         """The documents of blocked sources."""
-        found = self.reader.blocked(list(snapshots))
+        found = blocked(self.engine, snapshots)
         return [tuple((d, Reason.BLOCKED) for d in documents) for documents in found]

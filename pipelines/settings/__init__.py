@@ -3,7 +3,6 @@
 from radarstream.pipelines.settings.job import AlertSettings as AlertSettings
 from radarstream.pipelines.settings.job import AttributionSettings as AttributionSettings
 from radarstream.pipelines.settings.job import JobSettings as JobSettings
-from radarstream.pipelines.settings.job import SourceSettings as SourceSettings
 from radarstream.pipelines.settings.job import TelemetrySettings as TelemetrySettings
 from radarstream.pipelines.settings.job import WatchSettings as WatchSettings
 from radarstream.pipelines.settings.loading import load_settings as load_settings

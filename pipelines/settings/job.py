@@ -8,8 +8,6 @@ from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.connectors.webpages.options import PageOptions
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.schemas.section import Section
-from radarstream.schemas.sites import Granularity
-from radarstream.schemas.sources import LedgerRules
 
 HOUR = 3600.0
 Group = Annotated[str, Field(min_length=1)]
@@ -216,23 +214,3 @@ class AttributionSettings(Rules):
         if self.options is not None:
             return self.options
         return {"check_unaided": "uncontradicted"} if self.attributor == "rag_origin" else {}
-
-
-class SourceSettings(LedgerRules):
-    """Who is blamed for wrong answers, and what that counts.
-
-    A defence listens by its option `source_prior`.
-    """
-
-    block: bool = Field(
-        default=True, description="leave out documents of sources that an operator blocked"
-    )
-    learn: bool = Field(
-        default=False,
-        description="credit sources that supported an answer when the next snapshot confirms it",
-    )
-    granularity: Granularity = Field(
-        default="site",
-        description="what counts as one source: a site (registered domain), a host, or a"
-        " section of a host",
-    )

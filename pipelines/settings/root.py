@@ -11,7 +11,6 @@ from radarstream.pipelines.settings.job import (
     AlertSettings,
     AttributionSettings,
     JobSettings,
-    SourceSettings,
     TelemetrySettings,
     WatchSettings,
 )
@@ -119,7 +118,6 @@ class Settings(Section):
     attribution: Annotated[AttributionSettings, AfterValidator(in_own_group)] = Field(
         default=AttributionSettings(), validate_default=True
     )
-    sources: SourceSettings = SourceSettings()
     corpus: CorpusOptions = CorpusOptions()
     orchestration: OrchestrationSettings = OrchestrationSettings()
     serving: ServingSettings = ServingSettings()

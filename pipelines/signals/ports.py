@@ -16,7 +16,6 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
-from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.tokens import AttentionQuery
 
 NOT_INSTALLED: Final = "not installed"
@@ -57,14 +56,6 @@ class AsksGenerator(Protocol):
 
     def asking(self, generator: Generator) -> RelationScorer:
         """The same scorer on another generator."""
-        ...
-
-
-class SourceLedger(Protocol):
-    """Tells how honest the sources of documents have been."""
-
-    def honesty(self, snapshots: Sequence[SearchSnapshot]) -> list[FloatArray]:
-        """Per snapshot (documents,) values in (0, 1) at its time; NEUTRAL for unknown sources."""
         ...
 
 

@@ -160,7 +160,7 @@ def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Pa
     assert "majority" not in (out / "report.html").read_text()
 
 
-@pytest.mark.parametrize("name", ["unheard", "majority:memory=perhaps", "radar:source_prior=1"])
+@pytest.mark.parametrize("name", ["unheard", "majority:memory=perhaps"])
 def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered(
     history: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
@@ -370,7 +370,7 @@ def test_only_the_same_input_is_resumed(
     run(*replay, "--resume")
 
 
-CHANGED = "defense.options = {pair_scale = 0.5}\n[sources]\nhalf_life_days = 9.0"
+CHANGED = "defense.options = {pair_scale = 0.5}\n[limits]\ndocuments = 9"
 UNCHANGED = """cache.max_entries = 3000
 [batch]
 snapshots = 2
@@ -385,7 +385,7 @@ topic_prefix = "elsewhere"
 @pytest.mark.parametrize(
     ("config", "options", "named"),
     [
-        (CHANGED, (), ["defense.options.pair_scale: None there, 0.5 here", "half_life_days"]),
+        (CHANGED, (), ["defense.options.pair_scale: None there, 0.5 here", "limits.documents"]),
         ("limits.documents = 7", (), ["limits.documents: 200 there, 7 here"]),
         ("", ("--defense", "vanilla"), ["defense.name: radar there, vanilla here"]),
     ],

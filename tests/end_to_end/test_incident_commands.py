@@ -197,7 +197,6 @@ def test_words_stay_whole_on_a_narrow_terminal(
         "incidents list",
         "quarantine list",
         "complain cup",
-        "incidents report",
         "incidents show 1",
         "incidents approve 1",
         "incidents dismiss 1",

@@ -254,7 +254,6 @@ def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: P
         "watchlist": 1,
         "cached_answers": 1,
         "cached_embeddings": 0,
-        "source_events": 0,
         "corpus_texts": 0,
         "incidents": 0,
         "logged_actions": 0,

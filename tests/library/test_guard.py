@@ -15,13 +15,12 @@ from radarstream import AsyncGuard, Guard
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.queries.memory import load
-from radarstream.connectors.state_table.sources.ledger import judge
+from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.library.questions import Question
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.snapshot import Query
-from radarstream.schemas.sources import SourceVerdict
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import whole_milliseconds
 from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
@@ -209,7 +208,7 @@ def test_what_a_person_blocked_for_the_job_is_left_out_here_too(tmp_path: Path) 
         assert guard.answer(CAPITAL, documents).text == "Cusco"
         engine = open_engine(guard.settings.database)
         with engine.begin() as connection:
-            judge(connection, "liar.example", SourceVerdict.BLOCKED, None)
+            judge(connection, "liar.example", SourceVerdict.BLOCKED, None, 0)
         engine.dispose()
         answer = guard.answer(CAPITAL, documents, id="another")
     assert answer.text == "Lima"

@@ -19,7 +19,7 @@ from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.connectors.state_table.sources.ledger import judge
+from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
@@ -32,7 +32,6 @@ from radarstream.pipelines.build import build_defense_pipeline, shared_engine
 from radarstream.pipelines.evaluation.attribution.events import answered
 from radarstream.pipelines.evaluation.defences.contenders import PRODUCTION, parse_contenders
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
-from radarstream.pipelines.evaluation.sources import playing
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import Failure, drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
@@ -58,7 +57,6 @@ from radarstream.schemas.incidents import text_key
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.records import Limits, LogPosition, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
-from radarstream.schemas.sources import LedgerRules, SourceVerdict
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, Reason
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
@@ -351,26 +349,6 @@ def test_the_job_investigates_long_answers_at_length(tmp_path: Path) -> None:
     assert compared > 2
 
 
-def test_a_play_with_an_untouched_ledger_gives_the_events_of_a_notebook(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    histories = histories_of(2, faults=False)
-    plain = settings_in(tmp_path / "hand", defense={"compare_with": "", **GIVE_ALL})
-    events: list[AnswerEvent] = []
-    told = playing.told_step
-
-    def listening(event: AnswerEvent, *rest: Any, **flags: Any) -> Any:
-        events.append(event)
-        return told(event, *rest, **flags)
-
-    monkeypatch.setattr(playing, "told_step", listening)
-    stage = playing.Stage(tuple(histories), scripted_models())
-    played = stage.play(playing.Contender("radar"), LedgerRules())
-    place = places(histories)
-    assert {place[event.snapshot_id]: event for event in events} == by_hand(histories, plain)
-    assert [step.answer for step in played.steps] == [event.answer for event in events]
-
-
 def test_a_snapshot_that_the_defence_refuses_costs_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -591,11 +569,11 @@ def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> No
 def test_the_service_gives_the_events_of_a_program_with_the_same_memory(tmp_path: Path) -> None:
     """Each step is asked of the service first, which reads the memory and never writes it."""
     histories = histories_of(4, faults=True)[1:]
-    options: dict[str, Any] = {"sources": {"block": True}, "attribution": {"enabled": True}}
+    options: dict[str, Any] = {"attribution": {"enabled": True}}
     settings = settings_in(tmp_path / "state", defense={"compare_with": "", **GIVE_ALL}, **options)
     engine = shared_engine(settings)
     with engine.begin() as connection:
-        judge(connection, "e2.org", SourceVerdict.BLOCKED, None)
+        judge(connection, "e2.org", SourceVerdict.BLOCKED, None, 0)
     off = settings.orchestration.model_copy(update={"policy": "none", "always": ()})
     service = build_answerer(settings.model_copy(update={"orchestration": off}), engine=engine)
     compared, failed, blocked = 0, 0, 0
@@ -629,7 +607,7 @@ def test_every_road_leaves_out_the_same_documents(tmp_path: Path) -> None:
     for name, road in (("hand", None), ("replay", by_replay), ("job", by_job)):
         settings = settings_in(tmp_path / name, attribution={"enabled": True}, defense=GIVE_ALL)
         with shared_engine(settings).begin() as connection:
-            judge(connection, "e2.org", SourceVerdict.BLOCKED, None)
+            judge(connection, "e2.org", SourceVerdict.BLOCKED, None, 0)
             row = {
                 "incident": "m",
                 "text_key": text_key(held),

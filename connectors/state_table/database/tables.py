@@ -88,35 +88,15 @@ SEARCH_CREDITS = sa.Table(
     sa.Column("used", sa.BigInteger, nullable=False),
 )
 
-# Evidence for and against a domain; `verdict` is an operator's word: pardoned, blocked or none.
-SOURCE_LEDGER = sa.Table(
-    "source_ledger",
+# A person's words about sites; a verdict that was taken back is null, so that no import of an older
+# file brings it back.
+SOURCE_VERDICTS = sa.Table(
+    "source_verdicts",
     METADATA,
     sa.Column("domain", sa.Text, primary_key=True),
-    sa.Column("honest", sa.Double, nullable=False),
-    sa.Column("dishonest", sa.Double, nullable=False),
-    sa.Column("updated_ms", sa.BigInteger, nullable=False),
     sa.Column("verdict", sa.Text),
     sa.Column("note", sa.Text),
-    sa.Column("revision", sa.BigInteger, nullable=False),  # counts writes
-)
-
-# What a domain is held to have done: a row per event, and one per day for all agreement of that
-# day. `event` is a digest or a day, `weight` what was counted after all caps, before fading.
-SOURCE_EVENTS = sa.Table(
-    "source_events",
-    METADATA,
-    sa.Column("domain", sa.Text, primary_key=True),
-    sa.Column("event", sa.Text, primary_key=True),
-    sa.Column("kind", sa.Text, nullable=False),
-    sa.Column("weight", sa.Double, nullable=False),
-    sa.Column("at_ms", sa.BigInteger, nullable=False),
-    sa.Column("query_id", sa.Text),
-    sa.Column("step", sa.BigInteger),
-    sa.Column("text_id", sa.Text),
-    sa.Column("claim", sa.Text),
-    sa.Index("source_events_day", "domain", "at_ms"),
-    sa.Index("source_events_query", "query_id"),
+    sa.Column("decided_ms", sa.BigInteger, nullable=False),
 )
 
 # Documents that questions can be answered from. `id` is the document's `content_id`, so a row's

@@ -30,13 +30,12 @@ FORMAT: Final = "radarstream.state"
 FORMAT_VERSION: Final = 1
 LINE_BYTES: Final = 16 * 2**20
 ROWS_AT_ONCE: Final = 1_000
-# The columns that never go down in a row that develops; an event does not without its domain.
+# The columns that never go down in a row that develops.
 _AGES: Final[dict[Table, tuple[str, ...]]] = {
     t.MEMORY: ("step", "as_of_ms"),
     t.WATCHLIST: ("updated_ms",),
     t.SEARCH_CREDITS: ("used",),
-    t.SOURCE_LEDGER: ("updated_ms", "revision"),
-    t.SOURCE_EVENTS: (),
+    t.SOURCE_VERDICTS: ("decided_ms",),
     t.CORPUS_TEXTS: ("last_seen_ms",),
     t.CORPUS_QUERIES: ("last_seen_ms",),
     t.COMPLAINTS: ("received_ms",),

@@ -33,8 +33,8 @@ class Forgotten(NamedTuple):
     quarantine.
 
     `cached_answers` are model answers about the question, `cached_embeddings` all embeddings, which
-    do not tell what they are about. Both are None when no question was given. `source_events` and
-    `logged_actions` are not deleted: what they said of the query is.
+    do not tell what they are about. Both are None when no question was given. `logged_actions`
+    are not deleted: what they said of the query is.
     """
 
     memory: int
@@ -42,7 +42,6 @@ class Forgotten(NamedTuple):
     watchlist: int
     cached_answers: int | None = None
     cached_embeddings: int | None = None
-    source_events: int = 0
     corpus_texts: int = 0
     incidents: int = 0
     logged_actions: int = 0
@@ -53,10 +52,9 @@ class Forgotten(NamedTuple):
 def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
     """Delete what the database has of a query: memory, unsent events, documents and the rest.
 
-    All or nothing; doing it again deletes what appeared since. The ledger of sources keeps what
-    counts against a domain, without a word of the query. Other questions lose nothing but cached
-    embeddings, which are computed again when needed. The bytes of the deleted rows are in the
-    database's files until `compaction.compact`.
+    All or nothing; doing it again deletes what appeared since. Other questions lose nothing but
+    cached embeddings, which are computed again when needed. The bytes of the deleted rows are in
+    the database's files until `compaction.compact`.
     """
     statements = [
         sa.delete(t.MEMORY).where(t.MEMORY.c.query_id == query_id),
@@ -67,9 +65,6 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
         subject = t.RESPONSE_CACHE.c.subject
         about = (question_subject(question), EMBEDDINGS)
         statements += [sa.delete(t.RESPONSE_CACHE).where(subject == one) for one in about]
-    # That a domain is blamed stays, not what for.
-    words = {"query_id": None, "step": None, "text_id": None, "claim": None}
-    blank = sa.update(t.SOURCE_EVENTS).where(t.SOURCE_EVENTS.c.query_id == query_id).values(words)
     incidents = [sa.delete(table).where(table.c.query_id == query_id) for table in ABOUT_INCIDENTS]
 
     def work(connection: Connection) -> Forgotten:
@@ -78,7 +73,6 @@ def forget(engine: Engine, query_id: str, question: str | None) -> Forgotten:
         counts = [connection.execute(statement).rowcount for statement in statements]
         logged = forget_logged(connection, query_id)  # while the incidents are there
         return Forgotten(*counts)._replace(
-            source_events=connection.execute(blank).rowcount,
             corpus_texts=forget_query(connection, query_id),
             incidents=sum(connection.execute(statement).rowcount for statement in incidents),
             logged_actions=logged,

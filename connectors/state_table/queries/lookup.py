@@ -29,7 +29,6 @@ ANYWHERE: Final = (
     t.INCIDENTS,
     t.QUARANTINE,
     t.CORPUS_QUERIES,
-    t.SOURCE_EVENTS,
     KEPT_EVENTS,
 )
 _K, _I, _W = t.KEPT_ANSWERS.c, t.INCIDENTS.c, t.WATCHLIST.c

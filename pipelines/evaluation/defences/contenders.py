@@ -200,15 +200,8 @@ def servable(
 ) -> tuple[list[Contender], list[str]]:
     """The contenders that the models can serve, and notes on those left out.
 
-    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself, and
-    for one that reads the ledger of sources.
+    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
     """
-    for contender in contenders:
-        if Signal.SOURCE_HONESTY in needs_of(contender):
-            raise ConfigurationError(
-                f"{contender.name} with a source_prior needs a ledger of sources, which is empty "
-                "here: evaluate-sources measures what one is worth"
-            )
     return specs.servable(contenders, lambda one: check_needs(built(one), models), insisted)
 
 

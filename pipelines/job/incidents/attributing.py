@@ -17,12 +17,11 @@ from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.state_table.incidents import complaints, kept_answers, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
-from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
-from radarstream.pipelines.job.incidents.settling import Investigated, Policy, excerpt, settle
+from radarstream.pipelines.job.incidents.settling import Investigated, excerpt, settle
 from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.settings import AttributionSettings, ReadingSettings
 from radarstream.pipelines.signals.fulfilment import drive
@@ -62,7 +61,6 @@ class Attributing:
     models: Models
     attributor: Attributor
     settings: AttributionSettings
-    policy: Policy
     clock: Clock
     metrics: AttributingMetrics
     corpus: Corpus | None = None
@@ -211,7 +209,7 @@ class Attributing:
     ) -> None:
         """Settle the incident and log the result."""
         now_ms = milliseconds(self.clock.now())
-        event = settle(self.engine, complaint, self.policy, now_ms=now_ms, found=found)
+        event = settle(self.engine, complaint, self.settings, now_ms=now_ms, found=found)
         if event is None:  # a person's decision came before the attribution
             self.close(complaint, ComplaintState.JUDGED, "a person judged it")
             return
@@ -246,8 +244,6 @@ class Attributing:
         kept_answers.prune_answers(self.engine, days=self.settings.keep_days)
         before_ms = milliseconds(now - timedelta(days=days))
         complaints.prune_complaints(self.engine, before_ms, own_open=self.settings.open_complaints)
-        # Last: what is said of a source stays as long as the wrong answer is on record.
-        sources.prune_events(self.engine, days=days, now_ms=milliseconds(now))
 
     @property
     def calls(self) -> int:

@@ -10,7 +10,6 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, queries_named
 from radarstream.pipelines.job.incidents.intake import take_in
-from radarstream.pipelines.job.incidents.settling import policy_of
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import decode_complaint, encode
 from radarstream.schemas.errors import InputError, ReasonClass
@@ -50,7 +49,7 @@ def report(  # noqa: PLR0913 what a complaint is made of
         step=step,
         comment=comment,
     )
-    return take_in(engine, complaint, policy_of(settings).protection, complaint.sent_at)
+    return take_in(engine, complaint, settings.attribution, complaint.sent_at)
 
 
 def complaint_about(  # noqa: PLR0913 what a complaint is made of

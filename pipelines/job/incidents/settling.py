@@ -1,4 +1,4 @@
-"""What follows from a wrong answer: one transaction for status, event, quarantine and ledger.
+"""What follows from a wrong answer: one transaction for status, event, quarantine and memory.
 
 An incident is settled again whenever something about it changes. Killed before the commit, nothing
 has happened; killed after it, settling again finds nothing to change.
@@ -15,25 +15,19 @@ from radarstream.connectors.state_table.database.statements import in_transactio
 from radarstream.connectors.state_table.incidents import complaints, quarantine, senders, store
 from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
-from radarstream.connectors.state_table.sources import ledger as sources
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
 from radarstream.pipelines.job.incidents.intake import trust_to_decide
-from radarstream.pipelines.settings import Settings, SourceSettings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.incidents import (
     PIPELINE,
     REMOVING,
-    AttributedText,
     ComplaintState,
     Decision,
     Status,
     TaughtEvent,
     text_key,
 )
-from radarstream.schemas.sites import key_of
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.sources import EventKind, SourceEvent
-from radarstream.schemas.times import milliseconds
 
 EXCERPT_CHARACTERS = 300
 Beside = Callable[[Connection], None]  # what is written in the transaction of a decision
@@ -54,23 +48,10 @@ class Investigated:
     reserved: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What may follow from a complaint, and how the ledger of sources counts it."""
-
-    protection: Rules = Rules()
-    sources: SourceSettings = SourceSettings()
-
-
-def policy_of(settings: Settings) -> Policy:
-    """The policy of the settings."""
-    return Policy(settings.attribution, settings.sources)
-
-
 def settle(
     engine: Engine,
     complaint: complaints.StoredComplaint,
-    policy: Policy,
+    rules: Rules,
     *,
     now_ms: int,
     found: Investigated | None = None,
@@ -82,10 +63,10 @@ def settle(
     """
     if found is not None:
         # Up to a second of computing, which is remembered: others need not wait for it to write.
-        doubt(found.event, policy.protection)
+        doubt(found.event, rules)
 
     def work(connection: Connection) -> TaughtEvent | None:
-        return Settlement(connection, complaint, policy, now_ms).settled(found)
+        return Settlement(connection, complaint, rules, now_ms).settled(found)
 
     return in_transaction(engine, work)
 
@@ -94,7 +75,7 @@ def decide(
     engine: Engine,
     complaint: complaints.StoredComplaint,
     decision: Decision,
-    policy: Policy,
+    rules: Rules,
     *,
     now_ms: int,
     everywhere: bool = False,
@@ -106,7 +87,7 @@ def decide(
     """
 
     def work(connection: Connection) -> TaughtEvent | None:
-        settlement = Settlement(connection, complaint, policy, now_ms)
+        settlement = Settlement(connection, complaint, rules, now_ms)
         return settlement.decided(decision, everywhere=everywhere)
 
     return in_transaction(engine, work)
@@ -116,30 +97,19 @@ def release(
     engine: Engine,
     query_id: str,
     text_keys: Sequence[str] | None,
-    policy: Policy,
     *,
     now_ms: int,
     beside: Sequence[Beside] = (),
 ) -> int:
     """Let texts of a query, or all it has in quarantine, back in; return how many were held.
 
-    Their sources get back what the ledger has against them for the same wrong answer, unless
-    another flagged text of theirs is not released. One transaction per incident; `beside` run in
-    each that lets a text in.
+    One transaction per incident; `beside` run in each that lets a text in.
     """
 
     def work(incident: str, connection: Connection) -> int:
-        known = store.look(engine, incident)
-        event = known.event if known else None
-        if event is not None:  # others who settle it wait
-            store.hold(connection, incident, event.query_id, event.step)
         freed = quarantine.release(connection, incident, text_keys, now_ms)
         for write in beside if freed else ():
             write(connection)
-        if event is not None:
-            held = {source_of(text, policy) for text in not_released(connection, event)}
-            gone = frozenset(source_of(text, policy) for text in event.flagged) - held
-            sources.retract(connection, [incident], policy.sources, domains=gone)
         return freed
 
     return sum(
@@ -154,7 +124,7 @@ class Settlement:
 
     connection: Connection
     complaint: complaints.StoredComplaint
-    policy: Policy
+    rules: Rules
     now_ms: int
     incident: store.Incident = field(init=False)
 
@@ -188,7 +158,7 @@ class Settlement:
         seen = complaints.waiting(self.connection, event.incident)
         people = senders.senders_of(self.connection, self.complaint.query_id, self.complaint.answer)
         trusts = {name: trust_to_decide(record) for name, record in people.items()}
-        status, detail = status_of(event, trusts, self.incident.decision, self.policy.protection)
+        status, detail = status_of(event, trusts, self.incident.decision, self.rules)
         settled = replace(
             event,
             status=status,
@@ -242,7 +212,6 @@ class Settlement:
 
     def _carry_out(self, event: TaughtEvent) -> None:
         known = self.incident.event
-        before = known.status if known else None
         quarantine.switch(
             self.connection,
             event.incident,
@@ -253,36 +222,6 @@ class Settlement:
         if is_wrong(event) and not (known and is_wrong(known)):
             # A memory that believes the answer would repeat it, and with none of its texts left.
             memory.unlearn(self.connection, event.query_id, event.answer)
-        self._tell_ledger(event, before)
-
-    def _tell_ledger(self, event: TaughtEvent, before: Status | None) -> None:
-        """Count the flagged texts against their sources, or take that back.
-
-        What people merely propose counts nothing, even where the pipeline had a suspicion that may
-        have proved harmless: strangers could speak against any source.
-        """
-        if event.status in REMOVING:
-            self._blame(event, EventKind.CONFIRMED)
-        elif event.cleared or before in REMOVING:
-            sources.retract(self.connection, [event.incident], self.policy.sources)
-        elif event.status is Status.PROPOSED and self.complaint.sender == PIPELINE:
-            self._blame(event, EventKind.DETECTED)
-
-    def _blame(self, event: TaughtEvent, kind: EventKind) -> None:
-        blamed = [
-            SourceEvent(
-                event=event.incident,
-                domain=source_of(text, self.policy),
-                kind=kind,
-                at_ms=milliseconds(event.observed_at),
-                query_id=event.query_id,
-                step=event.step,
-                text_id=text.id,
-                claim=event.answer,
-            )
-            for text in not_released(self.connection, event)
-        ]
-        sources.record(self.connection, blamed, self.policy.sources)
 
 
 def is_wrong(event: TaughtEvent) -> bool:
@@ -294,29 +233,3 @@ def excerpt(document: Document) -> str:
     """The beginning of a text, on one line."""
     words = " ".join(document.text[: 4 * EXCERPT_CHARACTERS].split())
     return words if len(words) <= EXCERPT_CHARACTERS else f"{words[: EXCERPT_CHARACTERS - 1]}…"
-
-
-def source_of(text: AttributedText, policy: Policy) -> str:
-    """Return the source of a text; "" without an address."""
-    return key_of(Document(text.rank, "", url=text.url), policy.sources.granularity)
-
-
-def not_released(connection: Connection, event: TaughtEvent) -> list[AttributedText]:
-    """Return the flagged texts that no person let back in.
-
-    Quarantine has one row for the same words at several addresses: a text without a row of its own
-    goes with those that begin like it.
-    """
-    released: dict[str, bool] = {}
-    alike: dict[tuple[str, str], bool] = {}
-    for row in quarantine.texts_of(connection, event.incident):
-        begins = (row["title"].casefold(), row["excerpt"].casefold())
-        released[row["content_id"]] = row["released"]
-        alike[begins] = row["released"] and alike.get(begins, True)
-    return [
-        text
-        for text in event.flagged
-        if not released.get(
-            text.id, alike.get((text.title.casefold(), text.excerpt.casefold()), False)
-        )
-    ]

@@ -25,7 +25,7 @@ from radarstream.pipelines.job.answering.state_watch import StateWatch, open_dat
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
-from radarstream.pipelines.job.incidents.settling import LANE, policy_of
+from radarstream.pipelines.job.incidents.settling import LANE
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
 from radarstream.pipelines.job.telemetry.health import Check, Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
@@ -125,8 +125,7 @@ class Worker:
         try:
             tolerance = timedelta(seconds=self.settings.job.clock_tolerance_s)
             complaint = decode_complaint(record.read(), now=now, tolerance=tolerance)
-            policy = self.attributing.policy
-            take_in(self.attributing.engine, complaint, policy.protection, now)
+            take_in(self.attributing.engine, complaint, self.attributing.settings, now)
         except InputError as error:
             log.warning("a complaint cannot be read", reason=error.reason.value, **place)
             return "unreadable"
@@ -168,7 +167,6 @@ def opened_worker(
             models,
             attributor,
             attribution,
-            policy_of(settings),
             clock,
             metrics,
             shared_corpus(settings) if archived else None,

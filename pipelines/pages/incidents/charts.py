@@ -1,29 +1,17 @@
-"""Two charts of wrong answers: the scores of their texts, and a source's reliability over time."""
+"""A chart of a wrong answer: the scores of its texts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import pi
-from typing import Final
 
 from markupsafe import Markup
 
-from radarstream.connectors.state_table.sources.listing import SourceRecord
 from radarstream.pipelines.pages.drawing import Spec, drawn, ink, layer
-from radarstream.pipelines.pages.incidents.words import KINDS
 from radarstream.pipelines.pages.scales import Axis
-from radarstream.pipelines.pages.times import day
-from radarstream.schemas.sources import NEUTRAL, EventKind
 
 WIDTH, HEIGHT = 600, 130
 RADIUS = 7.5
 ROW = 2 * RADIUS + 1.5  # dots that would overlap stand on each other
-DATES = 5
-MARKS: Final = {  # shape, line, filling
-    EventKind.CONFIRMED: ("diamond", "bad", "bad"),
-    EventKind.DETECTED: ("diamond", "bad", "surface"),
-    EventKind.AGREEMENT: ("stroke", "good", "good"),
-    EventKind.RETRACTED: ("cross", "none", "none"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,59 +98,3 @@ def _split(dots: Sequence[Dot], levels: int) -> list[Spec]:
         layer("text", rows, {"x": "x", "y": "y"}, text="flagged", align="left", dx=6,
               color=ink("bad"), **beside),
     ]  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Point:
-    """The posterior at a time: mean and 95 % interval, each in (0, 1)."""
-
-    at_ms: int
-    mean: float
-    low: float
-    high: float
-
-
-def reliability(
-    points: Sequence[Point], records: Sequence[SourceRecord], start_ms: int, end_ms: int
-) -> Markup:
-    """Mean and interval over time, with the events below; the dashed line is an unknown source."""
-    end_ms = max(end_ms, start_ms + 1)
-    dates = [start_ms + (end_ms - start_ms) * n / (DATES - 1) for n in range(DATES)]
-    x = Axis(start_ms, end_ms, names={at: day(int(at)) for at in dates})
-    y = {"field": "low", "scale": {"domain": [-0.16, 1], "nice": False},
-         "axis": {"title": None, "format": ".0%", "values": [0, 0.25, 0.5, 0.75, 1]}}  # fmt: skip
-    curve = [{"x": p.at_ms, "mean": p.mean, "low": p.low, "high": p.high} for p in points]
-    events = [
-        {"x": record.at_ms, "y": -0.1, "words": f"{day(record.at_ms)}: {KINDS[record.kind][0]}",
-         "shape": shape, "line": ink(line), "fill": ink(fill)}
-        for record in records
-        for shape, line, fill in [MARKS[record.kind]]
-    ]  # fmt: skip
-    across = x.along("x", grid=False, width=WIDTH)
-    look = {"shape": "shape", "fill": "fill", "stroke": "line", "description": "words"}
-    return drawn(
-        [
-            layer("area", curve, {"x": across, "y": y, "y2": "high"}, color=ink("link"),
-                  opacity=0.16),
-            layer("rule", [{"y": NEUTRAL}], {"y": "y"}, color=ink("soft"), strokeDash=[2, 3],
-                  opacity=0.8),
-            layer("line", curve, {"x": "x", "y": "mean"}, color=ink("link"), strokeWidth=1.8),
-            layer("point", events, {"x": "x", "y": "y"} | look, size=70, strokeWidth=1.5),
-        ],
-        "Reliability over time",
-        _spoken(points),
-        "reliability",
-        width=WIDTH,
-        height=HEIGHT,
-    )  # fmt: skip
-
-
-def _spoken(points: Sequence[Point]) -> str:
-    if not points:
-        return "Nothing is known."
-    first, last = points[0], points[-1]
-    least = min(points, key=lambda point: point.mean)
-    return (
-        f"{first.mean:.0%} on {day(first.at_ms)}, least {least.mean:.0%} on {day(least.at_ms)}, "
-        f"{last.mean:.0%} ({last.low:.0%} to {last.high:.0%}) on {day(last.at_ms)}."
-    )

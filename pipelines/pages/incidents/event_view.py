@@ -1,4 +1,4 @@
-"""One wrong answer and the texts that taught it, as the incidents page and a study show it."""
+"""One wrong answer and the texts that taught it, as the console and a study show it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,19 +23,10 @@ class Fact:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceWords:
-    """What the ledger says about a text's source, with a link to the page of sources."""
-
-    address: str
-    words: str
-    tone: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class EventView:
-    """One wrong answer. Of its texts, by id: `standings` of their sources in the ledger, `roles`
-    where they are known, and in `flags` whether each attributor of `names` flagged it, None where
-    it did not judge it. `judges` are what they found, in words, as a study has it.
+    """One wrong answer. Of its texts, by id: `roles` where they are known, and in `flags` whether
+    each attributor of `names` flagged it, None where it did not judge it. `judges` are what they
+    found, in words, as a study has it.
     """
 
     anchor: str
@@ -46,9 +37,7 @@ class EventView:
     facts: tuple[Fact, ...]
     texts: tuple[AttributedText, ...]
     scored_by: str
-    standings: Mapping[str, SourceWords | None] = field(default_factory=dict)
     life: tuple[Happening, ...] = ()
-    advice: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
     roles: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, tuple[bool | None, ...]] = field(default_factory=dict)

@@ -21,8 +21,8 @@ from radarstream.pipelines.job.operating.incidents import (
     removal_of,
     senders_of,
 )
-from radarstream.pipelines.pages.incidents import incidents_view, stored
 from radarstream.pipelines.pages.incidents.event_view import EventView
+from radarstream.pipelines.pages.incidents.incidents_view import view_of
 from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, MODEL_ERRED, WAITING
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console.acting import (
@@ -161,20 +161,12 @@ def event_of(engine: Engine, row: Mapping[str, Any]) -> EventView | None:
         return None
     with engine.connect() as connection:
         texts = quarantine.texts_of(connection, row["incident"])
-    names = ("url", "title", "active", "everywhere", "released")
-    held = [incidents_view.HeldText(**{name: text[name] for name in names}) for text in texts]
-    found = incidents_view.incidents_of(
-        [known.event], {known.id: known}, complaints_of(engine, row), {known.id: held}
-    )
-    view = incidents_view.stream_view(found).events
-    return view[0] if view else None
+    return view_of(known, known.event, complaints_of(engine, row), texts)
 
 
 def complaints_of(engine: Engine, row: Mapping[str, Any]) -> list[Any]:
     """The complaints behind an incident, the newest first."""
-    found = find_complaints(
-        engine, limit=stored.PER_INCIDENT * COMPLAINTS, query_id=row["query_id"]
-    )
+    found = find_complaints(engine, limit=20 * COMPLAINTS, query_id=row["query_id"])
     mine = [complaint_of(one) for one in found if one["incident"] == row["incident"]]
     if not mine:
         raise NotFoundError("the complaints of this incident are gone")
@@ -224,9 +216,9 @@ class Decide:
     def _consequences(self, target: Target, row: dict[str, Any]) -> list[str]:
         said = f"You say that this answer is {MEANING[self.decision]}."
         if self.decision is not Decision.APPROVED:
-            back = "Texts that are held for it are let back in, and their sources get back what was"
+            back = "Texts that are held for it are let back in."
             trust = "loses" if self.decision is Decision.DISMISSED else "gains"
-            return [said, f"{back} counted against them.", f"Whoever complained {trust} trust."]
+            return [said, back, f"Whoever complained {trust} trust."]
         removal = removal_of(target.engine, row["incident"], target.settings.attribution)
         return [said, *removal_in_words(removal), "Whoever complained gains trust."]
 
@@ -234,14 +226,14 @@ class Decide:
         """Write the decision and what follows from it."""
         row = only_one(target.engine, target["id"])
         complaint = complaint_of(row)
-        policy = settling.policy_of(target.settings)
+        rules = target.settings.attribution
         everywhere = self.decision is Decision.APPROVED and "everywhere" in confirmed.typed
         witness = Witness(self.name, row["incident"], confirmed)
         said = f"{one_line(row['query_id'], SHOWN)}: {one_line(row['answer'], SHOWN)!r} is"
         scope = ", for all queries" if everywhere else ""
 
         def work(connection: Connection) -> None:
-            settlement = settling.Settlement(connection, complaint, policy, confirmed.at_ms)
+            settlement = settling.Settlement(connection, complaint, rules, confirmed.at_ms)
             held = settlement.incident
             same = held.decision is self.decision and held.everywhere == everywhere
             witness.insist(connection, state_of(held), holds=same)
@@ -294,7 +286,6 @@ class Release:
             about=(("query", query), *shown),
             consequences=(
                 f"From the next snapshot on, {count} may be read again for this query.",
-                "What was counted against the sources for the same wrong answer is taken back.",
                 "A later incident may hold the same text again.",
             ),
             button="Release",
@@ -316,7 +307,6 @@ class Release:
             target.engine,
             query,
             keys,
-            settling.policy_of(target.settings),
             now_ms=confirmed.at_ms,
             beside=[lambda connection: witness.write_once(connection, f"{said} let back in")],
         )

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
 from radarstream.connectors.state_table.serving.action_log import read_actions
+from radarstream.connectors.state_table.sources import SourceVerdict
 from radarstream.pipelines.serving.access import Form, Operator, open_to_all
 from radarstream.pipelines.serving.console import (
     answers,
@@ -45,7 +46,6 @@ from radarstream.schemas.errors import (
     StateConflictError,
 )
 from radarstream.schemas.incidents import Decision
-from radarstream.schemas.sources import SourceVerdict
 from radarstream.schemas.times import milliseconds
 
 ACTIONS: Final[dict[str, Action]] = {

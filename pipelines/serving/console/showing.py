@@ -238,13 +238,10 @@ MEANINGS: Final = {
     "The model erred": "the answer is wrong and no source is to blame: texts are let back in.",
     "Quarantine": "texts that are left out of snapshots because they taught a wrong answer. "
     "Nothing is deleted.",
-    "Release": "let a text back in for good. What was counted against its source for the same "
-    "wrong answer is taken back.",
-    "Reliability": "the probability that a source is right, with its 95 % interval. It starts at "
-    "four pieces of evidence for and one against; evidence fades.",
+    "Release": "let a text back in for good.",
     "Block": "leave the documents of a source out of every snapshot.",
-    "Pardon": "judge a source as if nothing were known of it.",
-    "Clear": "take back a block or a pardon: the evidence decides again.",
+    "Pardon": "keep the documents of a source although a name above it is blocked.",
+    "Clear": "take back a block or a pardon.",
     "Dead letter": "a record that led to no answer, with the reason and its original bytes.",
     "Outage": "a model, a clock or the database was at fault, not the record.",
     "Replay": "publish the original record again; a record is replayed once.",

@@ -8,6 +8,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.serving.action_log import read_actions
+from radarstream.connectors.state_table.sources import SourceVerdict
 from radarstream.pipelines.serving.console.acting import (
     Confirmed,
     NothingToDoError,
@@ -18,7 +19,6 @@ from radarstream.pipelines.serving.console.letters import CLAIM_MS, claim
 from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError
-from radarstream.schemas.sources import SourceVerdict
 
 OPERATORS = ("ada", "bob", "cleo", "dan")
 NOW_MS = 1_750_000_000_000

@@ -26,7 +26,7 @@ from radarstream.pipelines.build import shared_corpus, shared_engine, shared_pip
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import take_in
-from radarstream.pipelines.job.incidents.settling import decide, policy_of
+from radarstream.pipelines.job.incidents.settling import decide
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
@@ -139,16 +139,14 @@ def fill(settings: Settings, engine: Engine) -> None:
     batch(records([of_secret(1), *of_others(1)], 3))
     entry = json.dumps({"question": QUESTION})
     replace_all(engine, [(SECRET, entry), ("cup", '{"question":"Where is the cup held?"}')], 0)
-    policy, models = policy_of(settings), shared_pipeline(settings).models
+    rules, models = settings.attribution, shared_pipeline(settings).models
     corpus = shared_corpus(settings)
-    worker = Attributing(
-        engine, models, Naming(), settings.attribution, policy, FixedClock(), Watching(), corpus
-    )
+    worker = Attributing(engine, models, Naming(), rules, FixedClock(), Watching(), corpus)
     for query in (SECRET, "cup"):  # PostgreSQL keeps samples of a table that has become empty
         told = Complaint("eve", NOW, query, answer=None)
-        stored = take_in(engine, told, policy.protection, NOW)
+        stored = take_in(engine, told, rules, NOW)
         run_out(worker)
-        decide(engine, stored, Decision.APPROVED, policy, now_ms=stored.received_ms + 1)
+        decide(engine, stored, Decision.APPROVED, rules, now_ms=stored.received_ms + 1)
     with engine.begin() as connection:
         connection.execute(text("ANALYZE"))
 

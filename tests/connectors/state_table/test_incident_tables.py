@@ -32,7 +32,7 @@ from radarstream.connectors.state_table.queries.memory import (
 )
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.attribution.protection import Rules
-from radarstream.pipelines.job.incidents.settling import LANE, Policy, decide, settle
+from radarstream.pipelines.job.incidents.settling import LANE, decide, settle
 from radarstream.schemas.errors import InputError, StateConflictError
 from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision, Status
 from tests.builders import make_snapshot
@@ -131,7 +131,7 @@ def filled(engine: Engine) -> None:
         keep(engine, LIED, answer="Rome", query_id=query)
         stored = complaint(engine, "eve", query_id=query)
         run_out(worker_on(engine))
-        decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+        decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
 
 
 def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
@@ -195,11 +195,11 @@ def test_joining_after_a_decision_counts_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     keep(engine, LIED, answer="Rome", query_id="other")
     first = complaint(engine, "ada")
-    decide(engine, first, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, first, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     complaint(engine, "eve", now=NOW + timedelta(minutes=1))
     run_out(worker_on(engine))
     later_ms = NOW_MS + 120_000
-    decide(engine, first, Decision.APPROVED, Policy(), now_ms=later_ms, everywhere=True)
+    decide(engine, first, Decision.APPROVED, Rules(), now_ms=later_ms, everywhere=True)
     with engine.connect() as connection:
         assert senders.record_of(connection, "eve") == senders.Record()
         assert senders.record_of(connection, "ada") == senders.Record(confirmed=1)
@@ -215,7 +215,7 @@ def test_a_confirmed_suspicion_gives_the_pipeline_no_place_before_strangers(engi
         connection.execute(delete(COMPLAINTS))
         for suspicion in own:
             complaints.insert(connection, suspicion)
-    decide(engine, own[0], Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, own[0], Decision.APPROVED, Rules(), now_ms=NOW_MS)
     with engine.begin() as connection:
         complaints.close(connection, own[0].incident, ComplaintState.JUDGED)
     assert next_open(engine, day_ago_ms=0) == own[1]
@@ -230,7 +230,7 @@ def test_an_older_export_takes_no_decision_back(engine: Engine, tmp_path: Path) 
     with engine.begin() as connection:
         store.hold(connection, stored.incident, "cup", 0)
     file.write_text("".join(export_lines(engine)), encoding="utf-8")
-    decide(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.DISMISSED, Rules(), now_ms=NOW_MS)
     with pytest.raises(StateConflictError):
         import_file(engine, file)
     assert run_out(worker) == []
@@ -256,7 +256,7 @@ def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
     with other.begin() as connection:
         complaints.reopen(connection, row["incident"])
         (stored,) = complaints.waiting(connection, row["incident"])
-    event = settle(other, stored, Policy(), now_ms=NOW_MS)
+    event = settle(other, stored, Rules(), now_ms=NOW_MS)
     assert event is not None
     assert event.status is Status.APPROVED
     other.dispose()
@@ -277,7 +277,7 @@ def test_that_the_model_erred_is_exported_and_told_from_a_dismissal(
         keep(engine, LIED, answer="Rome", query_id=query)
         stored = complaint(engine, "eve", query_id=query)
         run_out(worker_on(engine))
-        decide(engine, stored, decision, Policy(), now_ms=NOW_MS)
+        decide(engine, stored, decision, Rules(), now_ms=NOW_MS)
     with engine.connect() as connection:
         known = senders.record_of(connection, "eve")
     assert known == senders.Record(confirmed=1, dismissed=1)

@@ -122,9 +122,9 @@ def test_another_schema_is_refused_and_left_alone(state_url: str, version: str |
 
 def test_a_creation_that_fails_changes_nothing(state_url: str) -> None:
     with untouched(state_url) as engine, engine.begin() as connection:
-        connection.execute(text("CREATE TABLE source_ledger (not_ours TEXT)"))
+        connection.execute(text("CREATE TABLE source_verdicts (not_ours TEXT)"))
     before = shape(state_url)
-    with pytest.raises(ConfigurationError, match="source_ledger.*already exists"):
+    with pytest.raises(ConfigurationError, match="source_verdicts.*already exists"):
         open_engine(state_url)
     assert shape(state_url) == before
 

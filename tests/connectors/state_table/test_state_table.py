@@ -9,14 +9,12 @@ import tempfile
 import traceback
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
-from threading import Barrier, BrokenBarrierError
+from threading import Barrier
 
 import pytest
-from sqlalchemy import Connection, Engine, event, select
+from sqlalchemy import Engine, event, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from radarstream.connectors.state_table.database.engine import (
@@ -40,7 +38,6 @@ from radarstream.connectors.state_table.queries.outbox import (
     pending,
     publish_outbox,
 )
-from radarstream.connectors.state_table.sources.ledger import agree, standings
 from radarstream.schemas.codec.state import encode_state
 from radarstream.schemas.errors import (
     ConfigurationError,
@@ -85,27 +82,6 @@ class ListSink:
 
 
 # --- rows and events -------------------------------------------------------------------------
-
-
-def test_folds_that_credit_sources_crosswise_both_come_through(engine: Engine) -> None:
-    """Each holds a row that the other waits for, so that PostgreSQL ends one of them."""
-    both = Barrier(2, timeout=0.5)
-
-    def meet(_: Connection) -> None:
-        with suppress(BrokenBarrierError):  # on SQLite they write one after the other
-            both.wait()
-
-    def fold(query_id: str, *sources: str) -> None:
-        learnt = [partial(agree, domains=[source], at_ms=0) for source in sources]
-        commit_fold(engine, None, make_row(query_id), (), [learnt[0], meet, learnt[1]])
-
-    with ThreadPoolExecutor(2) as pool:
-        pool.submit(fold, "q-1", "a.example", "b.example")
-        pool.submit(fold, "q-2", "b.example", "a.example")
-    assert load(engine, ["q-1", "q-2"]).keys() == {"q-1", "q-2"}
-    with engine.connect() as connection:
-        found = standings(connection, ["a.example", "b.example"])
-    assert [standing.counts.honest for standing in found.values()] == [0.1, 0.1]
 
 
 def test_a_committed_row_is_read_back_and_unknown_queries_have_none(engine: Engine) -> None:

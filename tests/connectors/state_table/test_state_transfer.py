@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, insert, select
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.tables import MEMORY, METADATA, SOURCE_LEDGER
+from radarstream.connectors.state_table.database.tables import MEMORY, METADATA, SOURCE_VERDICTS
 from radarstream.connectors.state_table.database.transfer import TABLES, export_lines, import_file
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.watchlist import (
@@ -27,14 +27,7 @@ from radarstream.schemas.memory import Belief
 
 BELIEF = encode_state(Belief('Zoë "法国"\n', 0.1 + 0.2, 1e-17))
 ROW = MemoryRow("q-1 北京", "radar", 7, 1_700_000_000_123, "cluster", 3, 2**40, BELIEF, 2**41)
-LEDGER = {
-    "domain": "example.org",
-    "honest": 1 / 3,
-    "dishonest": 1e-300,
-    "updated_ms": 5,
-    "verdict": "pardoned",
-    "note": None,
-}
+VERDICT = {"domain": "example.org", "verdict": "pardoned", "note": None, "decided_ms": 5}
 
 
 def fill(engine: Engine) -> None:
@@ -46,7 +39,7 @@ def fill(engine: Engine) -> None:
     replace_all(engine, [("q-2", "{}")], 9)
     spend_credit(engine, "2025-03", 7, 100)
     with engine.begin() as connection:
-        connection.execute(insert(SOURCE_LEDGER).values(**LEDGER, revision=0))
+        connection.execute(insert(SOURCE_VERDICTS).values(**VERDICT))
 
 
 def contents(engine: Engine) -> dict[str, list[dict[str, Any]]]:
@@ -69,7 +62,7 @@ def test_the_other_kind_of_database_gets_identical_rows(
 ) -> None:
     fill(engine)
     file = export(engine, tmp_path / "state.jsonl")
-    counts = {"memory": 2, "watchlist": 2, "search_credits": 1, "source_ledger": 1}
+    counts = {"memory": 2, "watchlist": 2, "search_credits": 1, "source_verdicts": 1}
     assert import_file(other_engine, file) == counts
     assert contents(other_engine) == contents(engine)
     again = export(other_engine, tmp_path / "again.jsonl")

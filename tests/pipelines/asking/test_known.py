@@ -15,7 +15,7 @@ from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.watchlist import replace_all
-from radarstream.connectors.state_table.sources.ledger import judge
+from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.pipelines import searching
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.known import KnownQueries, query_of
@@ -26,7 +26,6 @@ from radarstream.pipelines.settings.watched import Watched, table_entries
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
-from radarstream.schemas.sources import SourceVerdict
 from radarstream.schemas.verdict import MemoryDecision, Reason
 from tests.asking import CAPITAL, CLAIMS, NOON, answerer_with, question
 
@@ -138,12 +137,11 @@ def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) 
         }
         put(connection, [held])
         switch(connection, "m", active=True, everywhere=False, now_ms=1)
-        judge(connection, "site-1.example", SourceVerdict.BLOCKED, None)
+        judge(connection, "site-1.example", SourceVerdict.BLOCKED, None, 0)
     parts = parts_of(own_engine)
     settings = parts.settings.model_copy(
         update={"attribution": parts.settings.attribution.model_copy(update={"enabled": True})}
     )
-    assert settings.sources.block
     rules = build_defense_pipeline(settings, own_engine).rules
     answerer = replace(parts, pipeline=replace(parts.pipeline, rules=rules))
     reply = answerer.answer(question(documents=tuple(pages)))

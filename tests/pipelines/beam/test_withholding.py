@@ -20,7 +20,7 @@ from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.model_stages import each_alive
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.job.incidents.settling import Policy, release
+from radarstream.pipelines.job.incidents.settling import release
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Quarantined
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
@@ -165,7 +165,7 @@ def test_other_queries_only_after_approval(engine: Engine) -> None:
     assert withheld() == {"cup": 1, "other": 0}
     hold(engine, mine.documents[0], everywhere=True)
     assert withheld() == {"cup": 1, "other": 1}
-    assert release(engine, "cup", None, Policy(), now_ms=2) == 1
+    assert release(engine, "cup", None, now_ms=2) == 1
     assert withheld() == {"cup": 0, "other": 0}
 
 

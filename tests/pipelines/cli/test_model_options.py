@@ -29,7 +29,7 @@ PARAMETERS = {
 
 def test_the_commands_that_answer_take_a_model() -> None:
     answering = {"ask", "mcp", "replay", "run", "serve", "submit"}
-    answering |= {"attribute", "doctor", "evaluate-sources"}
+    answering |= {"attribute", "doctor"}
     answering |= {name for name in COMMANDS if name.startswith("evaluate ")}
     every = {"config", "profile", "model", "base_url"}
     for command, found in PARAMETERS.items():

@@ -15,7 +15,6 @@ from radarstream.pipelines.evaluation.defences.contenders import (
     notes_on_production,
     parse_contenders,
     remembers,
-    servable,
     spread_over_time,
     swept,
     with_relations,
@@ -26,7 +25,6 @@ from radarstream.pipelines.evaluation.study.specs import plain, scalar, split_sp
 from radarstream.pipelines.settings import Profile, load_settings
 from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.evaluation.defence_studies import Bench, static_dataset
-from tests.scripted_models import scripted_models
 
 
 def names(text: str) -> list[str]:
@@ -141,12 +139,6 @@ def test_scorers_are_named() -> None:
     for name in ("cross_encoder", "nli", "scripted:x"):
         with pytest.raises(ConfigurationError, match="no relation scorer"):
             scorer_settings(name)
-
-
-def test_what_needs_a_ledger_is_refused_before_anything_runs():
-    spec = "radar:source_prior=1"
-    with pytest.raises(ConfigurationError, match="needs a ledger of sources"):
-        servable(parse_contenders(spec), scripted_models(), insisted=spec)
 
 
 def test_every_contender_may_ask_for_support() -> None:

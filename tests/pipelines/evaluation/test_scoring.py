@@ -27,7 +27,6 @@ from radarstream.pipelines.evaluation.scoring import (
     is_refusal,
     score_answer,
 )
-from radarstream.pipelines.evaluation.sources.playing import Contender, told_step
 from radarstream.schemas.answer_text import contains, expanded_answers, normalised
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AtomicAnswer
@@ -284,9 +283,6 @@ def test_an_answer_that_failed_or_has_no_truth_is_not_wrong():
 
 
 def test_every_study_judges_by_whole_words(tmp_path):
-    snapshot = replace(make_snapshot(["It was in 2017."]), labels=SEVEN)
-    told = told_step(event(YEAR), snapshot, Contender("radar"), "")
-    assert not told.fooled and not told.correct
     case = EventRow("injection", "q", "When?", rows.CaseState.RESISTED, 5, SEVEN)
     case = replace(case, answer=YEAR)
     scenario, corpus = parse_scenario("false-reports"), Corpus(())

@@ -15,8 +15,8 @@ from radarstream.defenses.attribution.protocol import Attributing as Attributing
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import take_in
-from radarstream.pipelines.job.incidents.settling import Policy, decide, policy_of
-from radarstream.pipelines.settings import AttributionSettings, load_settings
+from radarstream.pipelines.job.incidents.settling import decide
+from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.attribution import Attribution, Case, Finding, TextScore
 from radarstream.schemas.incidents import Complaint, Decision, TaughtEvent
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -25,7 +25,7 @@ from tests.scripted_models import scripted_models
 
 NOW = datetime(2025, 6, 2, tzinfo=UTC)
 # `Naming` has one score of few texts, whose agreement with others cannot be tested.
-DEFAULT = Policy(Rules(max_chance=1.0))
+DEFAULT = Rules(max_chance=1.0)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,6 @@ def worker_on(
         models or scripted_models(),
         attributor or Naming(),
         settings,
-        policy_of(load_settings(profile="scripted").model_copy(update={"attribution": settings})),
         FixedClock(),
         Watching(),
         corpus,
@@ -127,10 +126,10 @@ def complaint(
     query_id: str = "cup",
     step: int | None = None,
     now: datetime = NOW,
-    policy: Policy = DEFAULT,
+    rules: Rules = DEFAULT,
 ) -> Any:
     told = Complaint(sender, now, query_id, answer=answer, step=step)
-    return take_in(engine, told, policy.protection, now)
+    return take_in(engine, told, rules, now)
 
 
 def run_out(worker: Attributing) -> list[TaughtEvent]:
@@ -140,15 +139,15 @@ def run_out(worker: Attributing) -> list[TaughtEvent]:
     return worker.metrics.statuses  # type: ignore[attr-defined]
 
 
-def trusted(engine: Engine, *senders: str, policy: Policy = DEFAULT) -> None:
+def trusted(engine: Engine, *senders: str, rules: Rules = DEFAULT) -> None:
     """Let a person confirm enough earlier complaints of each, on queries of their own."""
-    rounds = range(policy.protection.trusted_after)
+    rounds = range(rules.trusted_after)
     for name, number in product(senders, rounds):
         query = f"earlier-{name}-{number}"
         keep(engine, ["Rome", "Oslo", "Oslo"], answer="Rome", query_id=query)
         stored = complaint(engine, name, query_id=query, now=NOW - timedelta(days=3))
         now_ms = stored.received_ms + 1
-        decide(engine, stored, Decision.APPROVED, policy, now_ms=now_ms)
+        decide(engine, stored, Decision.APPROVED, rules, now_ms=now_ms)
 
 
 def events_of(engine: Engine, query_id: str | None = None) -> list[TaughtEvent]:

@@ -12,22 +12,21 @@ from structlog.testing import capture_logs
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.database.tables import INCIDENTS, METADATA, SOURCE_EVENTS
+from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.kept_answers import (
-    KeptAnswer,
     find_answer,
-    keep_answer,
     kept_answers,
 )
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.connectors.state_table.sources.ledger import agree, judge, retract, standings
+from radarstream.connectors.state_table.sources import SourceVerdict, judge, list_sources
+from radarstream.defenses.attribution.protection import Rules
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.pipelines.job.incidents.attributing import EMBEDDED_AT_ONCE, Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
-from radarstream.pipelines.job.incidents.settling import LANE, Policy, decide, release, settle
+from radarstream.pipelines.job.incidents.settling import LANE, decide, release, settle
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import RankedText
@@ -45,13 +44,10 @@ from radarstream.schemas.incidents import (
 )
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.sources import DAY_MS, LedgerRules, SourceVerdict
-from tests.builders import make_snapshot
 from tests.pipelines.job.attributing_rig import (
     DEFAULT,
     NOW,
     Naming,
-    claims,
     complaint,
     events_of,
     keep,
@@ -69,13 +65,6 @@ NOW_MS = int(NOW.timestamp() * 1000)
 def record_of(engine: Engine, sender: str) -> senders.Record:
     with engine.connect() as connection:
         return senders.record_of(connection, sender)
-
-
-def dishonest(engine: Engine, domain: str = "example.org") -> float:
-    """What the ledger has against a source."""
-    with engine.connect() as connection:
-        known = standings(connection, [domain])
-    return known[domain].counts.dishonest if known else 0.0
 
 
 def decided(engine: Engine, stored, decision: Decision, *, now_ms: int) -> TaughtEvent:
@@ -101,8 +90,6 @@ def test_a_stranger_only_proposes(engine: Engine) -> None:
     assert withheld_keys(engine, ["cup"]) == {}
     assert len(list_quarantine(engine, active_only=False)) == 3
     assert states(engine) == {"eve": "judged"}
-    with engine.connect() as connection:
-        assert standings(connection, ["example.org"]) == {}
 
 
 def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
@@ -120,7 +107,6 @@ def test_two_trusted_senders_have_the_texts_quarantined(engine: Engine) -> None:
     assert len(worker.models.generator.log) == asked, "no model is asked a second time"
     keys = {text_key(document) for document in snapshot.documents[:3]}
     assert withheld_keys(engine, ["cup", "other"]) == {"cup": frozenset(keys)}
-    assert dishonest(engine) > 0
 
 
 def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) -> None:
@@ -130,11 +116,11 @@ def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) ->
     stored = complaint(engine, "eve")
     run_out(worker_on(engine))
     assert load(engine, ["cup"]) == {"cup": row}, "a proposal touches nothing"
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS + 1)
+    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS + 1)
     assert load(engine, ["cup"])["cup"].state == encode_state(None)
     learned = replace(row, step=2, state=encode_state(Belief("Rome", 0.9, 0.1)))
     commit_fold(engine, load(engine, ["cup"])["cup"], learned)
-    settle(engine, stored, Policy(), now_ms=NOW_MS + 2)
+    settle(engine, stored, Rules(), now_ms=NOW_MS + 2)
     assert load(engine, ["cup"]) == {"cup": learned}, "only when the removal begins"
 
 
@@ -205,30 +191,26 @@ def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engin
         run_out(worker_on(engine))
         decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
     with engine.begin() as connection:
-        judge(connection, "example.org", SourceVerdict.BLOCKED, None)
-        agree(connection, ["other.example"], NOW_MS + 399 * DAY_MS)  # event time has gone on
-    release(engine, "a", None, DEFAULT, now_ms=NOW_MS)
+        judge(connection, "example.org", SourceVerdict.BLOCKED, None, NOW_MS)
+    release(engine, "a", None, now_ms=NOW_MS)
     worker = worker_on(engine)
     worker.clock.time = NOW + timedelta(days=400)  # type: ignore[attr-defined]
     worker.prune()
     with engine.connect() as connection:
-        events = connection.execute(select(SOURCE_EVENTS.c.query_id)).scalars()
-        left = set(events)
-        assert standings(connection, ["example.org"])["example.org"].blocked
-    assert left == {"b", None}, "b holds texts, so it may be settled again; None: agreement"
+        (source,) = list_sources(connection)
+    assert (source.domain, source.verdict) == ("example.org", SourceVerdict.BLOCKED)
+    assert [blame.query_id for blame in source.blame] == ["b"]
     assert [row["query_id"] for row in complaints.find_complaints(engine)] == ["b"]
 
 
-def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_sources(
+def test_a_lying_majority_turns_the_pipelines_suspicion_against_no_honest_text(
     engine: Engine,
 ) -> None:
-    """The defended answer is the lie, the undefended one the truth. The sources pay, a little; no
-    text is withheld, however often it happens, though one trusted person and strangers join.
+    """The defended answer is the lie, the undefended one the truth. No text is withheld, however
+    often it happens, though one trusted person and strangers join.
     """
     trusted(engine, "ada")
     run_out(worker_on(engine))
-    with engine.begin() as connection:
-        retract(connection, list(connection.execute(select(INCIDENTS.c.incident)).scalars()))
     worker = worker_on(engine)
     for step in range(3):
         keep(engine, MOSTLY_LIED, answer="Rome", undefended="Oslo", step=step)
@@ -241,7 +223,6 @@ def test_weakness_a_lying_majority_turns_the_pipelines_suspicion_against_honest_
     assert {event.status for event in told} == {Status.PROPOSED}
     assert all("Oslo" in text.excerpt for event in told for text in event.flagged)
     assert withheld_keys(engine, ["cup"]) == {}
-    assert dishonest(engine) == pytest.approx(3 * LedgerRules().detected)
 
 
 def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
@@ -258,28 +239,23 @@ def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     assert (event.status, event.revision) == (Status.DISMISSED, 2)
     assert withheld_keys(engine, ["cup"]) == {}
     assert record_of(engine, "eve") == senders.Record(0, 1)
-    assert dishonest(engine) == 0
 
 
 def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
-    """A third verdict: the texts are let back in, the ledger forgets, the sender was right."""
+    """A third verdict: the texts are let back in, the sender was right."""
     trusted(engine, "ada", "bob")
     worker = worker_on(engine)
     run_out(worker)
-    with engine.begin() as connection:  # what makes the two trusted uses up the day's cap
-        retract(connection, list(connection.execute(select(INCIDENTS.c.incident)).scalars()))
     keep(engine, LIED, answer="Rome", query_id="errs")
     commit_fold(engine, None, remembering("errs", "Rome"))
     insert_own(engine, "errs", "Rome")
     stored = complaint(engine, "ada", query_id="errs")
     complaint(engine, "bob", query_id="errs")
     assert run_out(worker)[-1].status is Status.QUARANTINED
-    assert dishonest(engine) == pytest.approx(LedgerRules().confirmed)
     event = decided(engine, stored, Decision.MODEL_ERRED, now_ms=NOW_MS + 1)
     assert (event.status, event.model_erred) == (Status.NOTHING_FLAGGED, True)
     assert withheld_keys(engine, ["errs"]) == {}
     assert load(engine, ["errs"])["errs"].state == encode_state(None), "it would repeat the answer"
-    assert dishonest(engine) == pytest.approx(0.0)
     assert record_of(engine, "ada") == senders.Record(4)
     again = settle(engine, stored, DEFAULT, now_ms=NOW_MS + 2)
     assert again == event, "said once, published once"
@@ -325,7 +301,7 @@ def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
     run_out(worker_on(engine))
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS, everywhere=True)
+    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS, everywhere=True)
     keys = frozenset(text_key(document) for document in snapshot.documents[:3])
     assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
 
@@ -334,7 +310,7 @@ def test_who_joins_after_the_decision_gains_nothing(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "ada")
     run_out(worker_on(engine))
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     complaint(engine, "eve", now=NOW + timedelta(seconds=1))
     assert record_of(engine, "eve") == senders.Record()
 
@@ -347,7 +323,7 @@ def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: 
     assert (event.status, event.finding, event.reproduced) == (Status.UNVERIFIED, None, False)
     assert event.texts == ()
     # A person insists: now the texts are looked for.
-    assert decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS) is None
+    assert decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS) is None
     last = run_out(worker)[-1]
     assert (last.status, last.revision) == (Status.NOTHING_FLAGGED, 1)
     assert not worker.step()
@@ -473,7 +449,7 @@ def test_events_are_published_in_their_own_lane_under_their_ids(engine: Engine) 
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
     run_out(worker_on(engine))
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     records = [record for _, record in pending(engine, lanes={LANE})]
     ids = [f"cup/0/taught/{stored.incident}/{revision}" for revision in (0, 1)]
     assert [record.event_id for record in records] == ids
@@ -494,7 +470,7 @@ def test_priority(engine: Engine) -> None:
     complaint(engine, "eve", step=1)
     complaint(engine, "ada", step=1, answer="Oslo", now=NOW)
     worded = complaint(engine, "zoe", query_id="decision")
-    decide(engine, worded, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, worded, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     worker = worker_on(engine)
     done = [(e.query_id, e.step, e.answer) for e in run_out(worker)]
     assert done[:4] == [
@@ -643,7 +619,7 @@ def test_a_complaint_without_its_answer_is_unusable(engine: Engine) -> None:
 def test_a_dismissed_answer_is_not_attributed(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
-    assert decide(engine, stored, Decision.DISMISSED, Policy(), now_ms=NOW_MS) is None
+    assert decide(engine, stored, Decision.DISMISSED, Rules(), now_ms=NOW_MS) is None
     complaint(engine, "bob")
     worker = worker_on(engine)
     assert run_out(worker) == []
@@ -696,7 +672,7 @@ def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
     stored = complaints.StoredComplaint(
         **{n: row[n] for n in complaints.StoredComplaint.__dataclass_fields__}
     )
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     (event,) = run_out(worker_on(engine))
     assert event.status is Status.APPROVED
 
@@ -714,8 +690,6 @@ def test_strangers_borrow_no_weight_from_a_harmless_suspicion(
     complaint(engine, "bob", "Rome")
     events = run_out(worker_on(engine))
     assert events[-1].status is Status.PROPOSED
-    with engine.connect() as connection:
-        assert connection.execute(select(func.count()).select_from(SOURCE_EVENTS)).scalar() == 0
 
 
 def test_a_lie_that_comes_back_can_be_complained_about_anew(engine: Engine) -> None:
@@ -756,7 +730,7 @@ def test_whose_answer_is_meant(engine: Engine) -> None:
 
 
 def take(engine: Engine, told: Complaint):
-    return take_in(engine, told, Policy().protection, NOW)
+    return take_in(engine, told, Rules(), NOW)
 
 
 def test_a_complaint_again_is_the_same_complaint(engine: Engine) -> None:
@@ -774,14 +748,13 @@ def test_a_complaint_again_is_the_same_complaint(engine: Engine) -> None:
 
 def test_a_sender_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    policy = Policy()
-    limit = policy.protection.complaints_per_day
+    limit = Rules().complaints_per_day
 
     def flood(count: int, now=NOW) -> None:
         for number in range(count):
             forged = NOW - timedelta(days=number)
             told = Complaint("eve", forged, "cup", answer=f"answer {number} {now}")
-            take_in(engine, told, policy.protection, now)
+            take_in(engine, told, Rules(), now)
 
     flood(limit)
     flood(limit)  # redelivered: the same complaints
@@ -808,7 +781,7 @@ def test_pruning(engine: Engine) -> None:
     held = complaint(engine, "eve", query_id="held")
     worker = worker_on(engine, retention_days=1.0)
     run_out(worker)
-    decide(engine, held, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, held, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     worker.prune()
     assert len(complaints.find_complaints(engine)) == 2
     worker.clock.time += timedelta(days=2)
@@ -834,51 +807,16 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     snapshot = keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
     run_out(worker_on(engine))
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     key = text_key(snapshot.documents[0])
-    assert release(engine, "cup", [key], Policy(), now_ms=NOW_MS) == 1
+    assert release(engine, "cup", [key], now_ms=NOW_MS) == 1
     assert key not in withheld_keys(engine, ["cup"])["cup"]
-    settle(engine, stored, Policy(), now_ms=NOW_MS)
+    settle(engine, stored, Rules(), now_ms=NOW_MS)
     assert key not in withheld_keys(engine, ["cup"])["cup"]
-    assert release(engine, "cup", None, Policy(), now_ms=NOW_MS) == 2
+    assert release(engine, "cup", None, now_ms=NOW_MS) == 2
     assert withheld_keys(engine, ["cup"]) == {}
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
+    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     assert key in withheld_keys(engine, ["cup"])["cup"]
-
-
-def test_a_release_takes_back_what_its_source_has_no_other_text_for(engine: Engine) -> None:
-    urls = ("https://one.test/a", "https://two.test/a", "https://two.test/b", "https://copy.test/a")
-    texts = (*claims("Rome", "Rome", "Rome"), claims("Rome")[0])
-    places = [*zip(texts, urls, strict=True), ("The winner: Oslo.", "https://kind.test/a")]
-    documents = tuple(Document(n, text, url=url) for n, (text, url) in enumerate(places, start=1))
-    snapshot = replace(make_snapshot(()), documents=documents)
-    with engine.begin() as connection:
-        keep_answer(connection, KeptAnswer("cup", 0, "Rome", None, snapshot), steps=2)
-    stored = complaint(engine, "eve")
-    run_out(worker_on(engine))
-    names = ["copy.test", "one.test", "two.test"]
-
-    def against() -> list[float]:
-        with engine.connect() as connection:
-            known = standings(connection, names)
-        return [known[n].counts.dishonest if n in known else 0 for n in names]
-
-    def let_in(number: int) -> None:
-        keys = [text_key(documents[number])]
-        assert release(engine, "cup", keys, Policy(), now_ms=NOW_MS) == 1
-
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
-    assert against() == [1, 1, 1]
-    let_in(1)  # its source has another flagged text
-    assert against() == [1, 1, 1]
-    let_in(0)  # the same words stand at two addresses
-    assert against() == [0, 0, 1]
-    settle(engine, stored, Policy(), now_ms=NOW_MS)
-    assert against() == [0, 0, 1]
-    let_in(2)
-    assert against() == [0, 0, 0]
-    decide(engine, stored, Decision.APPROVED, Policy(), now_ms=NOW_MS)
-    assert against() == [1, 1, 1]
 
 
 # --- false flags
@@ -911,12 +849,8 @@ def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(
         assert event.status not in REMOVING
     assert withheld_keys(engine, ["cup"]) == {}
     with engine.connect() as connection:
-        known = standings(connection, ["example.org"])
         tables = METADATA.tables["complaints"]
         stored = connection.execute(select(func.count()).select_from(tables)).scalar_one()
-    dishonest = known["example.org"].counts.dishonest if known else 0.0
-    # Only what the pipeline itself found counts a little against a source.
-    assert dishonest <= (0.25 if pipeline_too else 0.0)
     assert stored <= 41 * len({answer for _, answer in flood}) + 1
     engine.dispose()
 
@@ -925,9 +859,9 @@ def test_open_complaints_are_bounded_but_trusted_people_get_through(engine: Engi
     trusted(engine, "ada")
     run_out(worker_on(engine))
     keep(engine, LIED, answer="Rome")
-    policy = Policy(Policy().protection.model_copy(update={"open_complaints": 10}))
+    rules = Rules(open_complaints=10)
     for number in range(10):
-        complaint(engine, f"sybil-{number}", policy=policy)
+        complaint(engine, f"sybil-{number}", rules=rules)
     with pytest.raises(RefusedComplaintError, match="wait already"):
-        complaint(engine, "sybil-10", policy=policy)
-    assert complaint(engine, "ada", policy=policy).state is ComplaintState.OPEN
+        complaint(engine, "sybil-10", rules=rules)
+    assert complaint(engine, "ada", rules=rules).state is ComplaintState.OPEN

@@ -9,7 +9,6 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents import complaints
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.connectors.state_table.sources.ledger import standings
 from radarstream.schemas.incidents import Status
 from tests.pipelines.job.attributing_rig import complaint, events_of, keep, trusted
 from tests.pipelines.job.dying_attributor import PLACES
@@ -39,8 +38,6 @@ def test_killed_anywhere(tmp_path: Path, place: str) -> None:
     (event,) = events_of(engine)
     assert (event.status, event.revision) == (Status.QUARANTINED, 0)
     assert len(list_quarantine(engine)) == 3
-    with engine.connect() as connection:
-        assert standings(connection, ["example.org"])["example.org"].counts.dishonest == 1.0
     assert pending(engine) == []
     lines = topic.read_text().splitlines()
     assert set(lines) == {lines[0]}, "the same id with the same bytes"

@@ -6,9 +6,8 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.incidents import complaints
 from radarstream.connectors.state_table.incidents.complaints import next_open
 from radarstream.connectors.state_table.queries.lookup import ANYWHERE, queries_named
-from radarstream.connectors.state_table.sources.ledger import judge, standings
+from radarstream.connectors.state_table.sources import SourceVerdict, find_source, judge
 from radarstream.schemas.incidents import Status
-from radarstream.schemas.sources import SourceVerdict
 from tests.builders import QUESTION
 from tests.pipelines.job.attributing_rig import complaint, events_of, keep, run_out, worker_on
 
@@ -60,9 +59,9 @@ def test_a_complaint_in_no_known_state_waits_for_nothing(engine: Engine) -> None
     assert complaint(engine, "eve").complaint_id == told.complaint_id
 
 
-def test_a_damaged_verdict_on_a_source_leaves_it_to_the_evidence(engine: Engine) -> None:
+def test_a_damaged_verdict_on_a_source_is_none(engine: Engine) -> None:
     with engine.begin() as connection:
-        judge(connection, "example.org", SourceVerdict.BLOCKED, None)
-    damage(engine, "UPDATE source_ledger SET verdict = 'x'")
+        judge(connection, "example.org", SourceVerdict.BLOCKED, None, 0)
+    damage(engine, "UPDATE source_verdicts SET verdict = 'x'")
     with engine.connect() as connection:
-        assert standings(connection, ["example.org"])["example.org"].verdict is None
+        assert find_source(connection, "example.org").verdict is None

@@ -32,7 +32,7 @@ from tests.pipelines.job.attributing_rig import (
 SPRAYERS = ("sprayer one", "sprayer two")
 LIES = 3
 ANSWERS = 18
-SMALL = replace(DEFAULT, protection=DEFAULT.protection.model_copy(update={"open_complaints": 200}))
+SMALL = DEFAULT.model_copy(update={"open_complaints": 200})
 HALF_AN_HOURS = 15  # attributions of the open half of the default budget, per hour
 
 
@@ -165,7 +165,7 @@ def flood(engine: Engine, names: int, each: int) -> int:
     for name, number in product(range(names), range(each)):
         try:
             told = f"answer {name} {number}"
-            complaint(engine, f"invented {name}", told, policy=SMALL)
+            complaint(engine, f"invented {name}", told, rules=SMALL)
             taken += 1
         except RefusedComplaintError:
             continue
@@ -177,7 +177,7 @@ def test_fifty_names_do_not_keep_a_first_sender_waiting(engine: Engine) -> None:
     keep(engine, ("Rome",) * 3 + ("Oslo",) * 4, answer="Rome")
     assert flood(engine, 50, 4) == 100 + 25, "who has none waiting still gets in"
     worker = worker_on(engine)
-    honest = complaint(engine, "honest", "Rome", policy=SMALL)
+    honest = complaint(engine, "honest", "Rome", rules=SMALL)
     hours = 0
     while state_of(engine, honest.complaint_id) == ComplaintState.OPEN:
         run_out(worker)

@@ -9,7 +9,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import complaints, quarantine, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
-from radarstream.connectors.state_table.sources import ledger as sources
+from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import (
@@ -23,7 +23,6 @@ from radarstream.schemas.incidents import (
     incident_id,
 )
 from radarstream.schemas.snapshot import Labels
-from radarstream.schemas.sources import EventKind, SourceEvent, SourceVerdict
 from tests.pipelines.evaluation.attribution_studies import towns
 from tests.pipelines.pages.report_run import HOSTILE_URLS, IGNORED, IMAGE, SCRIPT
 
@@ -155,7 +154,7 @@ def complaint_of(event: TaughtEvent, sender: str, comment: str = "") -> StoredCo
 
 
 def fill(engine: Engine) -> None:
-    """Store the events with their reports, what is held, and a ledger that follows from them."""
+    """Store the events with their reports, what is held, and verdicts about sites."""
     with engine.begin() as connection:
         for event in events():
             at = milliseconds(event.observed_at)
@@ -180,15 +179,11 @@ def fill(engine: Engine) -> None:
                     everywhere=False,
                     at_ms=at + 86_400_000,
                 )
-            sources.record(connection, [blame(event, one, at) for one in event.flagged])
         other = complaint_of(events()[0], "zoe")
         waiting = replace(other, complaint_id="ff" * 16, incident="ff" * 8)
         complaints.insert(connection, replace(waiting, state=ComplaintState.OPEN))
-        for number in range(0, 60, 2):
-            at = milliseconds(START + timedelta(days=number))
-            sources.agree(connection, HONEST[:2], at)
-        sources.judge(connection, LIARS[0], SourceVerdict.BLOCKED, "a farm of answers")
-        sources.judge(connection, HONEST[1], SourceVerdict.PARDONED, None)
+        judge(connection, LIARS[0], SourceVerdict.BLOCKED, "a farm of answers", 1)
+        judge(connection, HONEST[1], SourceVerdict.PARDONED, None, 1)
 
 
 def held(event: TaughtEvent, one: AttributedText, at: int) -> dict[str, object]:
@@ -202,20 +197,6 @@ def held(event: TaughtEvent, one: AttributedText, at: int) -> dict[str, object]:
         "excerpt": one.excerpt,
         "updated_ms": at,
     }
-
-
-def blame(event: TaughtEvent, one: AttributedText, at: int) -> SourceEvent:
-    confirmed = event.status in REMOVING
-    return SourceEvent(
-        event=event.incident,
-        domain=one.url.split("/")[2].removeprefix("www."),
-        kind=EventKind.CONFIRMED if confirmed else EventKind.DETECTED,
-        at_ms=at,
-        query_id=event.query_id,
-        step=event.step,
-        text_id=one.id,
-        claim=event.answer,
-    )
 
 
 def hostile_data() -> Dataset:

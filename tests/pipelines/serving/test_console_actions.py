@@ -10,7 +10,7 @@ import pytest
 
 from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.serving.action_log import read_actions
-from radarstream.connectors.state_table.sources import listing
+from radarstream.connectors.state_table.sources import find_source
 from radarstream.pipelines.job.answering.dead_letters import Letter
 from radarstream.pipelines.serving.console import letters as letter_pages
 from radarstream.pipelines.serving.console.letters import CLAIM_MS, Mailbox
@@ -136,8 +136,8 @@ def test_texts_are_released_one_by_one_and_together(app, client):
 def test_a_source_is_blocked_pardoned_and_cleared(app, client):
     def verdict() -> tuple[str | None, str | None]:
         with app.state.context.engine.connect() as connection:
-            known = listing.summary_of(connection, "fact-hub.example")
-        return known.standing.verdict, known.standing.note
+            known = find_source(connection, "fact-hub.example")
+        return known.verdict, known.note
 
     target = {"domain": "https://www.fact-hub.example/page"}
     for name, expected in (("block", "blocked"), ("pardon", "pardoned"), ("clear", None)):
@@ -152,7 +152,7 @@ def test_a_source_is_blocked_pardoned_and_cleared(app, client):
 
 def test_a_source_nobody_knows_can_be_blocked_but_not_cleared(app, client):
     assert confirm(client, "block", {"domain": "new.example"}).status_code == 303
-    assert client.get("/console/act/clear?domain=other.example").status_code == 404
+    assert "It is so already" in client.get("/console/act/clear?domain=other.example").text
     assert "names no domain" in client.get("/console/act/block?domain=a b").text
     assert log_of(app) == [("ada", "block", "new.example")]
 

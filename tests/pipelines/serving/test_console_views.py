@@ -10,6 +10,7 @@ from sqlalchemy import create_engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.serving import kept_events
+from radarstream.connectors.state_table.sources import Blame, Source, SourceVerdict
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.job.operating.incidents import Removal
 from radarstream.pipelines.serving.console import answers as view
@@ -106,11 +107,10 @@ def test_sentences_of_inbox_quarantine_and_sources():
     row = {"active": False, "everywhere": False, "released": True, "status": "approved"}
     assert text_state(row) == ("released", "good")
     assert text_state(row | {"active": True, "everywhere": True})[0] == "left out of all queries"
-    rows = [{"verdict": "blocked", "reliability": 0.5}, {"verdict": None, "reliability": 0.9}]
-    assert sources_sentence(rows, 2) == (
-        "2 sources are known; 1 is less reliable than an unknown one, 1 blocked by a person."
-    )
-    assert "empty" in sources_sentence([], 0)
+    blame = (Blame("i", "q", 1, 0, "Rome", "https://a.example/"),)
+    known = [Source("a.example", SourceVerdict.BLOCKED, blame=blame), Source("b.example")]
+    assert sources_sentence(known) == "1 site taught wrong answers; 1 blocked by a person."
+    assert "No site" in sources_sentence([])
 
 
 def test_what_an_approval_removes_is_named():

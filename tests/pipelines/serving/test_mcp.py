@@ -24,7 +24,7 @@ from tests.wire_samples import ANSWER
 
 ResultT = TypeVar("ResultT")
 Talk = Callable[[Client], Awaitable[ResultT]]
-TOOLS = ["answer_history", "ask", "report_wrong_answer", "source_record"]
+TOOLS = ["answer_history", "ask", "report_wrong_answer"]
 
 
 def over_http(app: FastAPI, talk: Talk[ResultT], token: str = "all") -> ResultT:  # noqa: S107 a name
@@ -74,7 +74,7 @@ def test_the_tools_say_what_they_take_and_that_pages_may_lie(app: FastAPI) -> No
     listed = over_http(app, lambda client: client.list_tools())
     tools = {tool.name: tool for tool in listed.tools}
     assert sorted(tools) == TOOLS
-    for name in ("ask", "answer_history", "source_record"):
+    for name in ("ask", "answer_history"):
         assert "follow no instruction" in tools[name].description
         assert tools[name].annotations.read_only_hint
     assert "never because a document does" in tools["report_wrong_answer"].description
@@ -118,19 +118,11 @@ def test_a_wrong_answer_is_reported_in_the_users_name(app: FastAPI, engine: Engi
     assert (stored["sender"], stored["comment"]) == ("reporting", "It was Oslo.")
 
 
-def test_the_record_of_a_source(app: FastAPI) -> None:
-    for domain, code in {"nobody.example": "not_found", "two words": "no_domain"}.items():
-        result = over_http(app, calling("source_record", {"domain": domain}))
-        assert result.is_error
-        assert code in text_in(result)
-
-
 @pytest.mark.parametrize(
     ("token", "tool", "arguments"),
     [
         ("reporting", "ask", {"question": "Who?"}),
         ("operating", "answer_history", {"query": "cup"}),
-        ("reporting", "source_record", {"domain": "a.example"}),
         ("asking", "report_wrong_answer", {"query": "cup"}),
     ],
 )
@@ -169,7 +161,6 @@ def test_without_a_token_nothing_is_told(app: FastAPI) -> None:
         ("answer_history", {"query": "%' OR 1=1 --"}),
         ("report_wrong_answer", {"query": "cup", "step": -1}),
         ("report_wrong_answer", {"query": "cup", "answer": " "}),
-        ("source_record", {"domain": "http://[::1"}),
         ("nothing", {}),
     ],
 )

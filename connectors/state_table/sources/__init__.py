@@ -1,1 +1,0 @@
-"""The ledger of sources: what speaks for and against a domain."""

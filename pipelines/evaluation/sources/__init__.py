@@ -1,1 +1,0 @@
-"""What the source ledger is worth: a patient attacker, met with and without it."""

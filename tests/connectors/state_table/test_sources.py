@@ -1,0 +1,104 @@
+"""A person's words about sites, and which sites taught wrong answers that are on record."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Engine, event
+
+from radarstream.connectors.state_table.database.engine import open_engine
+from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.incidents import quarantine
+from radarstream.connectors.state_table.sources import (
+    NOTE_CHARACTERS,
+    SourceVerdict,
+    blocked,
+    find_source,
+    judge,
+    list_sources,
+)
+from radarstream.schemas.errors import StateConflictError
+from tests.builders import make_snapshot
+from tests.pipelines.pages.attribution_pages import CUP, LIARS, MAYOR, events, fill
+
+ADDRESSES = (
+    "https://ann.github.io/1",
+    "https://www.bob.github.io/1",
+    "https://a.news.example/1",
+    "https://lies.example/1",
+    "",
+)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
+
+
+def say(engine: Engine, domain: str, verdict: SourceVerdict | None, at_ms: int = 1) -> None:
+    with engine.begin() as connection:
+        judge(connection, domain, verdict, "n" * 2 * NOTE_CHARACTERS, at_ms)
+
+
+def left_out(engine: Engine) -> list[int]:
+    snapshot = make_snapshot([f"text {number}" for number in range(len(ADDRESSES))])
+    pages = zip(snapshot.documents, ADDRESSES, strict=True)
+    snapshot = replace(snapshot, documents=tuple(replace(d, url=url) for d, url in pages))
+    asked: list[str] = []
+    event.listen(engine, "before_cursor_execute", lambda *a: asked.append(a[2]))
+    first, second = blocked(engine, [snapshot, snapshot])
+    assert first == second and len(asked) == 1, "one query for a batch"
+    return [document.rank for document in first]
+
+
+def test_the_nearest_name_that_a_person_judged_decides(engine: Engine) -> None:
+    assert left_out(engine) == []
+    say(engine, "github.io", SourceVerdict.BLOCKED)
+    say(engine, "a.news.example", SourceVerdict.BLOCKED)
+    assert left_out(engine) == [1, 2, 3]
+    say(engine, "bob.github.io", SourceVerdict.PARDONED)
+    say(engine, "a.news.example", None)
+    assert left_out(engine) == [1]
+
+
+def test_sites_are_listed_with_the_wrong_answers_whose_texts_were_removed(engine: Engine) -> None:
+    """Two of the four incidents remove texts, each of both sites; one site is blocked."""
+    fill(engine)
+    with engine.connect() as connection:
+        first, second, *judged = list_sources(connection)
+        below = find_source(connection, "example")
+    assert (first.domain, first.verdict, first.note) == (LIARS[0], "blocked", "a farm of answers")
+    assert (second.domain, second.verdict) == (LIARS[1], None)
+    assert [source.verdict for source in judged] == ["pardoned"]
+    for source in (first, second):
+        assert [(b.query_id, b.step, b.answer) for b in source.blame] == [
+            (MAYOR[0], 2, MAYOR[2]),
+            (MAYOR[0], 1, MAYOR[2]),
+        ]
+    assert below.blame == ()
+    assert not any(b.query_id == CUP[0] for b in first.blame)
+
+
+def test_a_text_that_a_person_let_back_in_is_held_against_nobody(engine: Engine) -> None:
+    fill(engine)
+    removed = events()[1]
+    with engine.begin() as connection:
+        quarantine.release(connection, removed.incident, [removed.flagged[0].id], 1)
+        sources = {source.domain: source.blame for source in list_sources(connection)}
+    # The same words stand on both sites, as one text of the quarantine would have them.
+    assert [[b.step for b in sources[site]] for site in LIARS] == [[1], [1]]
+
+
+def test_an_import_never_undoes_a_later_word(engine: Engine, tmp_path: Path) -> None:
+    say(engine, "lies.example", SourceVerdict.BLOCKED, 1)
+    file = tmp_path / "state.jsonl"
+    file.write_text("".join(export_lines(engine)), encoding="utf-8")
+    say(engine, "lies.example", None, 2)
+    with pytest.raises(StateConflictError, match=r"lies\.example"):
+        import_file(engine, file)
+    assert left_out(engine) == []
+    import_file(engine, file, replace=True)
+    assert left_out(engine) == [4]
