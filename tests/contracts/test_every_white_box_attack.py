@@ -17,7 +17,7 @@ from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.pipelines.evaluation.attacks.corpus import corpus_of, inject
 from radarstream.pipelines.evaluation.attacks.protocol import aim_of
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
-from radarstream.pipelines.evaluation.attacks.whitebox import evasive
+from radarstream.pipelines.evaluation.attacks.whitebox import on_question
 from radarstream.pipelines.evaluation.attacks.whitebox.crafting import craft
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.attacks.whitebox.registry import WHITE_BOX, white_box
@@ -90,7 +90,9 @@ class Lengths:
 
 @pytest.fixture(autouse=True)
 def _reranker(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evasive, "build_reranker", lambda _, options: Steadiness(options["runs"]))
+    monkeypatch.setattr(
+        on_question, "build_reranker", lambda _, options: Steadiness(options["runs"])
+    )
 
 
 def tools() -> Tools:

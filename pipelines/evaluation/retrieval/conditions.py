@@ -6,9 +6,8 @@ from math import ceil
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Aim, Attack, Surface
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
-from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Progress, craft
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Progress, WhiteBox, craft
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
-from radarstream.pipelines.evaluation.attacks.whitebox.protocol import WhiteBox
 from radarstream.pipelines.evaluation.attacks.whitebox.registry import WHITE_BOX, white_box
 from radarstream.pipelines.evaluation.study.specs import ALL, Spec, expanded, heading
 from radarstream.schemas.errors import ConfigurationError

@@ -26,7 +26,7 @@ STAGING = (
 )
 CRAFTING = tuple(
     f"radarstream.pipelines.evaluation.attacks.whitebox.{name}"
-    for name in ("crafting", "encoder", "flipping", "protocol")
+    for name in ("crafting", "encoder", "flipping", "objectives")
 )
 APPLYING = (
     *SHARED,

@@ -14,16 +14,19 @@ from radarstream.defenses.responses import ask
 from radarstream.defenses.retrieval.pools import reranked
 from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.pipelines.evaluation.attacks.protocol import Aim
-from radarstream.pipelines.evaluation.attacks.whitebox.agent_poison import Apart
-from radarstream.pipelines.evaluation.attacks.whitebox.clustering import centres
-from radarstream.pipelines.evaluation.attacks.whitebox.crafting import craft
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Written, craft
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
-from radarstream.pipelines.evaluation.attacks.whitebox.evasive import Evading, Penalty
 from radarstream.pipelines.evaluation.attacks.whitebox.flipping import Objective
-from radarstream.pipelines.evaluation.attacks.whitebox.joint_gcg import adaptive_weight
-from radarstream.pipelines.evaluation.attacks.whitebox.protocol import Written
+from radarstream.pipelines.evaluation.attacks.whitebox.objectives import (
+    Apart,
+    Contrast,
+    Evading,
+    Nearness,
+    Penalty,
+    adaptive_weight,
+    centres,
+)
 from radarstream.pipelines.evaluation.attacks.whitebox.registry import white_box
-from radarstream.pipelines.evaluation.attacks.whitebox.similarity import Contrast, Nearness
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
@@ -110,23 +113,6 @@ def test_only_questions_with_the_trigger_find_the_poison(name: str) -> None:
     triggered = [crafted.attack.asked(question) for question in questions]
     clean_hits = hits(tools, result, questions)
     assert hits(tools, result, triggered) >= clean_hits + 0.25
-
-
-@pytest.mark.parametrize("name", ["badrag", "phantom"])
-def test_steps_widen_the_gap_between_triggered_and_clean_questions(name: str) -> None:
-    tools = Tools(ScriptedWords())
-    questions = [aim.question for aim in AIMS]
-    gaps = []
-    for steps in (0, 25):
-        crafted = craft(white_box(name, steps=steps), AIMS, tools, count=2)
-        (result,) = crafted.written
-        assert result is not None
-        rows = tools.encoder.embed(result.texts)
-        near = tools.encoder.embed([crafted.attack.asked(question) for question in questions])
-        gaps.append(
-            float((near @ rows.T).mean() - (tools.encoder.embed(questions) @ rows.T).mean())
-        )
-    assert gaps[1] > gaps[0] + 0.05
 
 
 def test_a_passage_of_corpus_poisoning_is_near_to_its_cluster() -> None:

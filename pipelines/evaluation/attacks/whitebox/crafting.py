@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from radarstream.pipelines.evaluation.attacks.protocol import (
     Attack,
     Surface,
     UnattackableError,
+    wanted,
 )
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
-from radarstream.pipelines.evaluation.attacks.whitebox.protocol import WhiteBox, Written
 from radarstream.schemas.errors import ConfigurationError
 
 # Part of every key: it changes when the same options would give other texts.
@@ -37,6 +37,45 @@ class Kept(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """The texts of an attack on one question, or on all of them.
+
+    `before` and `after` are the objective at the start and at the end, one value a text.
+    `trigger` is what the user must write behind the question for the attack to work; blank where
+    any user is attacked.
+    """
+
+    texts: tuple[str, ...]
+    before: tuple[float, ...] = ()
+    after: tuple[float, ...] = ()
+    trigger: str = ""
+
+
+class WhiteBox:
+    """What a white-box attack is: a frozen dataclass of its options. `shared` says that one set of
+    texts attacks all questions, `uses` which models of `Tools` have a part in the texts.
+    """
+
+    name: ClassVar[str]
+    shared: ClassVar[bool] = False
+    uses: ClassVar[tuple[str, ...]] = ("encoder",)
+
+    def target(self, aim: Aim) -> str:
+        """The answer that it works towards: the target that the data name."""
+        return wanted(aim)
+
+    def write(
+        self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
+    ) -> Written:
+        """`count` texts on one question, or on all, where they are shared.
+
+        Equal arguments give equal texts. Raises UnattackableError where a question lacks what the
+        attack needs, ConfigurationError where `tools` do, ModelError.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
 class Progress:
     """Where finished work is stored, and who hears how many of all parts are done."""
 
@@ -49,14 +88,12 @@ class Crafted:
     """A white-box attack that is ready to be planted.
 
     `written` has one entry a question, in order, or one for all where they share the texts; None
-    for a question in `skipped`, which has the reasons. `budget` says what the attack was allowed,
-    for the record of a study.
+    for a question in `skipped`, which has the reasons.
     """
 
     attack: Attack
     written: tuple[Written | None, ...]
     skipped: Mapping[str, str]
-    budget: Mapping[str, Any]
 
 
 def craft(
@@ -91,7 +128,7 @@ def craft(
             found.append(None)
             skipped |= {aim.question: str(error) for aim in part}
     progress.told(len(parts), len(parts))
-    return Crafted(_attack(box, aims, found, skipped, count), tuple(found), skipped, budget)
+    return Crafted(_attack(box, aims, found, skipped, count), tuple(found), skipped)
 
 
 def _once(

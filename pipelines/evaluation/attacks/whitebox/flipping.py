@@ -79,21 +79,16 @@ class Climber:
         objectives: Sequence[Objective],
         proposals: Proposals,
         steps: int,
-        *,
-        enough: Callable[[float], bool] = lambda _: False,
         patience: int | None = None,
     ) -> list[Climbed]:
         """So many steps, one objective a draft.
 
-        A draft whose value is `enough`, or that did not improve for `patience` steps, stays as it
-        is. Raises ModelError.
+        A draft that did not improve for `patience` steps stays as it is. Raises ModelError.
         """
         climbs = [_Climb(*each) for each in zip(drafts, objectives, strict=True)]
         self._judge([(climb, [climb.draft]) for climb in climbs])
         for _ in range(steps):
-            going = [
-                climb for climb in climbs if not enough(climb.values[-1]) and climb.idle != patience
-            ]
+            going = [climb for climb in climbs if climb.idle != patience]
             if not going:
                 break
             self._judge(list(zip(going, self._proposed(going, proposals), strict=True)))

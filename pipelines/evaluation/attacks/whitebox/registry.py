@@ -3,15 +3,19 @@
 from typing import Any
 
 from radarstream.defenses.options import built
-from radarstream.pipelines.evaluation.attacks.whitebox.agent_poison import AgentPoison
-from radarstream.pipelines.evaluation.attacks.whitebox.badrag import BadRag
-from radarstream.pipelines.evaluation.attacks.whitebox.corpus_kmeans import CorpusKmeans
-from radarstream.pipelines.evaluation.attacks.whitebox.evasive import Evasive
-from radarstream.pipelines.evaluation.attacks.whitebox.hotflip import HotFlip
-from radarstream.pipelines.evaluation.attacks.whitebox.joint_gcg import JointGcg
-from radarstream.pipelines.evaluation.attacks.whitebox.liar import Liar
-from radarstream.pipelines.evaluation.attacks.whitebox.phantom import Phantom
-from radarstream.pipelines.evaluation.attacks.whitebox.protocol import WhiteBox
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import WhiteBox
+from radarstream.pipelines.evaluation.attacks.whitebox.on_all import (
+    AgentPoison,
+    BadRag,
+    CorpusKmeans,
+    Phantom,
+)
+from radarstream.pipelines.evaluation.attacks.whitebox.on_question import (
+    Evasive,
+    HotFlip,
+    JointGcg,
+    Liar,
+)
 
 WHITE_BOX: dict[str, type[WhiteBox]] = {
     box.name: box
