@@ -142,7 +142,7 @@ class Bench:
     @property
     def models(self) -> Models:
         tokens = ScriptedTokens(ScriptedGenerator(script=obedient))
-        return Models(self.generator, ScriptedRelations(), self.embedder, tokens, self.embedder)
+        return Models(self.generator, ScriptedRelations(), self.embedder, tokens)
 
     def study(self, scenarios: str, attributors: str, **request: Any) -> AttributionStudy:
         self.out.mkdir(exist_ok=True)

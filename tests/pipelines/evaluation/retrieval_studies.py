@@ -77,7 +77,6 @@ class Bench:
             ScriptedRelations(),
             self.embedder,
             tokens,
-            self.embedder,
             gradients=self.gradients,
             masked=self.masked,
             attention=self.attention,
