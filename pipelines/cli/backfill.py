@@ -1,7 +1,6 @@
 """`radarstream backfill`: past periods through the search engine's date filter."""
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,7 +19,6 @@ from radarstream.pipelines.cli.terminal import (
     agree,
     note,
     print_json,
-    print_table,
     say,
 )
 from radarstream.pipelines.job.collecting import backfilling
@@ -45,9 +43,6 @@ def backfill(
     query: Annotated[list[str] | None, Option(help="Ids of queries; default: all.")] = None,
     out: Annotated[Path | None, Option(help="Snapshot file (.jsonl) instead of the topic.")] = None,
     config: Config = None,
-    dry_run: Annotated[
-        bool, Option("--dry-run", help="Show the searches and their cost, and stop.")
-    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
 ) -> None:
@@ -60,9 +55,6 @@ def backfill(
     settings = load_settings(config)
     spans = backfilling.periods(first, last, every, datetime.now(UTC).date())
     requests = _chosen(watchlist, frozenset(query or ()))
-    if dry_run:
-        _print_plan(backfilling.planned(requests, spans, _already_in(out)), as_json=as_json)
-        return
     with _destination(settings, out) as (present, write):
         work = backfilling.planned(requests, spans, present)
         if work:
@@ -121,28 +113,6 @@ def _check_key(settings: Settings) -> None:
         raise ConfigurationError(
             f"{error}; `radarstream ingest` publishes histories from files without a key"
         ) from None
-
-
-def _already_in(out: Path | None) -> frozenset[str]:
-    """Ids of the snapshots that a file holds; it is not created."""
-    if out is None or not out.is_file():
-        return frozenset()
-    with backfilling.opened_history(out) as (present, _):
-        return present
-
-
-def _print_plan(work: Sequence[SearchRequest], *, as_json: bool) -> None:
-    searches = Counter(request.query.id for request in work)
-    cost = Counter[str]()
-    for request in work:
-        cost[request.query.id] += request.pages
-    if as_json:
-        rows = [{"query": q, "searches": searches[q], "credits": cost[q]} for q in searches]
-        print_json({"searches": len(work), "credits": cost.total(), "queries": rows})
-        return
-    columns = ("query", "searches", "credits")
-    print_table(columns, ((q, searches[q], cost[q]) for q in searches), whole=("query",))
-    say(f"{len(work)} searches, {cost.total()} credits")
 
 
 def _failure(request: SearchRequest, why: str) -> dict[str, str]:

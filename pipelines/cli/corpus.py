@@ -1,7 +1,5 @@
 """`radarstream corpus`: fill, search, list and prune the documents that were kept."""
 
-from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from pathlib import Path
@@ -9,7 +7,6 @@ from typing import Annotated, Any, Final
 
 import typer
 from rich.progress import Progress
-from sqlalchemy import Engine
 from typer import Argument, Option
 
 from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
@@ -17,16 +14,12 @@ from radarstream.connectors.state_table.corpus.listing import newest, statistics
 from radarstream.connectors.state_table.corpus.vectors import pending_ids
 from radarstream.pipelines.build import (
     build_embedder,
-    build_models,
-    build_reranker_of,
     existing_engine,
     shared_corpus,
 )
 from radarstream.pipelines.cli.options import (
     AsJson,
     Config,
-    RerankerName,
-    RerankerOptions,
     Yes,
 )
 from radarstream.pipelines.cli.terminal import (
@@ -40,22 +33,16 @@ from radarstream.pipelines.cli.terminal import (
     stderr,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.fulfilment import Failure
-from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.reranking import rerank
-from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
-from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
+from radarstream.schemas.snapshot import Document
 from radarstream.schemas.times import milliseconds, stored_time
 
 LINES_AT_ONCE: Final = 500  # added in one transaction
 BAD_LINES_SHOWN: Final = 20
-POOL: Final = 50
 
 
 app = typer.Typer(help="Store documents and search them.", no_args_is_help=True)
-FIGURES: Final = ("found_rank", "similarity", "penalty", "score", "reason")
 
 
 class NothingUsableError(RadarstreamError):
@@ -122,35 +109,37 @@ def search(
     question: Annotated[str, Argument(help="The texts nearest to it are found.")],
     config: Config = None,
     k: Annotated[int, Option("--k", "-k", min=1, max=10_000, help="How many texts.")] = 5,
-    reranker: RerankerName = None,
-    pool: Annotated[
-        int | None,
-        Option(
-            min=1,
-            max=10_000,
-            help=f"How many of the nearest texts a reranker judges; default: {POOL}.",
-        ),
-    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show the texts nearest to a question, or those that a reranker keeps of them.
-
-    With a reranker all texts that it judged are shown in its order: the K it keeps, then the others
-    with the reason.
-    """
+    """Show the texts nearest to a question."""
     if not question.strip():
         raise ConfigurationError("the question is empty")
-    settings = RerankerOptions(reranker).over(load_settings(config))
-    if pool is not None and not settings.retrieval.name:
-        raise ConfigurationError("--pool says nothing without a --reranker")
+    settings = load_settings(config)
     engine = existing_engine(settings)
     if waiting := len(pending_ids(engine)):
         note(f"embedding {counted_noun(waiting, 'text')} first")
-    found = searched(settings, engine, question, k, pool or POOL)
+    nearest = shared_corpus(settings).search(question, k, build_embedder(settings.embedder))
     if as_json:
-        print_json({"question": question, "texts": found})
+        rows = [
+            {"rank": text.document.rank, "similarity": text.similarity, "id": text.id}
+            | words_of(text.document)
+            for text in nearest
+        ]
+        print_json({"question": question, "texts": rows})
         return
-    print_found(found)
+    print_table(
+        ("rank", "similarity", "id", "text", "url"),
+        (
+            (
+                text.document.rank,
+                f"{text.similarity:.3f}",
+                text.id,
+                cell(text.document.passage, limit=120),
+                cell(text.document.url),
+            )
+            for text in nearest
+        ),
+    )
 
 
 @app.command("list")
@@ -256,57 +245,6 @@ def _print_deleted(count: int, *, as_json: bool) -> None:
         say(f"{counted_noun(count, 'text')} deleted")
 
 
-def searched(
-    settings: Settings, engine: Engine, question: str, k: int, pool: int
-) -> list[dict[str, Any]]:
-    """What a search finds, best first. Raises ModelError, ConfigurationError.
-
-    Where the settings name a reranker, it keeps k of the `pool` nearest texts, by the same stage
-    as in the job.
-    """
-    corpus, method = shared_corpus(settings), build_reranker_of(settings)
-    if method is None:
-        nearest = corpus.search(question, k, build_embedder(settings.embedder))
-        return [
-            {"rank": text.document.rank, "similarity": text.similarity, "id": text.id}
-            | words_of(text.document)
-            for text in nearest
-        ]
-    models = build_models(settings, engine)
-    check_needs(method, models)
-    nearest = corpus.search(question, max(k, pool), models.embedder)
-    documents = tuple(text.document for text in nearest)
-    snapshot = SearchSnapshot(Query.from_text(question), datetime.now(UTC), documents)
-    (outcome,) = rerank(method, k, [snapshot], models, Costs())
-    if isinstance(outcome, Failure):
-        raise outcome
-    found = {text.document.rank: {"id": text.id} | words_of(text.document) for text in nearest}
-    judged = outcome.reranking.candidates if outcome.reranking else ()
-    return [asdict(one) | found[one.found_rank] for one in judged]
-
-
 def words_of(document: Document) -> dict[str, Any]:
     """What a document says and where."""
     return {"title": document.title, "text": document.text, "url": document.url}
-
-
-def print_found(found: Sequence[dict[str, Any]]) -> None:
-    """Print what was found, with the figures that there are."""
-    figures = [name for name in FIGURES if any(text.get(name) is not None for text in found)]
-    print_table(
-        ("rank", *(name.replace("_", " ") for name in figures), "id", "text", "url"),
-        (
-            (
-                text["rank"],
-                *(_figure(text[name]) for name in figures),
-                text["id"],
-                cell(f"{text['title']} {text['text']}", limit=120),
-                cell(text["url"]),
-            )
-            for text in found
-        ),
-    )
-
-
-def _figure(value: Any) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else "" if value is None else str(value)

@@ -29,14 +29,6 @@ SPAN = re.compile(r"([0-9]{1,6})([smhd])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 Config = Annotated[Path | None, Option(metavar="FILE", help="TOML settings file.")]
-RerankerName = Annotated[
-    str | None,
-    Option(
-        metavar="NAME",
-        help="Reranker that chooses which documents a defence sees, such as grada:likeness=dense;"
-        " '' for none. Default: retrieval.name.",
-    ),
-]
 AsJson = Annotated[bool, Option("--json", help="Print JSON.")]
 Yes = Annotated[bool, Option("--yes", help="Do not ask for confirmation.")]
 Once = Annotated[bool, Option("--once", help="Stop when the present input is processed.")]
@@ -119,7 +111,14 @@ class DryModelOptions(ModelOptions):
 class RerankerOptions:
     """Who chooses the documents that a defence sees, and how many."""
 
-    reranker: RerankerName = None
+    reranker: Annotated[
+        str | None,
+        Option(
+            metavar="NAME",
+            help="Reranker that chooses which documents a defence sees, such as"
+            " grada:likeness=dense; '' for none. Default: retrieval.name.",
+        ),
+    ] = None
     keep: Annotated[
         int | None,
         Option(

@@ -215,14 +215,14 @@ def _shown(items: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
-    day = len("2025-06-01")
+    whole = max((len(row["query_id"]) for row in rows), default=1)
     print_table(
         (
-            Column("query", min_width=max((len(r["query_id"]) for r in rows), default=1)),
-            Column("standing answer", min_width=5, overflow="fold"),
-            Column("confirmed", min_width=day, overflow="fold"),
-            Column("snapshots", no_wrap=True, justify="right"),
-            Column("as of", min_width=day, overflow="fold"),
+            Column("query", min_width=whole),
+            "standing answer",
+            "confirmed",
+            Column("snapshots", no_wrap=True),
+            "as of",
         ),
         (
             (
@@ -230,7 +230,7 @@ def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
                 cell(row["standing"] if "damaged" not in row else f"({row['damaged']})"),
                 _confirmed(row),
                 row["step"],
-                row["as_of"].replace("T", " "),  # may need two lines
+                row["as_of"].replace("T", " "),
             )
             for row in rows
         ),

@@ -77,37 +77,6 @@ def test_a_study_says_who_chose_the_documents(history: Path, tmp_path: Path) -> 
     assert "chose at most 5 documents" in (out / "report.html").read_text()
 
 
-def test_a_search_of_the_corpus_is_reranked(tmp_path: Path) -> None:
-    config = tmp_path / "settings.toml"
-    config.write_text(f'profile = "scripted"\ndatabase = "sqlite:///{tmp_path / "state.db"}"\n')
-    texts = tmp_path / "texts.jsonl"
-    question = "Who won the cup?"
-    pages = [f"{question} It was team {n}." if n < 3 else f"Team {n} won." for n in range(9)]
-    texts.write_text("".join(json.dumps({"text": page}) + "\n" for page in pages))
-    run("corpus", "add", texts, "--config", config)
-    search = ("corpus", "search", question, "--config", config, "--json")
-    plain = json.loads(run(*search, "-k", 4).stdout)["texts"]
-    assert [text["rank"] for text in plain] == [1, 2, 3, 4]
-    assert "penalty" not in plain[0]
-    judged = json.loads(run(*search, "-k", 4, "--reranker", "prog_rank", "--pool", 8).stdout)
-    rows = judged["texts"]
-    assert sorted(row["found_rank"] for row in rows) == list(range(1, 9))
-    assert [row["kept"] for row in rows] == [True] * 4 + [False] * 4
-    assert [row["reason"] for row in rows] == [None] * 4 + ["outranked"] * 4
-    assert all(row["penalty"] is not None and row["score"] is not None for row in rows)
-    nearest = {row["id"]: row["found_rank"] for row in rows}
-    assert all(nearest.get(text["id"]) == text["rank"] for text in plain)
-    table = run("corpus", "search", question, "--config", config, "--reranker", "none", "-k", 2)
-    assert "found rank" in table.output and "outranked" in table.output
-    assert "penalty" not in table.output  # `none` takes nothing off
-
-
-def test_a_pool_is_for_a_reranker(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, error = refused(capsys, "corpus", "search", "Who won?", "--pool", 9)
-    assert code == 2
-    assert "--pool says nothing without a --reranker" in error
-
-
 def test_options_are_for_a_reranker(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match=r"retrieval.*`options` are set without a `name`"):
         load_settings(retrieval={"options": {"runs": 5}})
@@ -163,7 +132,7 @@ def test_titles_are_cited_at_a_bounded_length(history: Path, tmp_path: Path) -> 
 
 
 def test_who_answers_takes_a_reranker() -> None:
-    for command in ("replay", "run", "submit", "evaluate"):
+    for command in ("replay", "run", "submit"):
         assert {"reranker", "keep"} <= PARAMETERS[command]
 
 
