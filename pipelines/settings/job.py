@@ -39,8 +39,8 @@ class JobSettings(Section):
     clock_tolerance_s: float = Field(
         default=3_600.0,
         ge=300.0,
-        description="seconds that a snapshot may be ahead of this machine's clock; it waits until"
-        " it is 5 minutes ahead; one further ahead becomes a dead letter (an outage)",
+        description="seconds that a snapshot may be ahead of this machine's clock; one further"
+        " ahead becomes a dead letter (an outage)",
     )
     attempts: int = Field(default=30, ge=1, description="most attempts of one batch or publication")
     first_pause_s: PositiveFloat = Field(

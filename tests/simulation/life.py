@@ -26,7 +26,6 @@ WATCH_MEMORY = (
        BEGIN INSERT INTO rewinds VALUES (OLD.query_id, OLD.step); END""",
 )
 IDLE_STEPS = 100  # a second each, and as many again as records are held back
-WAITS_S = 150  # until a slow clock has come near the last snapshot
 
 
 @dataclass
@@ -113,7 +112,7 @@ class Life:
     def disturb(self, random: Random) -> None:
         """Let clocks jump and the rival disappear now and then."""
         clock = self.world.clock
-        # Jumps of an hour on top of it would bring what is held back beyond any tolerance.
+        # Jumps of an hour on top of it would bring snapshots beyond any tolerance.
         if self.plan.clock_jumps and not self.plan.slow_clock and random.random() < 0.2:
             clock.wall += timedelta(seconds=random.choice((-3_600, -5, 5, 3_600)))
             clock.seconds += random.choice((0, 0, 30))
@@ -138,7 +137,7 @@ class Life:
         self.end_rival()
         self.worker.stopped = False
         self.worker.reader.assign(self.worker.reader.everything)
-        for _ in range(IDLE_STEPS + int(2 * self.plan.lateness_s) + WAITS_S * self.plan.slow_clock):
+        for _ in range(IDLE_STEPS + int(2 * self.plan.lateness_s)):
             self.worker.driver.step()
             if self.worker.driver.drained:
                 break

@@ -13,7 +13,7 @@ from tests.builders import OBSERVED_AT, make_snapshot
 BREAKS_THE_GRAPH = "no stage can bear this"
 BETWEEN_SNAPSHOTS = timedelta(seconds=10)
 START = OBSERVED_AT + timedelta(days=1)
-SLOW_START = OBSERVED_AT - timedelta(minutes=6)  # the first snapshots have to wait for a minute
+SLOW_START = OBSERVED_AT - timedelta(minutes=6)  # the snapshots are of the future
 CLAIMS = ("Rome", "Rome", "Oslo", "Bern")
 Disorder = Literal["none", "shuffled", "late"]
 

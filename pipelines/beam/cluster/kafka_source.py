@@ -12,7 +12,6 @@ apache/beam#39191, so that checkpoints grew without end (apache/beam#27648).
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from random import getrandbits
 from struct import Struct
 from time import perf_counter, sleep
@@ -63,11 +62,6 @@ OpenReader = Callable[[int], KafkaPartition]
 OpenHolding = Callable[[], HoldBack]
 
 
-def utc_now() -> datetime:
-    """Return the wall clock."""
-    return datetime.now(UTC)
-
-
 @dataclass
 class Feed:
     """One partition while a worker reads it; `mark` is that of the turn which left it like this.
@@ -90,9 +84,7 @@ class Feed:
         started, ripe = perf_counter(), list[RawRecord]()
         while True:
             records = self.poll()
-            ripe += self.holding.take(
-                records, perf_counter(), {self.partition: self.unread}, utc_now().timestamp()
-            )
+            ripe += self.holding.take(records, perf_counter(), {self.partition: self.unread})
             taken += sum(len(record.payload) for record in records)
             spent = perf_counter() - started >= self.limits.seconds
             if not records or len(ripe) >= self.limits.records:
@@ -127,7 +119,7 @@ class Feed:
     @property
     def waiting(self) -> bool:
         """Whether records are held back."""
-        return bool(self.holding.held or self.holding.ahead)
+        return bool(self.holding.held)
 
     @property
     def next_offset(self) -> int:
@@ -176,7 +168,7 @@ class ReadPartitions(_PartitionDoFn):
         while not feed.at_end or feed.waiting:
             yield from feed.turn()
             if feed.at_end and feed.waiting:
-                sleep(PAUSE_S)  # for older ones, or for the clock
+                sleep(PAUSE_S)  # for older ones
         feed.reader.remember(feed.next_offset)
 
 

@@ -86,7 +86,6 @@ class Driver:
             and partitions <= unread.keys()
             and not any(unread.values())
             and not self.holding.held
-            and not self.holding.ahead
         )
 
     def step(self) -> int:
@@ -101,9 +100,8 @@ class Driver:
         for at in map(place, ours):
             if at.offset < self.committed.get(at.partition, 0):  # that commit was left out
                 del self.committed[at.partition]
-        wall_s = self.clock.now().timestamp()
-        ripe = self.holding.take(ours, self.clock.monotonic(), unread, wall_s)
-        self.observer.held_back(self.holding.held, self.holding.ahead, self.holding.lead_s(wall_s))
+        ripe = self.holding.take(ours, self.clock.monotonic(), unread)
+        self.observer.held_back(self.holding.held)
         outcomes = self.folded(ripe) if ripe else []
         sent = self.timed("publish", lambda: self.publish(partitions))
         self.observer.published(sent)

@@ -111,8 +111,6 @@ class JobMetrics(Metrics):
         self.polled_bytes = add(Counter, "polled_bytes", "Bytes of snapshot records read")
         text = "Records polled and waiting for older ones of their query"
         self.held_back = add(Gauge, "held_back_records", text)
-        text = "Records polled whose event time this machine's clock has yet to come near"
-        self.ahead = add(Gauge, "ahead_of_clock_records", text)
         self.batch = add(Histogram, "batch_records", "Records in a batch", buckets=SIZES)
         text = "Wall-clock time of one run of a stage"
         self.stages = add(Histogram, "stage_duration_seconds", text, "stage", STAGES)

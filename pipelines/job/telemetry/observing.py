@@ -20,7 +20,6 @@ from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import RawRecord
 
 WAITING_S = 10.0  # without partitions: say so this often
-AHEAD_S = 60.0  # with records ahead of the clock: say so this often
 PROGRESS_S = 10.0
 
 
@@ -42,7 +41,6 @@ class Observer:
     partitions: frozenset[int] = frozenset()
     since: float = field(init=False)  # when the partitions were lost, or the start
     told: float = field(init=False)  # when that was last logged
-    told_ahead: float = float("-inf")  # when it was last logged that a clock is wrong
 
     def __post_init__(self) -> None:
         self.since = self.told = self.now()
@@ -71,17 +69,9 @@ class Observer:
             self.log.warning("waiting_for_partitions", group=self.group, seconds=waited)
             self.told = now
 
-    def held_back(self, count: int, ahead: int, lead_s: float) -> None:
-        """Show how many records wait for older ones, and how many for the clock.
-
-        `lead_s` is how far the furthest of those is ahead of it, in seconds.
-        """
+    def held_back(self, count: int) -> None:
+        """Show how many records wait for older ones."""
         self.metrics.held_back.set(count)
-        self.metrics.ahead.set(ahead)
-        now = self.now()
-        if ahead and now - self.told_ahead >= AHEAD_S:
-            self.log.warning("ahead_of_clock", records=ahead, seconds=round(lead_s))
-            self.told_ahead = now
 
     def took(self, stage: str, seconds: float, records: int = 0) -> None:
         """Time a good try of "batch" (with its records), "publish" or "commit"."""

@@ -75,7 +75,7 @@ def exported() -> Exported:
     observer = Observer(CapturingLogger(), job, health, outbox_depth=lambda: 1, lag=lag)
     observer.polled([record])
     observer.assigned(frozenset({0}))
-    observer.held_back(1, 1, 1.0)
+    observer.held_back(1)
     verdict = replace(ANSWER.verdict, memory=MemoryVerdict(MemoryDecision.FALSIFIED))
     dead = replace(DEAD_LETTER, reason=ReasonClass.LATE)
     observer.outcomes([ANSWER, replace(ANSWER, verdict=verdict), dead], OBSERVED_AT + timedelta(60))

@@ -189,35 +189,23 @@ def spoil(file: Path, damage: str) -> None:
         engine.dispose()
 
 
-def test_snapshots_from_the_future_wait_or_are_an_outage(
-    own_broker: Broker, tmp_path: Path
-) -> None:
-    """As if this machine's clock were slow: by 4 minutes, by 10, and by 2 hours."""
+def test_snapshots_from_the_far_future_are_an_outage(own_broker: Broker, tmp_path: Path) -> None:
+    """As if this machine's clock were slow: by 10 minutes, and by 2 hours."""
     options = own_broker.options(partitions=1)
     now = datetime.now(UTC)
-    minutes = (4, 120, 10, 3)
     found = [
         make_snapshot(["Output: Rome"], query_id=f"q{ahead}", observed_at=now + ahead * MINUTE)
-        for ahead in minutes
+        for ahead in (10, 120)
     ]
     produce(options, found)
-    settings = settings_for(options, tmp_path / "state.db")
-    with running_job(settings) as job:
-        job.wait_for("answered", 2)
-        assert {line["query_id"] for line in job.lines("answered")} == {"q4", "q3"}
-        (letter,) = job.lines("dead_letter")
+    with running_job(settings_for(options, tmp_path / "state.db")) as job:
+        assert job.wait_for("answered")["query_id"] == "q10"
+        letter = job.wait_for("dead_letter")
         assert (letter["query_id"], letter["disposition"]) == ("q120", "outage")
-        held = job.wait_for("ahead_of_clock")
-        assert (held["records"], held["log_level"]) == (1, "warning")
-        assert 540 < held["seconds"] <= 600
         assert job.get("/readyz")[0] == 200  # the models are not to blame
-        assert job.sum("radarstream_ahead_of_clock_records") == 1
     ((_, data),) = events(options, "snapshots.deadletter")
     assert decode_dead_letter(data).reason is ReasonClass.FUTURE_TIME
-    assert partition_offsets(options, group=GROUP)[0].committed == 2  # not past what waits
     replay = ["deadletter", "replay", "--yes", "--json"]  # without a word on which letters
     variables = {"RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap}
     replayed = CliRunner().invoke(app, replay, env=variables)
     assert len(json.loads(replayed.stdout)["replayed"]) == 1
-    with running_job(settings) as job:  # which is not lost by a restart
-        assert job.wait_for("ahead_of_clock")["records"] == 1
