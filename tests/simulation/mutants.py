@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from math import inf
 from types import ModuleType
 from typing import Any
 
@@ -57,16 +56,6 @@ def mark_sent_before_publish() -> AbstractContextManager[None]:
 def commit_past_held_records() -> AbstractContextManager[None]:
     def next_offsets(self: HoldBack) -> dict[int, int]:
         return {partition: lane.next_offset for partition, lane in self.lanes.items()}
-
-    return replaced(HoldBack, "next_offsets", next_offsets)
-
-
-def commit_past_what_waits_for_the_clock() -> AbstractContextManager[None]:
-    def next_offsets(self: HoldBack) -> dict[int, int]:
-        return {
-            partition: min(lane.held, default=lane.next_offset)
-            for partition, lane in self.lanes.items()
-        }
 
     return replaced(HoldBack, "next_offsets", next_offsets)
 
@@ -167,9 +156,8 @@ def release_by_waiting_alone() -> AbstractContextManager[None]:
         records: Sequence[RawRecord],
         now_s: float,
         unread: Mapping[int, int],
-        wall_s: float = inf,
     ) -> list[RawRecord]:
-        released = _take(self, records, now_s, {}, wall_s)
+        released = _take(self, records, now_s, {})
         for lane in self.lanes.values():
             old = [
                 o for o, (_, taken_s, _) in lane.held.items() if taken_s <= now_s - self.lateness_s
@@ -188,7 +176,6 @@ MUTANTS: dict[str, Callable[[], AbstractContextManager[None]]] = {
         commit_before_publish,
         mark_sent_before_publish,
         commit_past_held_records,
-        commit_past_what_waits_for_the_clock,
         ignore_compare_and_set,
         forget_what_was_polled_before_an_error,
         fold_repetitions,
