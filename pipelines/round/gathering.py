@@ -33,18 +33,17 @@ from radarstream.schemas.snapshot import SearchSnapshot
 
 def read(
     items: Sequence[Chosen], reading: ReadingSettings, models: Models, costs: Costs
-) -> list[Read | Failure]:
+) -> list[Read]:
     """The texts that models read, long ones by their windows."""
 
-    def work(wanted: Sequence[SearchSnapshot]) -> list[SearchSnapshot | ModelError]:
+    def work(wanted: Sequence[SearchSnapshot]) -> list[SearchSnapshot]:
         with charging(Stage.READING, models, costs, len(wanted)):
-            embedder = costs.around(models).embedder
-            return isolating(lambda part: as_read(part, reading, embedder), wanted)
+            return as_read(wanted, reading)
 
     snapshots = [item.snapshot for item in items]
     wanted = [any(is_long(s.query, d, reading) for d in s.documents) for s in snapshots]
     return [
-        found if isinstance(found, ModelError) else Read(item, bare(found or item.snapshot))
+        Read(item, bare(found or item.snapshot))
         for item, found in zip(items, where(wanted, snapshots, work), strict=True)
     ]
 

@@ -40,7 +40,7 @@ class Stage(StrEnum):
 # The models that a stage asks, as fields of `Models`.
 PORTS: Final[dict[Stage, tuple[str, ...]]] = {
     Stage.RERANKING: ("generator", "embedder", *OF_RERANKERS),
-    Stage.READING: ("embedder",),
+    Stage.READING: (),
     Stage.ANSWERS: ("generator",),
     Stage.RELATIONS: ("generator", "relations", "embedder"),
     Stage.UNDEFENDED: ("generator",),

@@ -135,10 +135,3 @@ class ReadingSettings(Section):
         ge=0,
         description="characters (title and text) up to which a page is read whole",
     )
-    candidates: int = Field(
-        default=0,
-        ge=0,
-        le=200,
-        description="windows of a page with the best words that the embedder compares with the "
-        "question; 0 = the words alone decide",
-    )

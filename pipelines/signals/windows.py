@@ -7,8 +7,7 @@
    numbers and names. A word counts once however often it is repeated. Words are compared by their
    English stem; characters of scripts without spaces are words of their own.
 3. The windows with the highest scores are kept, of equal ones the earlier. A window that repeats
-   another is left out. An embedder may reorder them: the share of the best possible score and the
-   cosine are added up.
+   another is left out.
 4. What is kept is read in the order of the page.
 
 Other pages have no influence, so that nobody can change what is read of them. Time and memory are
@@ -94,12 +93,6 @@ def says_more_than(text: str, characters: int) -> bool:
             if total > characters:
                 return True
     return False
-
-
-def reordered(windows: Sequence[Window], cosines: Sequence[float]) -> list[Window]:
-    """The windows by their score plus their cosine with the question, the best first."""
-    order = sorted(range(len(windows)), key=lambda i: (-windows[i].score - cosines[i], i))
-    return [windows[i] for i in order]
 
 
 def joined(text: str, windows: Sequence[Window]) -> str:

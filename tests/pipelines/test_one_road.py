@@ -447,10 +447,9 @@ def long_histories(seed: int) -> list[tuple[SearchSnapshot, ...]]:
     return [tuple(map(longer, history)) for history in histories_of(seed, faults=False)[1:]]
 
 
-@pytest.mark.parametrize("candidates", [0, 4])
-def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path, candidates: int) -> None:
+def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path) -> None:
     histories = long_histories(3)
-    reading = {"windows": 1, "window_characters": 60, "candidates": candidates}
+    reading = {"windows": 1, "window_characters": 60}
     settings = settings_in(tmp_path / "hand", reading=reading, defense=GIVE_ALL)
     expected = by_hand(histories, settings)
     answers = [e.answer for e in expected.values() if isinstance(e, AnswerEvent)]

@@ -175,8 +175,7 @@ class Attributing:
     def read(self, kept: KeptAnswer, further: Sequence[RankedText]) -> dict[str, Document]:
         """All documents with the texts that models read, by content id."""
         known = (*kept.snapshot.documents, *(text.document for text in further))
-        items = [(kept.snapshot.query, known)]
-        (read,) = read_documents(items, self.reading, self.models.embedder)
+        read = read_documents(kept.snapshot.query, known, self.reading)
         return {d.content_id: shown for d, shown in zip(known, read, strict=True)}
 
     def further(self, kept: KeptAnswer) -> tuple[RankedText, ...]:

@@ -13,8 +13,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.connectors.models.tiers import model_card
-from radarstream.connectors.state_table.database.engine import sqlite_url
-from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES
 from radarstream.pipelines.evaluation.defences.records import Row
@@ -22,7 +20,7 @@ from radarstream.pipelines.evaluation.rates import SCORED, Scores, scores_by
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
 from radarstream.pipelines.pages.replay.page import render_report
-from radarstream.pipelines.settings import ReadingSettings, Settings
+from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.codec import decode_answer, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
@@ -177,7 +175,7 @@ def read_run(file: Path) -> RunRecord:
 def write_report(directory: Path, results: Results) -> Path:
     """Render the HTML report beside the results."""
     file = directory / REPORT
-    read = read_again(directory, results)
+    read = read_again(results)
     html = render_report(
         results.answers, results.snapshots, results.run, read=read, baselines=results.baselines
     )
@@ -185,17 +183,11 @@ def write_report(directory: Path, results: Results) -> Path:
     return file
 
 
-def read_again(directory: Path, results: Results) -> dict[str, SearchSnapshot]:
+def read_again(results: Results) -> dict[str, SearchSnapshot]:
     """The answered snapshots as the models of a run read them, by id.
 
-    What is read follows from the snapshot and the settings. Where an embedder had a part in it, it
-    is asked again, through the run's own response cache.
+    What is read follows from the snapshot and the settings.
     """
-    told = results.run.settings
-    reading = ReadingSettings.model_validate(told["reading"])
-    embedder = None
-    if reading.candidates:
-        settings = Settings.model_validate(told | {"database": sqlite_url(directory / STATE)})
-        embedder = shared_pipeline(settings).models.embedder
+    reading = ReadingSettings.model_validate(results.run.settings["reading"])
     seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}
-    return dict(zip(seen, as_read(list(seen.values()), reading, embedder), strict=True))
+    return dict(zip(seen, as_read(list(seen.values()), reading), strict=True))

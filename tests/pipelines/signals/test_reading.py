@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,7 +13,6 @@ from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals import reading
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.pipelines.signals.windows import best_windows, joined, says_more_than
-from radarstream.schemas.errors import ModelError
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from tests.builders import make_snapshot
@@ -84,51 +82,6 @@ def test_no_page_has_a_part_in_what_is_read_of_another() -> None:
     beside = as_read([snapshot_of(LONG, stuffed)], READING)[0].documents
     assert beside[0] == alone
     assert len(beside[1].text) <= 120
-
-
-class Nearest:
-    """An embedder to which one text is the question's own; it notes what it is asked."""
-
-    model_id = "nearest"
-
-    def __init__(self, wanted: str) -> None:
-        self.wanted = wanted
-        self.asked: list[tuple[str, ...]] = []
-
-    def embed(self, texts):
-        self.asked.append(tuple(texts))
-        near = [self.wanted in text or text.endswith("?") for text in texts]
-        return np.array([[1.0, 0.0] if one else [0.0, 1.0] for one in near])
-
-
-def test_the_embedder_chooses_among_the_candidates_in_one_batch() -> None:
-    text = f"{FILLER}The winner of the cup spoke.\n{FILLER}A winner: Lima took it all.\n{FILLER}"
-    embedder = Nearest("Lima")
-    settings = ReadingSettings(windows=1, window_characters=60, candidates=3)
-    snapshots = [snapshot_of(text), snapshot_of("short", text)]
-    first, second = as_read(snapshots, settings, embedder)
-    assert "Lima" in first.documents[0].text
-    assert first.documents[0].text == second.documents[1].text
-    assert [len(batch) for batch in embedder.asked] == [2 * (1 + 3)]
-    plain = as_read(snapshots, settings.model_copy(update={"candidates": 0}))
-    assert "spoke" in plain[0].documents[0].text
-
-
-class Broken:
-    model_id = "broken"
-
-    def embed(self, texts):
-        raise ModelError("no embedder")
-
-
-@pytest.mark.parametrize("defense", [Vanilla(), Majority()])
-def test_an_embedder_that_fails_fails_the_snapshot_and_no_other(defense) -> None:
-    models = replace(scripted_models(), embedder=Broken())
-    settings = ReadingSettings(windows=1, window_characters=60, candidates=3)
-    guard = DefensePipeline("any", defense, models, reading=settings)
-    lost, kept = guard.gather([snapshot_of(LONG), snapshot_of("The winner: Rome.")])
-    assert isinstance(lost, ModelError)
-    assert not isinstance(kept, ModelError)
 
 
 @pytest.mark.parametrize("defense", [Vanilla(), Majority()])

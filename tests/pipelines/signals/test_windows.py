@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.signals import windows
-from radarstream.pipelines.signals.windows import Window, best_windows, joined, reordered
+from radarstream.pipelines.signals.windows import Window, best_windows, joined
 
 QUESTION = "Which city replaced its fireworks with 1,500 drones in 2023?"
 COOKIES = "We use cookies to improve our service. Accept all cookies. Privacy policy."
@@ -75,12 +75,6 @@ def test_windows_come_in_the_order_of_the_page_with_an_ellipsis_between() -> Non
     text = "Alpha one. Beta two. Gamma three. Delta four."
     shown = joined(text, [Window(34, 45, 0.9), Window(0, 11, 0.2), Window(11, 21, 0.1)])
     assert shown == "Alpha one. Beta two. … Delta four."
-
-
-def test_an_embedder_can_turn_the_order() -> None:
-    one, other = Window(0, 5, 0.5), Window(5, 9, 0.4)
-    assert reordered([one, other], [0.1, 0.3]) == [other, one]
-    assert reordered([one, other], [0.1, 0.2 - 1e-9]) == [one, other]
 
 
 @given(
