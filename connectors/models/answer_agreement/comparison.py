@@ -26,7 +26,6 @@ class Likeness(Enum):
 
 
 VARIANT_SPELLING = 0.7  # from here on, two given names may be one (Mohammed, Muhammad)
-
 _BY_VALUES = {
     Match.SAME: Likeness.SAME,
     Match.PREMISE_FINER: Likeness.PREMISE_ADDS,
@@ -124,93 +123,22 @@ def _with_alternatives(premise: Reading, hypothesis: Reading, found: Likeness) -
 
 
 def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
-    if premise.acronym in hypothesis.acronyms or hypothesis.acronym in premise.acronyms:
-        return Likeness.SAME
+    """Relate two answers by the content words that they share."""
     discount = bool(premise.telling and hypothesis.telling)
-    keys = [reading.telling if discount else reading.untitled for reading in (premise, hypothesis)]
-    if premise.is_list or hypothesis.is_list:
-        found = _compare_lists(_items(premise, keys[0]), _items(hypothesis, keys[1]))
-        return _both_extra(premise, hypothesis) if found is Likeness.PARTLY_SHARED else found
-    mine, theirs = _without_initials(*keys)
-    if mine != theirs and not any(len(key) > 1 or key.isdigit() for key in mine & theirs):
+    mine, theirs = (r.telling if discount else r.untitled for r in (premise, hypothesis))
+    if mine == theirs:
+        return Likeness.SAME
+    if not any(len(key) > 1 or key.isdigit() for key in mine & theirs):
         return Likeness.WORDS_DIFFER
-    extra = (_extra(premise, mine - theirs, hypothesis), _extra(hypothesis, theirs - mine, premise))
-    if extra[0] and extra[1]:
-        return _namesakes(premise, hypothesis, extra) or _both_extra(premise, hypothesis)
-    if not extra[0] and not extra[1]:
-        return Likeness.SAME
-    if _is_short_for(premise, hypothesis) or _is_short_for(hypothesis, premise):
-        return Likeness.SAME
-    return Likeness.PREMISE_ADDS if extra[0] else Likeness.HYPOTHESIS_ADDS
-
-
-def _extra(reading: Reading, extra: frozenset[str], other: Reading) -> frozenset[str]:
-    """Words one answer has more, less those that only make a sentence of it."""
-    if reading.is_sentence and reading.names and other.names & reading.all_keys:
-        return extra & reading.names
-    return extra
-
-
-def _both_extra(premise: Reading, hypothesis: Reading) -> Likeness:
-    sentence = premise.is_sentence or hypothesis.is_sentence
-    return Likeness.PARTLY_SHARED if sentence else Likeness.PHRASES_DIFFER
-
-
-def _is_short_for(short: Reading, long: Reading) -> bool:
-    """Whether one is a person's family name and the other the full name that ends with it."""
-    a, b = short.name_sequence, long.name_sequence
-    titled = any(word.is_title for reading in (short, long) for word in reading.words)
-    if not (titled or short.question.wants_person) or not 0 < len(a) < len(b):
-        return False
-    return b[-len(a) :] == a and len(b) - len(a) <= 2
-
-
-def _namesakes(
-    premise: Reading, hypothesis: Reading, extra: tuple[frozenset[str], frozenset[str]]
-) -> Likeness | None:
-    """VALUES_DIFFER for two people who share only a name; None unless people are asked for."""
-    if not premise.question.wants_person or premise.is_sentence or hypothesis.is_sentence:
-        return None
-    spelling = Indel.normalized_similarity(*(" ".join(sorted(words)) for words in extra))
-    return Likeness.VALUES_DIFFER if spelling < VARIANT_SPELLING else None
-
-
-def _without_initials(
-    a: frozenset[str], b: frozenset[str]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Both key sets without initials, once a whole word is shared, and the words they stand for."""
-    if not any(len(key) > 1 for key in a & b):
-        return a, b
-    letters = {key for key in a ^ b if len(key) == 1 and key.isalpha()}
-    abbreviated = {
-        word
-        for ours, theirs in ((a - b, b - a), (b - a, a - b))
-        for letter in letters & ours
-        for word in theirs
-        if word.startswith(letter)
-    }
-    return a - abbreviated - letters, b - abbreviated - letters
-
-
-def _items(reading: Reading, keys: frozenset[str]) -> list[frozenset[str]]:
-    items = reading.items if reading.is_list else (reading.all_keys,)
-    return [kept for item in items if (kept := item & keys)] or [keys]
-
-
-def _compare_lists(premise: list[frozenset[str]], hypothesis: list[frozenset[str]]) -> Likeness:
-    """Relate lists item by item: two items meet when one holds all of the other's words."""
-
-    def unmatched(
-        items: list[frozenset[str]], others: list[frozenset[str]]
-    ) -> list[frozenset[str]]:
-        return [item for item in items if not any(item <= o or o <= item for o in others)]
-
-    extra = (unmatched(premise, hypothesis), unmatched(hypothesis, premise))
-    if len(extra[0]) == len(premise):
-        shares = frozenset().union(*premise) & frozenset().union(*hypothesis)
-        return Likeness.PARTLY_SHARED if shares else Likeness.WORDS_DIFFER
-    if extra[0] and extra[1]:
+    if mine <= theirs:
+        return Likeness.HYPOTHESIS_LISTS_MORE if hypothesis.is_list else Likeness.HYPOTHESIS_ADDS
+    if theirs <= mine:
+        return Likeness.PREMISE_ADDS
+    if premise.is_sentence or hypothesis.is_sentence:
         return Likeness.PARTLY_SHARED
-    if extra[1]:
-        return Likeness.HYPOTHESIS_LISTS_MORE
-    return Likeness.PREMISE_ADDS if extra[0] else Likeness.SAME
+    initials = any(len(word) == 1 for word in mine ^ theirs)
+    if initials or not premise.question.wants_person:
+        return Likeness.PHRASES_DIFFER
+    given = (" ".join(sorted(words)) for words in (mine - theirs, theirs - mine))
+    variants = Indel.normalized_similarity(*given) >= VARIANT_SPELLING
+    return Likeness.PHRASES_DIFFER if variants else Likeness.VALUES_DIFFER

@@ -105,11 +105,6 @@ class Reading:
         return frozenset(w.key for w in self.words)
 
     @cached_property
-    def names(self) -> frozenset[str]:
-        """Keys written with a capital."""
-        return frozenset(w.key for w in self.words if w.is_name)
-
-    @cached_property
     def name_sequence(self) -> tuple[str, ...]:
         """Untitled keys in order: the last is a person's family name."""
         named = [w for w in self.words if not w.is_title and len(w.key) > 1]
@@ -122,17 +117,6 @@ class Reading:
     def in_order(self) -> str:
         """The whole text with who does it first."""
         return in_one_order(self.marked)
-
-    @cached_property
-    def acronyms(self) -> frozenset[str]:
-        """Initials of a several-word name, with and without its small words."""
-        pieces = re.findall(r"[^\W\d_]+", self.plain)
-        capital = [piece for piece in pieces if piece[:1].isupper()]
-        return frozenset(
-            "".join(word[0] for word in chosen).casefold()
-            for chosen in (pieces, capital)
-            if 2 <= len(chosen) <= 7
-        )
 
     @property
     def acronym(self) -> str | None:
