@@ -53,11 +53,7 @@ def compare(premise: Reading, hypothesis: Reading) -> Likeness:
         return Likeness.SAME
     if premise.is_too_long or hypothesis.is_too_long:
         return Likeness.UNCOMMITTED
-    return (
-        _compare_polarity(premise, hypothesis)
-        or _compare_denials(premise, hypothesis)
-        or _compare_claims(premise, hypothesis)
-    )
+    return _compare_polarity(premise, hypothesis) or _compare_claims(premise, hypothesis)
 
 
 def _compare_polarity(premise: Reading, hypothesis: Reading) -> Likeness | None:
@@ -70,23 +66,6 @@ def _compare_polarity(premise: Reading, hypothesis: Reading) -> Likeness | None:
         bare = premise if premise.says_yes is not None else hypothesis
         return None if bare.words or bare.values else Likeness.KINDS_DIFFER
     return Likeness.KINDS_DIFFER if said != (None, None) else None
-
-
-def _compare_denials(premise: Reading, hypothesis: Reading) -> Likeness | None:
-    """Relate answers of which one only says what is not so."""
-    only_denies = [
-        bool(reading.denied) and not reading.words and not reading.values
-        for reading in (premise, hypothesis)
-    ]
-    if all(only_denies):
-        same = premise.denied == hypothesis.denied
-        return Likeness.SAME if same else Likeness.UNCOMMITTED
-    if not any(only_denies):
-        return None
-    denier, claimer = (premise, hypothesis) if only_denies[0] else (hypothesis, premise)
-    claimed = (claimer.telling or claimer.all_keys) | {repr(value) for value in claimer.values}
-    denied = denier.denied - denier.question.words or denier.denied
-    return Likeness.VALUES_DIFFER if claimed & denied else Likeness.UNCOMMITTED
 
 
 def _compare_claims(premise: Reading, hypothesis: Reading) -> Likeness:

@@ -58,7 +58,7 @@ _HALF = re.compile(r"(?<!and a )\bhalf (an? |of (?:an? )?)?(percentage point|hou
     r"|billion|decade"
     r"|dozen|pound|degree|teaspoon|cup|tonne|ton|inch|metre|meter)\b", re.I)  # fmt: skip
 _BARE_HALF = re.compile(r"\b(?:one[- ])?half\b(?! ?(?:time|past|way|-))(?: of)?", re.I)
-_AMOUNT_BEFORE = re.compile(r"\d[\w.,]*(?:\s[^\d\s]+)?\s$")
+_AMOUNT_BEFORE = re.compile(r"\d[\w.,%]*(?:\s[^\d\s]+)?\s$")
 _UNITS_OF_TIME = {"second": 1, "minute": 60, "hour": 3600, "day": 86400, "week": 604800,
                   "fortnight": 1209600, "month": 2629800, "quarter": 7889400,
                   "year": 31557600}  # fmt: skip
@@ -87,7 +87,12 @@ _AND_A_HALF = re.compile(
     r"|percent|metre|meter|litre|liter|ton|tonne)s? and (?:an? |one )?half\b",
     re.I,
 )
-_DOZENS = re.compile(r"\b(\d+) dozens?\b", re.I)
+_ARTICLE = re.compile(
+    r"\ban? (?=(?:hundred|thousand|million|billion|second|minute|hour|day|week|month|year"
+    r"|decade|century)\b)",
+    re.I,
+)
+_DOZENS = re.compile(r"\b(?:a )?(\d+ )?dozens?\b", re.I)
 _OR_SO = re.compile(r"(\d[\w.,%]*(?: \w+)?) or so\b", re.I)
 _TWO = re.compile(r"\b(?:an? )?(?:pair|couple) of (?=[a-z])|^(?:an? )?(?:pair|couple)$", re.I)
 _AGED = re.compile(
@@ -109,13 +114,13 @@ def numbers_in_one_spelling(text: str) -> str:
     text = _TWO.sub("2 ", text)
     text = _NAMED_NUMBER.sub(_named_number, text)
     text = _DAY_OF.sub(
-        lambda m: spell_in_digits(m[1] or f"the {m[2]}", wants_number=False) + " ", text
+        lambda m: spell_in_digits(m[1] or f"the {m[2]}") + " ", text
     )
     text = _AND_A_HALF.sub(_and_a_half, text)
     text = _HALF.sub(r"0.5 \2", text)
     text = _FRACTION.sub(_fraction, text)
-    text = spell_in_digits(text, wants_number=False)
-    text = _DOZENS.sub(lambda m: f"{12 * int(m[1])}", text)
+    text = spell_in_digits(text)
+    text = _DOZENS.sub(lambda m: f"{12 * int(m[1] or 1)}", text)
     text = _OR_SO.sub(r"about \1", text)
     text = _CENTURY.sub(lambda m: f"{int(m[2]) - 1}{_TENS.index(m[1].lower()) + 2}0s", text)
     for pattern, factor, unit in _LONG:
@@ -133,7 +138,7 @@ def numbers_in_one_spelling(text: str) -> str:
     text = _ALL.sub(lambda m: f"{m[1]} - {m[1]}" if m[1] else "0 - 0", text)
     text = _NIL.sub(lambda m: " - 0" if m[1] else "0 -", text)
     text = _PHONE.sub(lambda m: "tel" + "".join(part for part in m.groups() if part), text)
-    return _LETTERED.sub(r"\1", text)
+    return _LETTERED.sub(r"\1", _ARTICLE.sub("1 ", text))
 
 
 def _in_one_unit(match: re.Match[str], *, factor: int, unit: str) -> str:
@@ -148,18 +153,18 @@ def _and_a_half(match: re.Match[str]) -> str:
 def _named_number(match: re.Match[str]) -> str:
     if match[3]:
         return f"{match[1]} {read_roman(match[3]) or 0:.0f}"
-    return f"{match[1]} {spell_in_digits(match[2].lower(), wants_number=False).rstrip('stndrh')}"
+    return f"{match[1]} {spell_in_digits(match[2].lower()).rstrip('stndrh')}"
 
 
 def _fraction(match: re.Match[str]) -> str:
     count = float(
         1
         if match["count"].lower() in ("a", "an")
-        else spell_in_digits(match["count"], wants_number=False)
+        else spell_in_digits(match["count"])
     )
     part = count / _PARTS[match["part"].lower()]
     if match["whole"]:
-        whole = float(spell_in_digits(match["whole"], wants_number=False))
+        whole = float(spell_in_digits(match["whole"]))
         return f"{whole + part:.6g} {match['unit'] or ''}"
     return f"{part:.6g} {match['unit']}" if match["unit"] else f"{100 * part:.6g}% "
 

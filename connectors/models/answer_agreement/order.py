@@ -3,14 +3,12 @@
 import re
 from collections.abc import Sequence
 
-from radarstream.connectors.models.answer_agreement.harmless import is_asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import is_of_a_country
 from radarstream.connectors.models.answer_agreement.values import Quantity
 from radarstream.connectors.models.answer_agreement.wording import Token, Wording, word_by_word
 from radarstream.connectors.models.answer_agreement.words import TITLES
 
-_THERE_IS = re.compile(r"^(?:there |an? )", re.IGNORECASE)
 _OF = re.compile(r"\b(?:of|in|for)\b")
 _NAMES = re.compile(r"(?:the )?[A-Z]\w*(?: (?:(?:of|in|for) (?:the )?)?[A-Z]\w*)+")
 _MOST_FREE = 2  # tokens that may stand in any order
@@ -59,20 +57,14 @@ def _of_one_country(one: str, other: str) -> bool:
 
 
 def _in_order_that_counts(one: Reading, other: Reading, matches: dict[int, int]) -> list[int]:
-    """Matched words less titles, and less the only word of the question's that is no name."""
+    """Matched words less titles and names of countries that are written in two ways."""
     mine, theirs = word_by_word(one), word_by_word(other)
-    kept = [
+    return [
         i
         for i, j in sorted(matches.items())
         if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
         and not _of_one_country(mine.tokens[i].word, theirs.tokens[j].word)
     ]
-    if not _THERE_IS.search(one.marked) and not _THERE_IS.search(other.marked):
-        return kept
-    asked = [
-        i for i in kept if not mine.tokens[i].is_name and is_asked(mine.tokens[i], one.question)
-    ]
-    return [i for i in kept if i not in asked] if len(asked) == 1 else kept
 
 
 def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:

@@ -33,7 +33,6 @@ _SCALE = {"hundred": 100, "thousand": 1_000, "million": 10**6, "billion": 10**9}
 _ORDINAL = {word: i for i, word in enumerate(_ORDINAL_WORDS.split(), start=1)} | {
     f"{word[:-1]}ieth": 10 * (i + 2) for i, word in enumerate(_TEN_WORDS.split())
 }
-_PARTS = {"half": 2, "third": 3, "quarter": 4, "fifth": 5, "tenth": 10}
 
 _CARDINAL_WORD = "|".join(sorted(CARDINAL, key=len, reverse=True))
 NUMBER_WORD = f"(?:{_CARDINAL_WORD}|{'|'.join(_SCALE)}|dozen)"
@@ -46,40 +45,17 @@ _ORDINAL_WORD = re.compile(
     rf"\b(?:(?P<ten>{'|'.join(_TEN_WORDS.split())})[\s-])?(?P<last>{ORDINAL_WORD})\b", re.IGNORECASE
 )
 _POINT = re.compile(r"\b(\d+) point (\d(?: \d)*)\b", re.IGNORECASE)
-_FRACTION = re.compile(
-    r"\b(?P<count>a|an|one|two|three|four)[\s-]+(?P<part>half|third|quarter|fifth|tenth)s?\b",
-    re.IGNORECASE,
-)
-_SLASHED = re.compile(r"(?<![\w/.,-])(\d)/([1-9])(?![\w/.,]|-\d)")
-_HALF = re.compile(r"\bhalf\b(?![\s-]?(?:time|way)\b)(?:\s+(?:a|an|of)\b)?", re.IGNORECASE)
-_DOZEN = re.compile(r"\b(?:a|one)\s+dozen\b|\bdozen\b", re.IGNORECASE)
 _EMPTY_ONE = re.compile(
     r"\b(?:no|the|this|that|which|any|every)[\s-]one\b|\bone\s+of\b", re.IGNORECASE
 )
-_UNIT_AFTER_ARTICLE = re.compile(
-    r"\ban?\s+(hundred|thousand|million|billion|second|minute|hour|day|week|month|year|decade"
-    r"|century)\b",
-    re.IGNORECASE,
-)
 
 
-def spell_in_digits(text: str, *, wants_number: bool) -> str:
-    """Write number words as digits.
+def spell_in_digits(text: str) -> str:
+    """Write number words as digits; "one" is left alone where it counts nothing ("no one").
 
-    "one" is left alone where it counts nothing ("no one", "one of"), and fractions are written as
-    decimals only when a number is asked for: "the third" and "a quarter" often name things.
-
-    >>> spell_in_digits("two hundred and five", wants_number=False)
+    >>> spell_in_digits("two hundred and five")
     '205'
-    >>> spell_in_digits("two thirds", wants_number=True)
-    '0.666667'
     """
-    if wants_number:
-        text = _SLASHED.sub(lambda m: f"{int(m[1]) / int(m[2]):.6g}", text)
-        text = _FRACTION.sub(_fraction, text)
-        text = _HALF.sub("0.5", text)
-        text = _DOZEN.sub("12", text)
-        text = _UNIT_AFTER_ARTICLE.sub(r"1 \1", text)
     text = _ORDINAL_WORD.sub(_ordinal, text)
     kept = {
         match.start() + match.group().lower().index("one") for match in _EMPTY_ONE.finditer(text)
@@ -102,11 +78,6 @@ def read_roman(text: str) -> float | None:
         return None
     digits = [_ROMAN_DIGIT[letter] for letter in text]
     return float(sum(-d if d < max(digits[i:]) else d for i, d in enumerate(digits)))
-
-
-def _fraction(match: re.Match[str]) -> str:
-    count = {"a": 1, "an": 1}.get(match["count"].lower()) or CARDINAL[match["count"].lower()]
-    return f"{count / _PARTS[match['part'].lower()]:.6g}"
 
 
 def _ordinal(match: re.Match[str]) -> str:

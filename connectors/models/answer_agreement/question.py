@@ -96,7 +96,7 @@ def read_question(text: str) -> Question:
     <Asked.NUMBER: 'number'>
     """
     plain = plain_text(text)
-    quantities, _ = take_quantities(spell_in_digits(plain, wants_number=False))
+    quantities, _ = take_quantities(spell_in_digits(plain))
     choice = _CHOICE.search(plain)
     words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
     spelt = [] if choice else read_words(one_spelling(plain))

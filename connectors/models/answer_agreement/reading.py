@@ -6,6 +6,7 @@ from functools import cached_property
 
 from radarstream.connectors.models.answer_agreement.dates import take_dates, take_times
 from radarstream.connectors.models.answer_agreement.marks import spell_marks
+from radarstream.connectors.models.answer_agreement.number_phrases import numbers_in_one_spelling
 from radarstream.connectors.models.answer_agreement.polarity import (
     CLAUSE,
     DENIED_CLAUSE,
@@ -16,7 +17,6 @@ from radarstream.connectors.models.answer_agreement.polarity import (
 )
 from radarstream.connectors.models.answer_agreement.quantities import (
     read_roman,
-    spell_in_digits,
     take_quantities,
 )
 from radarstream.connectors.models.answer_agreement.question import Asked, Question
@@ -222,7 +222,7 @@ def _take_values(text: str, question: Question) -> tuple[list[Value], str]:
     dates, rest = take_dates(
         rest, bare_years=asked is not Asked.NUMBER, bare_months=asked is Asked.DATE
     )
-    rest = spell_in_digits(rest, wants_number=asked in (Asked.NUMBER, Asked.DATE))
+    rest = numbers_in_one_spelling(rest)
     quantities, rest = take_quantities(rest, of_a_fall=question.of_a_fall, unit=question.unit)
     has_words = any(word.key not in question.words for word in read_words(rest))
     kept: list[PartialDate] = dates

@@ -14,7 +14,6 @@ from radarstream.connectors.models.answer_agreement.number_phrases import number
 from radarstream.connectors.models.answer_agreement.quantities import (
     UNIT,
     read_roman,
-    spell_in_digits,
     take_quantities,
 )
 from radarstream.connectors.models.answer_agreement.question import Asked
@@ -147,7 +146,6 @@ def word_by_word(reading: Reading) -> Wording:
         kept = _VERSION.findall(text)
         text = _VERSION.sub(" ", text)
     dates, text = take_dates(text, bare_years=question.asked is not Asked.NUMBER, bare_months=True)
-    text = spell_in_digits(text, wants_number=True)
     counted = {(stem_of(m[2].casefold()), _ONE.sub("1", m[1])) for m in _COUNTED.finditer(text)}
     quantities, text = take_quantities(text, of_a_fall=question.of_a_fall, unit=question.unit)
     tokens = [_token(m, text) for m in _TOKEN.finditer(text)]
