@@ -12,8 +12,6 @@ from radarstream.schemas.attribution import Finding
 from radarstream.schemas.snapshot import Document, Query, Strict
 from radarstream.schemas.times import Moment, milliseconds
 
-PIPELINE: Final = "pipeline"  # sender of what the job found itself; nobody else may use the name
-
 
 class Status(StrEnum):
     """The status of an incident: what was done about the texts.
@@ -121,10 +119,9 @@ class TaughtEvent(Strict):
 
     Identity: `query_id/step/taught/incident/revision`. Each change of the incident (a second
     complaint, an approval) is a new event with the next `revision`. `senders` counts the people who
-    complained, `self_detected` says that the pipeline noticed by itself. `answer_without` is the
-    answer without the flagged texts, `persists` whether it means the same as the wrong answer; both
-    are None where nothing was flagged. `reproduced` says whether the answer is on record or was
-    given again; None where that was not asked.
+    complained. `answer_without` is the answer without the flagged texts, `persists` whether it
+    means the same as the wrong answer; both are None where nothing was flagged. `reproduced` says
+    whether the answer is on record or was given again; None where that was not asked.
     """
 
     query_id: str
@@ -138,7 +135,6 @@ class TaughtEvent(Strict):
     defended_answer: str
     undefended_answer: str | None
     senders: Annotated[int, Field(ge=0)]
-    self_detected: bool
     status: Status
     attributor: str
     reproduced: bool | None

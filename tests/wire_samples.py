@@ -153,7 +153,6 @@ TAUGHT = TaughtEvent(
     defended_answer="Basel",
     undefended_answer="Basel",
     senders=2,
-    self_detected=True,
     status=Status.QUARANTINED,
     attributor="rag_origin",
     reproduced=True,

@@ -15,7 +15,6 @@ from radarstream.defenses.kernels.responsibility import chance_of_separation
 from radarstream.schemas.attribution import Finding, TextScore
 from radarstream.schemas.incidents import (
     MODEL_ERRED,
-    PIPELINE,
     AttributedText,
     Decision,
     Status,
@@ -134,8 +133,7 @@ def status_of(
     nothing is removed, whoever asks. A person approved: the texts are removed, for whether the
     answer stays the same without them is a model's opinion, and a person may know better. Without
     a decision, the answer must change, the two groups must be apart, most pages and sites must
-    stay, something must be left to answer from, and enough trusted people must agree. The pipeline
-    does not count as a person.
+    stay, something must be left to answer from, and enough trusted people must agree.
     """
     if decision == Decision.DISMISSED:
         return Status.DISMISSED, "a person dismissed it"
@@ -151,7 +149,7 @@ def status_of(
         return Status.RESTORED, "the answer stays the same without the flagged texts"
     if reason := doubt(event, rules):
         return Status.HUMAN_REVIEW, reason
-    trusted = sum(t.trusted(rules) for name, t in senders.items() if name != PIPELINE)
+    trusted = sum(trust.trusted(rules) for trust in senders.values())
     told = f"{trusted} of {rules.min_senders} trusted senders"
     enough = trusted >= rules.min_senders
     return (Status.QUARANTINED if enough else Status.PROPOSED), told

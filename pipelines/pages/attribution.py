@@ -192,7 +192,6 @@ def _event(
         tags=tuple(_tags(event, rows.get(names[0]))),
         facts=tuple(_facts(event)),
         texts=tuple(_texts(shown, rows[scored])),
-        scored_by=scored,
         names=tuple(judged),
         roles={text.id: text.role.value for text in shown},
         flags={

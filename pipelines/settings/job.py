@@ -160,11 +160,6 @@ class AttributionSettings(Rules):
         description="the job keeps what the last answers were made of and leaves out texts in"
         " quarantine",
     )
-    self_detect: bool = Field(
-        default=False,
-        description="the job itself complains about answers that differ from the undefended"
-        " one, and memories it falsified; each complaint costs an attribution of the budget",
-    )
     attributor: str = Field(
         default="rag_origin", description="method that finds the texts that taught an answer"
     )

@@ -19,7 +19,6 @@ from radarstream.defenses.attribution.protection import (
 from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import (
-    PIPELINE,
     REMOVING,
     AttributedText,
     Decision,
@@ -153,13 +152,10 @@ def test_where_the_model_erred_no_text_is_to_blame(changes) -> None:
         ({}, TWO, None, Status.QUARANTINED),
         ({}, {"ada": FRIEND}, None, Status.PROPOSED),
         ({}, {"ada": FRIEND, "eve": STRANGER}, None, Status.PROPOSED),
-        ({}, {"ada": FRIEND, PIPELINE: Trust(confirmed=99)}, None, Status.PROPOSED),
-        ({}, {PIPELINE: STRANGER}, None, Status.PROPOSED),
         ({}, {"ada": ONCE, "bob": ONCE}, None, Status.PROPOSED),
         ({}, {"ada": FRIEND, "bob": Trust(2, 0)}, None, Status.PROPOSED),
         ({}, {"ada": FRIEND, "bob": Trust(3, 3)}, None, Status.PROPOSED),
         ({}, {"ada": FRIEND, "bob": Trust(3, 0, 15)}, None, Status.PROPOSED),
-        ({"self_detected": True}, {PIPELINE: Trust(confirmed=99)}, None, Status.PROPOSED),
         ({}, {"eve": STRANGER}, Decision.APPROVED, Status.APPROVED),
         ({}, TWO, Decision.DISMISSED, Status.DISMISSED),
         # a: nobody can tell that it was ever answered
@@ -238,7 +234,7 @@ def test_no_removal_without_two_trusted_people_or_a_decision(
     event: TaughtEvent, senders: dict[str, Trust]
 ) -> None:
     status, _ = status_of(event, senders, None, RULES)
-    trusted = [name for name, t in senders.items() if t.trusted(RULES) and name != PIPELINE]
+    trusted = [name for name, t in senders.items() if t.trusted(RULES)]
     if len(trusted) < 2:
         assert status not in REMOVING
     if status in REMOVING:
@@ -266,17 +262,11 @@ def test_the_rule_of_chance_only_ever_asks_a_person(gap, influence, count, seed)
     assert new in (old, Status.HUMAN_REVIEW)
 
 
-@given(EVENTS, st.integers(0, 500))
-def test_the_pipeline_alone_removes_nothing(event: TaughtEvent, confirmed: int) -> None:
-    own = {PIPELINE: Trust(confirmed)}
-    assert status_of(replace(event, self_detected=True), own, None, RULES)[0] not in REMOVING
-
-
 @given(st.integers(1, 500), EVENTS)
 def test_strangers_remove_nothing_however_many_they_are(count: int, event: TaughtEvent) -> None:
     sybils = {f"sybil-{number}": STRANGER for number in range(count)}
     assert status_of(event, sybils, None, RULES)[0] not in REMOVING
-    one_friend = sybils | {"ada": FRIEND, PIPELINE: FRIEND}
+    one_friend = sybils | {"ada": FRIEND}
     assert status_of(event, one_friend, None, RULES)[0] not in REMOVING
 
 

@@ -152,7 +152,7 @@ def test_a_flood_of_names_is_one_row(config: Path) -> None:
     engine.dispose()
     rows = json.loads(command(config, "incidents", "list", "--json").output)
     (cup,) = [row for row in rows if row["query_id"] == "cup"]
-    counted = {"trusted": 1, "other": 200, "pipeline": False}
+    counted = {"trusted": 1, "other": 200}
     assert (cup["complaints"], cup["senders"]) == (201, counted)
     assert cup == rows[0]
     listed = command(config, "incidents", "list").output
@@ -237,7 +237,6 @@ def test_a_question_names_its_query(config: Path) -> None:
         assert told["query_id"] == "cup"
     command(config, "complain", "Who lost?", code=1)
     command(config, "complain", "nobody", code=1)
-    command(config, "complain", "cup", "--sender", "pipeline", code=1)
     command(config, "complain", "cup", "--comment", "x" * 3_000, code=1)
 
 

@@ -17,12 +17,11 @@ from radarstream.connectors.state_table.database.tables import (
     QUARANTINE,
 )
 from radarstream.connectors.state_table.incidents.quarantine import holding
-from radarstream.schemas.incidents import PIPELINE, ComplaintState, Decision
+from radarstream.schemas.incidents import ComplaintState, Decision
 
 _C, _I = COMPLAINTS.c, INCIDENTS.c
 _ROWS = select(*_C)
 _OPEN = _C.state == ComplaintState.OPEN
-OWN_AT_ONCE = 100_000  # complaints of the pipeline that are pruned at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +62,9 @@ def received_since(connection: Connection, sender: str, since_ms: int) -> int:
 
 
 def count_open(connection: Connection, sender: str | None = None) -> int:
-    """How many complaints of people wait, or of this sender."""
-    whose = _C.sender != PIPELINE if sender is None else _C.sender == sender
-    return _count(connection, _OPEN, whose)
+    """How many complaints wait, of all senders or of this one."""
+    whose = () if sender is None else (_C.sender == sender,)
+    return _count(connection, _OPEN, *whose)
 
 
 def find_complaints(
@@ -129,23 +128,17 @@ def expire(engine: Engine, before_ms: int, detail: str) -> int:
     return db.write(engine, update(COMPLAINTS).where(*old).values(given_up))
 
 
-def prune_complaints(engine: Engine, before_ms: int, *, own_open: int) -> int:
+def prune_complaints(engine: Engine, before_ms: int) -> int:
     """Delete complaints attributed, or else received, before then, and their incidents.
 
-    What is open, or holds a text in quarantine, stays. Of the pipeline's own open complaints, only
-    the newest `own_open` stay: it may suspect more than anybody can attribute.
+    What is open, or holds a text in quarantine, stays.
     """
     attributed = select(_I.attributed_ms).where(_I.incident == _C.incident)
     since = func.coalesce(attributed.scalar_subquery(), _C.received_ms)
     old = (since < before_ms, _C.state != ComplaintState.OPEN, ~holding(_C.incident))
-    own = (_C.sender == PIPELINE, _OPEN)
-    newest = select(_C.complaint_id).where(*own).order_by(_C.received_ms.desc(), _C.complaint_id)
-    too_many = newest.offset(own_open).limit(OWN_AT_ONCE).subquery()
     orphans = _I.incident.not_in(select(_C.incident))
     with engine.begin() as connection:
         deleted = connection.execute(delete(COMPLAINTS).where(*old)).rowcount
-        surplus = delete(COMPLAINTS).where(_C.complaint_id.in_(select(too_many.c.complaint_id)))
-        deleted += connection.execute(surplus).rowcount
         connection.execute(delete(INCIDENTS).where(orphans, ~holding(_I.incident)))
         gone = QUARANTINE.c.incident.not_in(select(_I.incident))
         connection.execute(delete(QUARANTINE).where(gone, ~QUARANTINE.c.active))
@@ -178,12 +171,12 @@ def next_open(
 ) -> StoredComplaint | None:
     """Return the complaint to look at next; None when none waits.
 
-    What a person approved comes first, then people come before the pipeline. Senders take turns: a
-    sender's first complaint comes before everybody's second one. Those attributed since
-    `day_ago_ms` count, so that nobody has many firsts. Within a turn, `trusted` senders come first,
-    then the answer that is still the latest of its query (it is the one consumers have), then the
-    order of arrival. `only_urgent`: what a person approved or a trusted sender sent. `only_known`:
-    what was attributed before, which costs no model call.
+    What a person approved comes first. Senders take turns: a sender's first complaint comes before
+    everybody's second one. Those attributed since `day_ago_ms` count, so that nobody has many
+    firsts. Within a turn, `trusted` senders come first, then the answer that is still the latest of
+    its query (it is the one consumers have), then the order of arrival. `only_urgent`: what a
+    person approved or a trusted sender sent. `only_known`: what was attributed before, which costs
+    no model call.
     """
     latest = (
         select(func.max(KEPT_ANSWERS.c.step))
@@ -198,8 +191,7 @@ def next_open(
         .where(_OPEN)
         .order_by(
             approved,
-            case((_C.sender == PIPELINE, 1), else_=0),
-            place + case((_C.sender == PIPELINE, 0), else_=_served(day_ago_ms)),
+            place + _served(day_ago_ms),
             case((_C.sender.in_(trusted), 0), else_=1),
             *urgency,
         )

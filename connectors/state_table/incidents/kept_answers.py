@@ -12,7 +12,7 @@ from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.schemas.codec import clean, decode_snapshot, encode
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.incidents import PIPELINE, ComplaintState
+from radarstream.schemas.incidents import ComplaintState
 from radarstream.schemas.records import UNLIMITED
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -43,7 +43,7 @@ class KeptAnswer:
 def keep_answer(connection: Connection, kept: KeptAnswer, *, steps: int) -> None:
     """Keep an answer in the caller's transaction and drop the query's older ones.
 
-    The last `steps` stay, and those with a person's open complaint.
+    The last `steps` stay, and those with an open complaint.
     """
     row = {
         "query_id": kept.query_id,
@@ -73,7 +73,7 @@ def find_answer(engine: Engine, query_id: str, step: int | None = None) -> KeptA
 
 
 def prune_answers(engine: Engine, *, days: float) -> int:
-    """Drop answers observed so long before the newest, but none with a person's open complaint."""
+    """Drop answers observed so long before the newest, but none with an open complaint."""
     newest = sa.select(sa.func.max(_K.observed_ms))
     with engine.begin() as connection:
         latest = connection.execute(newest).scalar_one()
@@ -89,7 +89,6 @@ def _complained_about() -> ColumnElement[bool]:
         COMPLAINTS.c.query_id == _K.query_id,
         COMPLAINTS.c.step == _K.step,
         COMPLAINTS.c.state == ComplaintState.OPEN,
-        COMPLAINTS.c.sender != PIPELINE,
     )
 
 

@@ -15,7 +15,6 @@ from sqlalchemy import ColumnElement, Connection, Engine, Row, delete, insert, s
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import SESSIONS, USERS
 from radarstream.schemas.errors import ConfigurationError, NotFoundError, StateConflictError
-from radarstream.schemas.incidents import PIPELINE
 from radarstream.schemas.names import flaw_of
 from radarstream.schemas.users import LONGEST_NAME, Role, user_name
 
@@ -133,8 +132,6 @@ def checked_name(name: str) -> str:
     Users complain about answers under their names, so the rules are those for senders.
     """
     flaw = flaw_of(name) if 0 < len(name) <= LONGEST_NAME else "no letters, or too many"
-    if not flaw and user_name(name) == PIPELINE:
-        flaw = "the job's own name"
     if flaw:
         error = ConfigurationError(f"{name!r} is no name for a user: {flaw}")
         raise error.mended_by("letters of one script, single blanks between words")

@@ -28,7 +28,6 @@ from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import (
     Inquiry,
     Investigation,
-    agrees,
     investigating,
 )
 from radarstream.pipelines.signals.long_form import in_its_form
@@ -38,7 +37,6 @@ from radarstream.pipelines.signals.reading import read_documents
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
 from radarstream.schemas.incidents import (
-    PIPELINE,
     AttributedText,
     ComplaintState,
     Decision,
@@ -79,11 +77,10 @@ class Attributing:
         event = incident.event if incident else None
         insist = decision == Decision.APPROVED
         known = event is not None and (event.finding is not None or not insist)
-        suspected = complaint.sender == PIPELINE and decision is None
-        if (known and not suspected) or (decision is not None and not insist):
+        if known or (decision is not None and not insist):
             self.settle(complaint, None)
         else:
-            self.attribute(complaint, insist=insist, known=known, reserved=reserved)
+            self.attribute(complaint, insist=insist, reserved=reserved)
         return True
 
     @property
@@ -92,28 +89,15 @@ class Attributing:
         return Budget(self.engine, self.settings, self.clock)
 
     def attribute(
-        self,
-        complaint: StoredComplaint,
-        *,
-        insist: bool,
-        known: bool = False,
-        reserved: bool = False,
+        self, complaint: StoredComplaint, *, insist: bool, reserved: bool = False
     ) -> None:
-        """Ask the models about one wrong answer and settle it, or settle what is `known`."""
+        """Ask the models about one wrong answer and settle it."""
         kept = kept_answers.find_answer(self.engine, complaint.query_id, complaint.step)
         if kept is None:
             self.close(complaint, ComplaintState.UNUSABLE, "the answer is not kept any more")
             return
         started, before = perf_counter(), self.calls
         try:
-            own = complaint.sender == PIPELINE and not insist
-            if own and self.harmless(complaint, kept):
-                harmless = "means the same as the answer that was kept"
-                self.close(complaint, ComplaintState.JUDGED, harmless, alone=True)
-                return
-            if known:
-                self.settle(complaint, None)
-                return
             found = self.investigated(complaint, kept, insist=insist)
         except ModelOutageError:
             raise
@@ -147,14 +131,6 @@ class Attributing:
             )
         detail = f"the attribution failed: {type(error).__name__}"
         complaints.note_failure(self.engine, complaint, detail, attempts=self.settings.attempts)
-
-    def harmless(self, complaint: StoredComplaint, kept: KeptAnswer) -> bool:
-        """Whether the suspected answer means the same as the one that replaced it."""
-        later = kept_answers.find_answer(self.engine, complaint.query_id, complaint.step + 1)
-        averted = complaint.answer != kept.answer
-        instead = kept.answer if averted else later.answer if later else ""
-        inquiry = Inquiry(kept.snapshot, complaint.answer)
-        return bool(self.driven(agrees(inquiry, (instead,), both_ways=True), kept))
 
     def investigated(
         self, complaint: StoredComplaint, kept: KeptAnswer, *, insist: bool
@@ -225,13 +201,10 @@ class Attributing:
             seconds=None if seconds is None else round(seconds, 3),
         )
 
-    def close(
-        self, complaint: StoredComplaint, state: ComplaintState, detail: str, *, alone: bool = False
-    ) -> None:
-        """End the wait of a wrong answer's complaints, or of this one `alone`, without an event."""
-        seen = [complaint] if alone else None
+    def close(self, complaint: StoredComplaint, state: ComplaintState, detail: str) -> None:
+        """End the wait of a wrong answer's complaints without an event."""
         with self.engine.begin() as connection:
-            complaints.close(connection, complaint.incident, state, detail, seen)
+            complaints.close(connection, complaint.incident, state, detail)
         log.info("complaint closed", query_id=complaint.query_id, state=state.value, detail=detail)
 
     def prune(self) -> None:
@@ -242,7 +215,7 @@ class Attributing:
         complaints.expire(self.engine, waits_since, f"nobody got round to it in {waited:g} days")
         kept_answers.prune_answers(self.engine, days=self.settings.keep_days)
         before_ms = milliseconds(now - timedelta(days=days))
-        complaints.prune_complaints(self.engine, before_ms, own_open=self.settings.open_complaints)
+        complaints.prune_complaints(self.engine, before_ms)
 
     @property
     def calls(self) -> int:
@@ -270,7 +243,6 @@ def event_of(complaint: StoredComplaint, kept: KeptAnswer, found: Investigation)
         defended_answer=kept.answer,
         undefended_answer=kept.undefended,
         senders=0,
-        self_detected=False,
         status=Status.UNVERIFIED,
         attributor=attribution.method if attribution else "",
         reproduced=found.reproduced,

@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.incidents.complaints import StoredCompla
 from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.incidents.intake import trust_of
 from radarstream.pipelines.settings import AttributionSettings
-from radarstream.schemas.incidents import PIPELINE, ComplaintState
+from radarstream.schemas.incidents import ComplaintState
 from radarstream.schemas.times import milliseconds
 
 HALF = 0.5
@@ -64,9 +64,7 @@ class Budget:
         with self.engine.connect() as connection:
             waiting = senders.waiting_senders(connection)
         return frozenset(
-            name
-            for name, record in waiting.items()
-            if name != PIPELINE and trust_of(record).trusted(self.settings)
+            name for name, record in waiting.items() if trust_of(record).trusted(self.settings)
         )
 
     def tell_waiting(self) -> None:

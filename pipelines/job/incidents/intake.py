@@ -12,13 +12,13 @@ from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, FINAL_MARKS, queries_named
 from radarstream.defenses.attribution.protection import Rules, Trust, refusal
 from radarstream.schemas.errors import RadarstreamError
-from radarstream.schemas.incidents import PIPELINE, Complaint, incident_id
+from radarstream.schemas.incidents import Complaint, incident_id
 from radarstream.schemas.names import plain_name
 from radarstream.schemas.times import milliseconds
 
 DAY = timedelta(days=1)
 
-Refusal = Literal["ambiguous", "not_kept", "no_answer", "own_name", "enough"]
+Refusal = Literal["ambiguous", "not_kept", "no_answer", "enough"]
 
 
 class RefusedComplaintError(RadarstreamError):
@@ -45,9 +45,6 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
 
     Raises RefusedComplaintError when no kept answer is meant, or the sender has sent enough.
     """
-    sender = plain_name(complaint.sender)  # one name has one spelling
-    if sender == PIPELINE:
-        raise RefusedComplaintError("own_name", f"the name {PIPELINE!r} is the pipeline's own")
     kept, answer = meant(engine, complaint)
     stored = StoredComplaint(
         complaint_id=complaint.id,
@@ -55,7 +52,7 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
         query_id=kept.query_id,
         step=kept.step,
         answer=answer,
-        sender=sender,
+        sender=plain_name(complaint.sender),  # one name has one spelling
         sent_ms=milliseconds(complaint.sent_at),
         received_ms=milliseconds(now),
         comment=complaint.comment,

@@ -19,7 +19,6 @@ from radarstream.defenses.attribution.protection import Rules, doubt, status_of
 from radarstream.pipelines.job.incidents.intake import trust_to_decide
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.incidents import (
-    PIPELINE,
     REMOVING,
     ComplaintState,
     Decision,
@@ -163,8 +162,7 @@ class Settlement:
             event,
             status=status,
             detail=detail,
-            senders=len(trusts.keys() - {PIPELINE}),
-            self_detected=PIPELINE in trusts,
+            senders=len(trusts),
         )
         if self._tells_more(settled):
             settled = replace(settled, revision=self.incident.revision + 1)

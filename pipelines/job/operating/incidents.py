@@ -11,7 +11,7 @@ from radarstream.connectors.state_table.incidents.senders import Record
 from radarstream.defenses.attribution.protection import Rules, status_of
 from radarstream.pipelines.job.incidents.intake import trust_to_decide
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
-from radarstream.schemas.incidents import PIPELINE, REMOVING, Decision
+from radarstream.schemas.incidents import REMOVING, Decision
 from radarstream.schemas.shown import one_line
 
 MEANING: Final = {
@@ -30,20 +30,17 @@ class Senders:
 
     trusted: Mapping[str, Record]
     others: Mapping[str, Record]
-    pipeline: bool
 
     @property
     def words(self) -> str:
         """How many there are of each kind; kinds without any are left out."""
         counts = ((len(self.trusted), "trusted"), (len(self.others), "other"))
-        words = [f"{count} {kind}" for count, kind in counts if count]
-        return ", ".join(words + ([PIPELINE] if self.pipeline else []))
+        return ", ".join(f"{count} {kind}" for count, kind in counts if count)
 
     @property
     def counts(self) -> dict[str, Any]:
         """How many there are of each kind, as JSON values."""
-        counts = {"trusted": len(self.trusted), "other": len(self.others)}
-        return counts | {"pipeline": self.pipeline}
+        return {"trusted": len(self.trusted), "other": len(self.others)}
 
     @property
     def names(self) -> list[dict[str, Any]]:
@@ -73,10 +70,9 @@ def senders_of(engine: Engine, row: Mapping[str, Any], rules: Rules) -> Senders:
     """Look up who complained about the answer of an incident."""
     with engine.connect() as connection:
         found = senders.senders_of(connection, row["query_id"], row["answer"])
-    pipeline = found.pop(PIPELINE, None) is not None
     trusted = {n: r for n, r in found.items() if trust_to_decide(r).trusted(rules)}
     others = {name: record for name, record in found.items() if name not in trusted}
-    return Senders(trusted, others, pipeline)
+    return Senders(trusted, others)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from markupsafe import Markup
-
-from radarstream.pipelines.pages.incidents.charts import Dot, strip
 from radarstream.schemas.incidents import AttributedText
 
 Tag = tuple[str, str]  # words and tone: good, bad, other, none or empty
@@ -36,23 +33,12 @@ class EventView:
     tags: tuple[Tag, ...]
     facts: tuple[Fact, ...]
     texts: tuple[AttributedText, ...]
-    scored_by: str
     life: tuple[Happening, ...] = ()
     names: tuple[str, ...] = ()
     roles: Mapping[str, str] = field(default_factory=dict)
     flags: Mapping[str, tuple[bool | None, ...]] = field(default_factory=dict)
     judges: tuple[object, ...] = ()
     hidden: int = 0
-
-    @property
-    def plot(self) -> Markup | None:
-        """The combined scores on a line; None where fewer than two were measured."""
-        dots = [
-            Dot(text.score, text.rank, text.flagged, self.roles.get(text.id) == "poison")
-            for text in self.texts
-            if text.score is not None
-        ]
-        return strip(dots) if len(dots) > 1 else None
 
     def share(self, text: AttributedText, quantity: str) -> float | None:
         """Where a score of a text lies between the least and the greatest of the event, 0 to 1."""

@@ -16,7 +16,7 @@ from radarstream.pipelines.pages.incidents.words import (
     SAID,
 )
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.schemas.incidents import PIPELINE, TaughtEvent
+from radarstream.schemas.incidents import TaughtEvent
 
 
 def view_of(
@@ -31,10 +31,9 @@ def view_of(
         question=event.question,
         where=f"{event.query_id}, {event.observed_at:%Y-%m-%d %H:%M}",
         answer=event.answer,
-        tags=(decided(event), *[("noticed by the pipeline", "")] * event.self_detected),
+        tags=(decided(event),),
         facts=tuple(_facts(event)),
         texts=event.texts,
-        scored_by=event.attributor,
         life=tuple(_life(incident, event, complaints, held)),
     )
 
@@ -77,10 +76,7 @@ def _life(
     held: Sequence[Mapping[str, Any]],
 ) -> Iterator[Happening]:
     told: list[tuple[int, str, str]] = [
-        (c.received_ms, f"complaint by {shorten(c.sender, 80)}", c.comment)
-        if c.sender != PIPELINE
-        else (c.received_ms, "noticed by the pipeline itself", c.comment)
-        for c in complaints
+        (c.received_ms, f"complaint by {shorten(c.sender, 80)}", c.comment) for c in complaints
     ]
     if incident.attributed_ms is not None:
         done = "attributed in" if event.finding else "looked into with"

@@ -100,7 +100,7 @@ def test_roles_change_at_once(engine: Engine) -> None:
         set_roles(engine, "nobody", [Role.ASK], NOW)
 
 
-@pytest.mark.parametrize("name", ["", "pipeline", "a" * 101, "ada\u200b", "\u0430da", " ada"])
+@pytest.mark.parametrize("name", ["", "a" * 101, "ada\u200b", "\u0430da", " ada"])
 def test_names_that_could_be_taken_for_others(engine: Engine, name: str) -> None:
     with pytest.raises(ConfigurationError, match="no name"):
         add_user(engine, name, [Role.ASK], NOW)

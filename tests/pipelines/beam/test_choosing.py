@@ -174,7 +174,7 @@ def test_the_reranker_comes_after_quarantine_and_before_reading(tmp_path: Path) 
     reading = {"windows": 1, "window_characters": 60, "whole_characters": 80}
     settings = settings_in(
         tmp_path,
-        attribution={"enabled": True, "self_detect": False},
+        attribution={"enabled": True},
         corpus={"archive": True},
         reading=reading,
     )

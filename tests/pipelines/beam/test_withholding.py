@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import Engine, event
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.incidents import complaints
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
@@ -27,7 +26,7 @@ from radarstream.pipelines.settings import AttributionSettings, Settings, load_s
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.incidents import PIPELINE, text_key
+from radarstream.schemas.incidents import text_key
 from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import Reason
@@ -217,23 +216,8 @@ def test_one_read_for_a_batch(engine: Engine) -> None:
     assert len([s for s in statements if "quarantine" in s]) == 1
 
 
-def test_the_pipeline_reports_what_it_averted_and_what_it_falsified(engine: Engine) -> None:
-    def gullible(prompt):
-        claims_ = [p.rsplit(":", 1)[-1].strip(" .") for p in prompt.passages]
-        return "Rome" if len(claims_) > 3 and "Rome" in claims_ else max(claims_, key=claims_.count)
-
-    guard = DefensePipeline("radar", Radar(), scripted_models(script=gullible), baseline=Vanilla())
-    settings = settings_with(self_detect=True)
-    for step, winners in enumerate([("Rome", *["Oslo"] * 4), ("Bern", *["Bern"] * 4)]):
-        snapshot = snapshot_of(*winners, step=step)
-        queries = gathered(engine, settings, guard, snapshot)
-        folded(engine, settings, guard, queries)
-    found = {(r["step"], r["answer"]): r["sender"] for r in complaints.find_complaints(engine)}
-    assert found == {(0, "Rome"): PIPELINE, (0, "Oslo"): PIPELINE}
-
-
-def test_a_fold_that_loses_leaves_no_case_and_no_report(engine: Engine) -> None:
-    guard, settings = radar(), settings_with(self_detect=True)
+def test_a_fold_that_loses_leaves_no_case(engine: Engine) -> None:
+    guard, settings = radar(), settings_with()
     first, second = snapshot_of("Oslo", "Oslo"), snapshot_of("Rome", "Rome", step=1)
     folded(engine, settings, guard, gathered(engine, settings, guard, first))
     queries = gathered(engine, settings, guard, second)

@@ -24,7 +24,7 @@ from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.connectors.state_table.sources import SourceVerdict, judge, list_sources
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.defenses.attribution.registry import build_attributor
-from radarstream.pipelines.job.incidents.attributing import EMBEDDED_AT_ONCE, Attributing
+from radarstream.pipelines.job.incidents.attributing import EMBEDDED_AT_ONCE
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
 from radarstream.pipelines.job.incidents.settling import LANE, decide, release, settle
 from radarstream.pipelines.settings import AttributionSettings
@@ -33,7 +33,6 @@ from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.codec import decode_taught, encode_state
 from radarstream.schemas.errors import ModelOutageError
 from radarstream.schemas.incidents import (
-    PIPELINE,
     REMOVING,
     Complaint,
     ComplaintState,
@@ -86,7 +85,7 @@ def test_a_stranger_only_proposes(engine: Engine) -> None:
     assert {text.url for text in event.flagged} == {d.url for d in snapshot.documents[:3]}
     assert {text.search_rank for text in event.flagged} == {1, 2, 3}
     assert (event.answer_without, event.persists, event.reproduced) == ("Oslo", False, True)
-    assert (event.senders, event.self_detected) == (1, False)
+    assert event.senders == 1
     assert withheld_keys(engine, ["cup"]) == {}
     assert len(list_quarantine(engine, active_only=False)) == 3
     assert states(engine) == {"eve": "judged"}
@@ -203,28 +202,6 @@ def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engin
     assert [row["query_id"] for row in complaints.find_complaints(engine)] == ["b"]
 
 
-def test_a_lying_majority_turns_the_pipelines_suspicion_against_no_honest_text(
-    engine: Engine,
-) -> None:
-    """The defended answer is the lie, the undefended one the truth. No text is withheld, however
-    often it happens, though one trusted person and strangers join.
-    """
-    trusted(engine, "ada")
-    run_out(worker_on(engine))
-    worker = worker_on(engine)
-    for step in range(3):
-        keep(engine, MOSTLY_LIED, answer="Rome", undefended="Oslo", step=step)
-        insert_own(engine, "cup", "Oslo", step)
-        run_out(worker)
-    for name in ("ada", "eve", "bob"):
-        complaint(engine, name, "Oslo", step=2)
-    told = run_out(worker)
-    assert len(told) >= 3
-    assert {event.status for event in told} == {Status.PROPOSED}
-    assert all("Oslo" in text.excerpt for event in told for text in event.flagged)
-    assert withheld_keys(engine, ["cup"]) == {}
-
-
 def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
@@ -248,7 +225,6 @@ def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
     run_out(worker)
     keep(engine, LIED, answer="Rome", query_id="errs")
     commit_fold(engine, None, remembering("errs", "Rome"))
-    insert_own(engine, "errs", "Rome")
     stored = complaint(engine, "ada", query_id="errs")
     complaint(engine, "bob", query_id="errs")
     assert run_out(worker)[-1].status is Status.QUARANTINED
@@ -464,8 +440,6 @@ def test_priority(engine: Engine) -> None:
     for step in (0, 1):
         keep(engine, LIED, answer="Rome", step=step)
     keep(engine, LIED, answer="Rome", query_id="decision")
-    keep(engine, LIED, answer="Rome", query_id="own", undefended="Oslo")
-    insert_own(engine, "own", "Rome")
     complaint(engine, "eve", step=0, now=NOW - timedelta(hours=1))  # an older answer
     complaint(engine, "eve", step=1)
     complaint(engine, "ada", step=1, answer="Oslo", now=NOW)
@@ -473,40 +447,12 @@ def test_priority(engine: Engine) -> None:
     decide(engine, worded, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     worker = worker_on(engine)
     done = [(e.query_id, e.step, e.answer) for e in run_out(worker)]
-    assert done[:4] == [
+    assert done == [
         ("decision", 0, "Rome"),
         ("cup", 1, "Oslo"),
         ("cup", 1, "Rome"),
         ("cup", 0, "Rome"),
     ]
-    assert done[4:] == [("own", 0, "Rome")]
-
-
-def insert_own(engine: Engine, query_id: str, answer: str, step: int = 0) -> None:
-    from radarstream.pipelines.beam.witnesses import suspicion
-    from tests.wire_samples import ANSWER
-
-    event = replace(ANSWER, query_id=query_id, step=step)
-    with engine.begin() as connection:
-        assert complaints.insert(connection, suspicion(event, step, answer))
-
-
-def test_what_the_pipeline_suspects_in_other_words_is_dropped(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome", undefended="ROME")
-    insert_own(engine, "cup", "The Rome")
-    worker = worker_on(engine)
-    worker.models = Models(worker.models.generator, AllAgree(), worker.models.embedder, None)
-    assert run_out(worker) == []
-    assert states(engine) == {PIPELINE: "judged"}
-
-
-class AllAgree:
-    model_id = "agree"
-
-    def probabilities(self, pairs):
-        import numpy as np
-
-        return np.array([[1.0, 0.0, 0.0]] * len(pairs))
 
 
 def test_the_budget_of_attributions(engine: Engine) -> None:
@@ -608,14 +554,6 @@ def test_an_outage_leaves_the_complaint_as_it_is(engine: Engine) -> None:
     assert contents(engine) == before
 
 
-def test_a_complaint_without_its_answer_is_unusable(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    insert_own(engine, "gone", "Rome")
-    worker = worker_on(engine)
-    assert run_out(worker) == []
-    assert states(engine) == {PIPELINE: "unusable"}
-
-
 def test_a_dismissed_answer_is_not_attributed(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
@@ -660,38 +598,6 @@ def test_rag_origin_itself(engine: Engine) -> None:
     assert event.status not in REMOVING
 
 
-def test_what_a_person_approved_is_attributed_though_the_job_thinks_it_harmless(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(Attributing, "harmless", lambda *_: True)
-    keep(engine, LIED, answer="It was Rome.", undefended="Rome")
-    insert_own(engine, "cup", "Rome")
-    run_out(worker_on(engine))
-    (row,) = complaints.find_complaints(engine)
-    assert (row["state"], row["status"]) == ("judged", None)
-    stored = complaints.StoredComplaint(
-        **{n: row[n] for n in complaints.StoredComplaint.__dataclass_fields__}
-    )
-    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
-    (event,) = run_out(worker_on(engine))
-    assert event.status is Status.APPROVED
-
-
-@pytest.mark.parametrize("stranger_first", [True, False])
-def test_strangers_borrow_no_weight_from_a_harmless_suspicion(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch, stranger_first: bool
-) -> None:
-    monkeypatch.setattr(Attributing, "harmless", lambda *_: True)
-    keep(engine, LIED, answer="It was Rome.", undefended="Rome")
-    insert_own(engine, "cup", "Rome")
-    if stranger_first:
-        complaint(engine, "eve", "Rome")
-    run_out(worker_on(engine))
-    complaint(engine, "bob", "Rome")
-    events = run_out(worker_on(engine))
-    assert events[-1].status is Status.PROPOSED
-
-
 def test_a_lie_that_comes_back_can_be_complained_about_anew(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome", step=0)
     first = complaint(engine, "eve", "Rome")
@@ -720,7 +626,6 @@ def test_whose_answer_is_meant(engine: Engine) -> None:
         Complaint("eve", NOW, "nobody"),
         Complaint("eve", NOW, question="Who?"),
         Complaint("eve", NOW, "cup", step=1),
-        Complaint(PIPELINE, NOW, "cup"),
     ):
         with pytest.raises(RefusedComplaintError):
             take(engine, wrong)
@@ -791,18 +696,6 @@ def test_pruning(engine: Engine) -> None:
     assert [event.query_id for event in events_of(engine)] == ["held"]
 
 
-def test_what_the_pipeline_suspects_is_bounded(engine: Engine) -> None:
-    for step in range(4):
-        keep(engine, LIED, answer="Rome", step=step)
-        insert_own(engine, "cup", f"answer {step}")
-    assert [case.step for case in kept_answers(engine, "cup")] == [3, 2]
-    complaint(engine, "eve")
-    worker = worker_on(engine, open_complaints=2)
-    worker.prune()
-    senders = [row["sender"] for row in complaints.find_complaints(engine)]
-    assert sorted(senders) == ["eve", PIPELINE, PIPELINE]
-
-
 def test_a_released_text_stays_released_until_a_person_approves_again(engine: Engine) -> None:
     snapshot = keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
@@ -829,17 +722,15 @@ FLOODS = st.lists(st.tuples(st.integers(0, 40), ANSWERS), min_size=1, max_size=6
 @settings(
     max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-@given(FLOODS, st.booleans())
+@given(FLOODS)
 def test_false_complaints_on_a_clean_query_remove_and_silence_nothing(
-    tmp_path: Path, flood, pipeline_too
+    tmp_path: Path, flood
 ) -> None:
-    """However many strangers say that the truth is a lie, and the pipeline with them."""
+    """However many strangers say that the truth is a lie."""
     file = tmp_path / "flood.db"
     file.unlink(missing_ok=True)
     engine = open_engine(f"sqlite:///{file}")
     keep(engine, ("Rome", "Rome", "Rome", "Oslo"), answer="Rome", undefended="Rome")
-    if pipeline_too:
-        insert_own(engine, "cup", "Rome")
     for sybil, answer in flood:
         try:
             complaint(engine, f"sybil-{sybil}", answer)

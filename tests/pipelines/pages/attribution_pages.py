@@ -13,7 +13,6 @@ from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.pipelines.evaluation.datasets import Dataset, digest_of
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import (
-    PIPELINE,
     REMOVING,
     AttributedText,
     ComplaintState,
@@ -70,7 +69,6 @@ def origin(
     *,
     liars: Sequence[int] = (1, 3, 4),
     texts: int = 12,
-    self_detected: bool = False,
 ) -> TaughtEvent:
     """What was found out about one answer; without liars the model erred by itself."""
     query_id, question, wrong, right = about
@@ -87,7 +85,6 @@ def origin(
         defended_answer=right,
         undefended_answer=wrong,
         senders=1,
-        self_detected=self_detected,
         status=status,
         attributor="rag_origin",
         reproduced=True,
@@ -104,7 +101,7 @@ def origin(
 def events() -> list[TaughtEvent]:
     return [
         origin(MAYOR, 1, Status.QUARANTINED),
-        origin(MAYOR, 2, Status.APPROVED, self_detected=True),
+        origin(MAYOR, 2, Status.APPROVED),
         origin(CUP, 2, Status.PROPOSED, liars=(2, 5), texts=8),
         origin(CUP, 1, Status.NOTHING_FLAGGED, liars=()),
     ]
@@ -164,8 +161,6 @@ def fill(engine: Engine) -> None:
             complaints.insert(
                 connection, complaint_of(event, "ann", "The official site disagrees.")
             )
-            if event.self_detected:
-                complaints.insert(connection, complaint_of(event, PIPELINE))
             quarantine.put(connection, [held(event, one, at) for one in event.flagged])
             if event.status in REMOVING:
                 quarantine.switch(

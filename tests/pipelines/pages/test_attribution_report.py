@@ -6,8 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
@@ -15,22 +13,12 @@ from radarstream.connectors.state_table.incidents.store import Incident
 from radarstream.defenses.attribution.registry import ATTRIBUTORS
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.study.record import RECORD
-from radarstream.pipelines.pages.incidents.charts import (
-    RADIUS,
-    ROW,
-    WIDTH,
-    Dot,
-    split_of,
-    stacked,
-    strip,
-)
 from radarstream.pipelines.pages.incidents.event_view import EventView
 from radarstream.pipelines.pages.incidents.incidents_view import view_of
 from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, WAITING
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import (
     MODEL_ERRED,
-    PIPELINE,
     ComplaintState,
     Decision,
     Status,
@@ -57,7 +45,7 @@ def test_a_wrong_answer_shows_what_was_found_and_what_followed() -> None:
     event = events()[0]
     life = Incident("", 0, Decision.APPROVED, START_MS, attributed_ms=START_MS, model_calls=9)
     told = complaint_of(event, "ann", "The official site disagrees.")
-    view = shown(event, life, told, complaint_of(event, PIPELINE))
+    view = shown(event, life, told)
     facts = {fact.term: f"{fact.value} {fact.remark}" for fact in view.facts}
     assert facts["without flagged"] == "Ingrid Solberg no longer the same"
     assert facts["separation"] == (
@@ -66,7 +54,6 @@ def test_a_wrong_answer_shows_what_was_found_and_what_followed() -> None:
     )
     words = [f"{words} {quote}".strip() for _, words, quote in view.life]
     assert "complaint by ann The official site disagrees." in words
-    assert "noticed by the pipeline itself" in words
     assert "attributed in 9 model calls" in words
     assert "approved by a person" in words
     assert words[-2:] == ["now: texts in quarantine", "3 of 3 texts left out of this query"]
@@ -87,41 +74,6 @@ def test_that_nothing_was_looked_for_is_told_as_that() -> None:
     assert "'no texts were looked for'" in told
     assert "'looked into with 1 model call'" in told
     assert "attributed in" not in told
-
-
-@given(
-    st.lists(
-        st.tuples(st.floats(-5, 5), st.booleans()).map(lambda p: Dot(p[0], 1, flagged=p[1])),
-        min_size=2,
-        max_size=40,
-    )
-)
-def test_dots_never_cover_each_other(dots: list[Dot]) -> None:
-    unit = max(1e-9, max(d.score for d in dots) - min(d.score for d in dots)) / WIDTH
-    places = [(dot.score / unit, level * ROW) for dot, level in stacked(dots, unit)]
-    assert len(places) == len(dots)
-    for i, (x, y) in enumerate(places):
-        for other_x, other_y in places[:i]:
-            assert (x - other_x) ** 2 + (y - other_y) ** 2 >= (2 * RADIUS - 0.2) ** 2
-
-
-def test_every_dot_is_drawn_where_the_layout_has_it() -> None:
-    dots = [Dot(0.1 * n, n + 1, flagged=n > 3, poison=n == 5) for n in range(6)]
-    drawing = str(strip(dots))
-    assert re.findall(r"<title>text (\d): [\d.]+, (not )?flagged(, planted)?<", drawing) == [
-        (str(n + 1), "" if n > 3 else "not ", ", planted" if n == 5 else "") for n in range(6)
-    ]
-    assert re.findall(r'font-weight="600"[^>]*>(\d)</text>', drawing) == list("123456")
-    assert drawing.count('stroke="var(--attack)"') == 1
-
-
-def test_the_cut_is_between_the_groups_if_anywhere() -> None:
-    apart = [Dot(0.1, 3, False), Dot(0.2, 2, False), Dot(1.0, 1, True)]
-    assert split_of(apart) == pytest.approx(0.6)
-    assert split_of([*apart, Dot(0.0, 4, True)]) is None
-    assert split_of(apart[:2]) is None
-    assert ">flagged<" in str(strip(apart))
-    assert ">flagged<" not in str(strip(apart[:2]))
 
 
 @pytest.fixture
@@ -154,7 +106,6 @@ def test_a_study_shows_its_tables_and_events(study: Path) -> None:
     assert "5 of 5 planted, 0 of" in shown  # the oracle
     assert "0 of 5 planted, 0 of" in shown  # nobody
     assert first[0].count('class="tag attack">planted') == 5
-    assert 'stroke="var(--attack)"' in first[0]
     check_inert(text)
 
 
