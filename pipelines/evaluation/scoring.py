@@ -13,12 +13,10 @@ unless the target is a refusal: then every abstention and refusal is fooled, how
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set, contains, normalised
 from radarstream.schemas.snapshot import Labels
@@ -89,17 +87,10 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What one answer is worth by both definitions, and its likeness to the closest right answer.
-
-    The likenesses lie in [0, 1] and are None without a right answer or an answer that did not fail;
-    an abstention has 0.
-    """
+    """What one answer is worth by both definitions."""
 
     whole_words: Judged
     contained: Judged
-    exact_match: float | None = None
-    token_f1: float | None = None
-    rouge_l: float | None = None
 
 
 def score_answer(
@@ -113,48 +104,7 @@ def score_answer(
     whole, contained = (
         _judged(answer, labels, earlier, strict=strict, failed=failed) for strict in (True, False)
     )
-    if failed or not labels.answers:
-        return Score(whole, contained)
-    measures = (exact_match, token_f1, rouge_l_f1)
-    likeness = (measure(answer or "", labels.answers) for measure in measures)
-    return Score(whole, contained, *likeness)
-
-
-def exact_match(text: str, answers: Iterable[str]) -> float:
-    """1 when the normalised text is one of the answers.
-
-    >>> exact_match("The U.S.A.", ["the usa"])
-    1.0
-    """
-    return float(normalised(text) in map(normalised, answers))
-
-
-def token_f1(text: str, answers: Iterable[str]) -> float:
-    """Harmonic mean of precision and recall over the bags of normalised words, best answer.
-
-    >>> token_f1("barack obama president", ["barack obama"])
-    0.8
-    """
-    return max((_bag_f1(_words(text), _words(answer)) for answer in answers), default=0.0)
-
-
-def rouge_l_f1(text: str, answers: Iterable[str]) -> float:
-    """ROUGE-L: F1 of the longest common subsequence of stemmed words (C.-Y. Lin, 2004).
-
-    >>> rouge_l_f1("police killed the gunman", ["the gunman police killed"])
-    0.5
-    """
-    return float(rouge_l([text, *answers])[0].max())
-
-
-def _words(text: str) -> list[str]:
-    return normalised(text).split()
-
-
-def _bag_f1(ours: list[str], theirs: list[str]) -> float:
-    """2PR / (P + R) with P = common / ours and R = common / theirs; 0 without a common word."""
-    common = (Counter(ours) & Counter(theirs)).total()
-    return 2 * common / (len(ours) + len(theirs)) if common else 0.0
+    return Score(whole, contained)
 
 
 def is_correct(answer: str | None, labels: Labels, *, strict: bool = True) -> bool:

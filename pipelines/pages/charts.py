@@ -1,17 +1,15 @@
 """The charts that pages share: they lay out the numbers they are given and compute none."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 from markupsafe import Markup
 
 from radarstream.pipelines.pages.drawing import Spec, drawn, ink, layer
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.scales import (
-    MAX_LABEL,
     PLOT_WIDTH,
     Axis,
     Change,
-    Segment,
     Series,
     Spot,
     rows_of,
@@ -23,9 +21,7 @@ LEAD_WIDTH = 860  # of the chart that a page opens with
 LEADER = 16  # between the plot and its labels
 
 
-def before_after(
-    title: str, changes: Sequence[Change], words: tuple[str, str], width: int = LEAD_WIDTH
-) -> Markup | None:
+def before_after(title: str, changes: Sequence[Change], words: tuple[str, str]) -> Markup | None:
     """A row per change: a hollow dot before, a full dot after, their intervals as lines.
 
     `words` name the two, such as undefended and defended. None without a change.
@@ -64,7 +60,7 @@ def before_after(
         title,
         "; ".join(dot["words"] for dot in dots),
         "before-after",
-        width=width,
+        width=LEAD_WIDTH,
         height=46 * len(names),
         heading=title,
     )  # fmt: skip
@@ -77,18 +73,17 @@ def panel(
     y: Axis,
     *,
     joined: bool = False,
-    marked: Iterable[float] = (),
 ) -> Markup:
     """Points, or curves where `joined`, with the names of the series at the right.
 
-    `marked` are places of the axis that were attacked. Names never overlap.
+    Names never overlap.
     """
     lines = [(series, spots) for series, spots in lines if spots]
     height = max(PLOT_HEIGHT, round(len(lines) * LABEL_GAP))
     points = [
         {"who": series.name, "x": spot.x, "y": spot.y.value, "low": spot.y.ends[0],
          "high": spot.y.ends[1], "left": (spot.x_ends or (spot.x, spot.x))[0],
-         "right": (spot.x_ends or (spot.x, spot.x))[1], "before": spot.before,
+         "right": (spot.x_ends or (spot.x, spot.x))[1],
          "words": spot.words or f"{series.name}: {spot.y}", **series.marker}
         for series, spots in lines
         for spot in spots
@@ -97,19 +92,14 @@ def panel(
         above = [] if joined else points[number + 1 :]
         covered = sum(_meet(point, other, x, y) for other in above)
         point["size"] = (44 if joined else 66) + 70 * min(3, covered)
-    half = (x.high - x.low) / 40
-    bands = [{"x": at - half, "x2": at + half, "y": y.low, "y2": y.high} for at in marked]
     at = {
         "x": x.along("x", grid=not joined, offset=6 if joined else 0),
         "y": y.along("y"),
         "description": "words",
     }
     look = {"fill": "fill", "stroke": "line", "shape": "shape"}
-    priors = [point for point in points if point["before"] is not None]
     return drawn(
         [
-            layer("rect", bands, {"x": "x", "x2": "x2", "y": "y", "y2": "y2"},
-                  color=ink("attack-bg")),
             *_labels(lines, x, y, height),
             layer("rule", points, at | {"y": "low", "y2": "high", "color": "line"},
                   strokeWidth=1.4, opacity=0.34),
@@ -117,8 +107,6 @@ def panel(
                   strokeWidth=1.4, opacity=0.34),
             layer("line", points if joined else [], {"x": "x", "y": "y", "color": "line",
                                                      "detail": "who"}, strokeWidth=1.8),
-            layer("point", priors, {"x": "x", "y": "before", "stroke": "line"},
-                  fill=ink("surface"), size=26, strokeWidth=1.2),
             layer("point", points, at | look | {"size": "size"}, strokeWidth=1.5),
         ],
         title,
@@ -183,52 +171,3 @@ def _start(block: Sequence[int], wanted: Sequence[float], top: float, bottom: fl
     """Where a block's first label goes."""
     mean = sum(wanted[index] - place * LABEL_GAP for place, index in enumerate(block)) / len(block)
     return max(top, min(mean, bottom - (len(block) - 1) * LABEL_GAP))
-
-
-def bars(
-    title: str,
-    segments: Sequence[Segment],
-    x: Axis,
-    *,
-    width: int,
-    tails: Mapping[str, str] | None = None,
-    marked: Iterable[float] = (),
-) -> Markup:
-    """Rows of segments. `tails` are words behind a row's bar; `marked` places were attacked."""
-    unit = (x.high - x.low) / width
-    order = {name: n for n, name in enumerate(dict.fromkeys(one.row for one in segments))}
-    pieces = [
-        {"start": s.start, "end": max(s.end - 0.8 * unit, s.start + 0.5 * unit),
-         "y": order[s.row] + 0.14, "y2": order[s.row] + 0.86, "mid": (s.start + s.end) / 2,
-         "at": order[s.row] + 0.5, "fill": ink(s.colour), "words": s.words, "ink": ink(s.over),
-         "caption": s.caption if (s.end - s.start) / unit >= 7 * len(s.caption) + 4 else ""}
-        for s in segments
-    ]  # fmt: skip
-    far = {name: max(s.end for s in segments if s.row == name) for name in order}
-    words = [
-        {"x": far[name] + 5 * unit, "y": order[name] + 0.5, "text": said}
-        for name, said in (tails or {}).items()
-        if name in order
-    ]
-    names = [{"x": x.low - 8 * unit, "y": number + 0.5, "text": shorten(name, MAX_LABEL)}
-             for name, number in order.items()]  # fmt: skip
-    across = x.along("start", grid=x.names is None, width=width, orient="top")
-    return drawn(
-        [
-            layer("rect", pieces, {"x": across, "x2": "end", "y": rows_of(len(order)), "y2": "y2",
-                                   "fill": "fill", "description": "words"}),
-            layer("text", names, {"x": "x", "y": "y", "text": "text"}, align="right"),
-            layer("text", [piece for piece in pieces if piece["caption"]],
-                  {"x": "mid", "y": "at", "text": "caption", "color": "ink"}, fontWeight=600),
-            layer("text", words, {"x": "x", "y": "y", "text": "text"}, align="left",
-                  color=ink("soft")),
-            layer("point", [{"x": at, "y": 0.0} for at in marked], {"x": "x", "y": "y"},
-                  shape="triangle-down", size=34, fill=ink("attack"), strokeWidth=0),
-        ],
-        title,
-        "; ".join(f"{segment.row}, {segment.words}" for segment in segments),
-        "bars",
-        width=width,
-        height=22 * len(order),
-        heading=title,
-    )  # fmt: skip

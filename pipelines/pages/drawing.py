@@ -18,9 +18,8 @@ from radarstream.pipelines.pages.svg import element
 
 INKS: Final = (
     "ink", "soft", "line", "faint", "surface", "link", "good", "bad", "other", "none", "attack",
-    "attack-bg", "bad-bg", "none-bg", "on-dark", "on-light", "s0", "s1", "s2", "s3", "s4", "s5",
-    "s6", "s7", "correct", "both", "stale", "otherwise", "nothing", "fooled", "failed",
-    "g0", "g1", "g2", "g3",
+    "attack-bg", "bad-bg", "none-bg", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7", "correct",
+    "fooled",
 )  # fmt: skip
 DRAWN: Final = {"g", "path", "line", "rect", "circle", "text", "tspan"}
 KEPT: Final = {

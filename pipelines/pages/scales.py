@@ -17,19 +17,15 @@ SHAPES: Final = ("circle", "square", "triangle-up", "diamond", "triangle-down", 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """A line or point of a plot. `number` picks its colour, 0 being grey; `variant` tells apart
-    those of one colour by their markers. `label` is what the plot calls it, if not its name.
-    """
+    """A line or point of a plot. `number` picks its colour, 0 being grey."""
 
     name: str
     number: int
-    variant: int = 0
-    label: str = ""
 
     @property
     def shown(self) -> str:
         """What the plot calls it, not too long."""
-        return shorten(self.label or self.name, MAX_LABEL)
+        return shorten(self.name, MAX_LABEL)
 
     @property
     def colour(self) -> str:
@@ -38,10 +34,10 @@ class Series:
 
     @property
     def marker(self) -> Spec:
-        """Colour and shape of its points; hollow for variants and a second round of colours."""
+        """Colour and shape of its points; hollow for a second round of colours."""
         colour = ink(self.colour)
-        full = self.number <= COLOURS and not self.variant
-        shape = SHAPES[(self.number + self.variant) % len(SHAPES)]
+        full = self.number <= COLOURS
+        shape = SHAPES[self.number % len(SHAPES)]
         return {"line": colour, "fill": colour if full else ink("surface"), "shape": shape}
 
 
@@ -82,26 +78,12 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A point at (x, y) with its intervals; `before` is a prior, drawn hollow at the same x."""
+    """A point at (x, y) with its intervals."""
 
     x: float
     y: Share
     x_ends: tuple[float, float] | None = None
-    before: float | None = None
     words: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A piece of a bar from `start` to `end`, in units of the axis."""
-
-    row: str
-    start: float
-    end: float
-    colour: str
-    words: str
-    caption: str = ""
-    over: str = "on-dark"  # the caption's colour
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,6 @@ class View:
     page: Page
     panels: Sequence[Panel] = ()
     template: str = "study.html.j2"
-    scripts: tuple[str, ...] = ()
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -86,7 +85,7 @@ class Kind(Generic[RecordT, ResultsT]):
         write_json(out / RESULTS, stored)
         view = self.view(record, store, results, table)
         values = {"panels": view.panels, "tables_found": tables, **view.values}
-        text = render(view.template, view.page, *view.scripts, **values)
+        text = render(view.template, view.page, **values)
         (out / REPORT).write_text(text, encoding="utf-8")
         (out / TABLES).write_text(as_markdown(record, view.page, tables), encoding="utf-8")
         shown = tuple(one for one in tables if not one.key.startswith(self.long))

@@ -25,8 +25,6 @@ The score by whole words (see `radarstream.pipelines.evaluation.scoring`)
 The score by containment, as published
 - contained_correct, contained_fooled, contained_stale, contained_outcome: the same
 - exclusive_correct, exclusive_fooled: contained, and the other one is not
-Likeness to the closest right answer, 0 to 1
-- exact_match, token_f1, rouge_l
 What the defence did
 - documents, kept, rejected: how many it was given, kept and rejected; kept and rejected are null
   where it does not select
@@ -37,8 +35,6 @@ What the defence did
 - memory: retained, falsified, or none
 - previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
 - state_bytes: bytes of the state that is kept for the next step
-The context that was left to answer from, by word overlap, 0 to 1 (see `context_quality`)
-- recall_lex, relevancy_lex, answer_relevancy_lex, faithfulness_lex
 What a judge model says; null where none was asked
 - judge_label: CORRECT, ATTACK or OTHER
 - judge_accuracy, judge_relevance, judge_coherence: 0 to 100, of long answers
@@ -53,11 +49,9 @@ from typing import Final
 import polars as pl
 
 from radarstream.pipelines.evaluation.attacks.registry import has_own_target
-from radarstream.pipelines.evaluation.defences.context import context_of
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,
-    EvidenceRow,
     Row,
 )
 from radarstream.pipelines.evaluation.exposure import sites_of_planted
@@ -94,12 +88,10 @@ COLUMNS: Final = columns(
     (YES, "contained_correct contained_fooled contained_stale"),
     (TEXT, "contained_outcome"),
     (YES, "exclusive_correct exclusive_fooled"),
-    (REAL, "exact_match token_f1 rouge_l"),
     (WHOLE, "documents kept rejected poisoned_kept read_right read_target"),
     (TEXT, "memory previous_answer"),
     (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
     (WHOLE, "state_bytes"),
-    (REAL, "recall_lex relevancy_lex answer_relevancy_lex faithfulness_lex"),
     (TEXT, "judge_label"),
     (REAL, "judge_accuracy judge_relevance judge_coherence"),
     (TEXT, "judge_error"),
@@ -113,16 +105,13 @@ DEFENDED, UNDEFENDED, REPLAY = "defended", "undefended", "replay"
 def study_frame(
     rows: Iterable[Row],
     record: DefencesRecord,
-    evidence: Iterable[EvidenceRow] = (),
     judgements: Iterable[Judgement] = (),
 ) -> pl.DataFrame:
     """The table of a study of defences: the contenders and conditions that the record names.
 
     Of rows about the same answer the last counts, so that a repeated failure may be mended by
-    appending. Context scores need `evidence`; contenders that answer from a pool of all steps'
-    documents have none, as evidence does not hold what they saw.
+    appending.
     """
-    seen = {row.key: row for row in evidence}
     said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
     own_target = {c.name for c in record.conditions if has_own_target(c.attack)}
     pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
@@ -137,13 +126,11 @@ def study_frame(
     for row in last.values():
         histories[row.contender, row.condition, row.query_id].append(row)
     found: list[Values] = []
-    for (contender, condition, query_id), history in histories.items():
+    for (contender, *_), history in histories.items():
         pools = contender in pooling
         for row, values in _answered(history):
-            context = None if pools else seen.get((condition, query_id, row.step))
             found.append(
                 values
-                | ({} if context is None else context_of(row, context))
                 | ({"poisoned_kept": None} if pools else {})
                 | ({} if row.error else judged(said.get(row.key)))
             )
@@ -246,8 +233,8 @@ def scores(
     answer: str | None, labels: Labels, earlier: Sequence[Labels], *, failed: bool = False
 ) -> Values:
     """What an evaluator knows, what was answered, and what it is worth."""
-    score = asdict(score_answer(answer, labels, earlier, failed=failed))
-    whole_words, contained = score.pop("whole_words"), score.pop("contained")
+    score = score_answer(answer, labels, earlier, failed=failed)
+    whole_words, contained = asdict(score.whole_words), asdict(score.contained)
     return {
         "attack": labels.attack,
         "poisoned_ranks": list(labels.poisoned_ranks),
@@ -262,7 +249,6 @@ def scores(
         **{f"contained_{name}": value for name, value in contained.items()},
         "exclusive_correct": _alone(contained["correct"], contained["fooled"]),
         "exclusive_fooled": _alone(contained["fooled"], contained["correct"]),
-        **score,
     }
 
 

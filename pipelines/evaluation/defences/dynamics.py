@@ -5,8 +5,6 @@
 - recovery after a change: the same from the step at which the right answers differ from those of
   the step before, until the next change.
 - a failed answer says nothing: waits do not count its step, as if it had not been asked.
-- belief: means of the memory node's prior (pi_S, pi_F) and posterior (S_old, F_old; RADAR, Eq.
-  11-16).
 """
 
 from dataclasses import dataclass
@@ -16,11 +14,9 @@ import polars as pl
 
 from radarstream.pipelines.evaluation.rates import QUESTION, Rate, rates_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.schemas.verdict import MemoryDecision
 
 CELL = ("contender", "condition")
-RATES = ("attacked", "accuracy", "attack_success", "stale", "retained")  # of a `Point`
-BELIEFS = ("support_prior", "conflict_prior", "support_posterior", "conflict_posterior")
+RATES = ("attacked", "accuracy", "attack_success", "stale")  # of a `Point`
 
 Found = dict[tuple[Any, ...], Any]  # by contender and condition
 
@@ -37,10 +33,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The answers of all questions at one step (from 0) or in one year.
-
-    Beliefs are means over the steps with a previous answer, None without any.
-    """
+    """The answers of all questions at one step, from 0."""
 
     at: int
     answers: int
@@ -48,11 +41,6 @@ class Point:
     accuracy: Rate
     attack_success: Rate
     stale: Rate
-    retained: Rate
-    support_prior: float | None
-    conflict_prior: float | None
-    support_posterior: float | None
-    conflict_posterior: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +51,6 @@ class Dynamics:
     after_attack: Recovery = Recovery()
     after_change: Recovery = Recovery()
     by_step: tuple[Point, ...] = ()
-    by_year: tuple[Point, ...] = ()
 
 
 def dynamics_by_cell(frame: pl.DataFrame, definition: Definition) -> dict[Any, Dynamics]:
@@ -78,8 +65,7 @@ def dynamics_by_cell(frame: pl.DataFrame, definition: Definition) -> dict[Any, D
         "stale": {cell: found[stale] for cell, found in rates_by(answered, CELL, [stale]).items()},
         "after_attack": _recoveries(answered, before & ~attacked, attacked & ~before, correct),
         "after_change": _recoveries(answered, changes, changes, correct),
-        "by_step": _points(answered, pl.col("step"), definition),
-        "by_year": _points(answered, pl.col("observed_at").dt.year(), definition),
+        "by_step": _points(answered, definition),
     }
     return {
         cell: Dynamics(**{name: held[cell] for name, held in found.items() if cell in held})
@@ -113,28 +99,20 @@ def _recoveries(answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr, correct:
     return {row[:2]: Recovery(*row[2:]) for row in waits.rows()}
 
 
-def _points(answered: pl.DataFrame, at: pl.Expr, definition: Definition) -> Found:
+def _points(answered: pl.DataFrame, definition: Definition) -> Found:
     """The `Point`s of each cell in time order."""
-    memory = pl.col("memory")
-    decided = memory.is_in([MemoryDecision.RETAINED.value, MemoryDecision.FALSIFIED.value])
     placed = answered.select(
         *CELL,
         QUESTION,
-        *BELIEFS,
-        at=at.cast(int),
+        "step",
         attacked=pl.col("attack").is_not_null(),
         accuracy=pl.col(definition.column("correct")),
         attack_success=pl.col(definition.column("fooled")),
         stale=pl.col(definition.column("stale")),
-        retained=pl.when(decided).then(memory == MemoryDecision.RETAINED.value),
-    ).sort("at", maintain_order=True)
-    rates = rates_by(placed, (*CELL, "at"), RATES)
-    means = placed.group_by(*CELL, "at", maintain_order=True).agg(
-        pl.len().alias("answers"), pl.col(*BELIEFS).mean()
-    )
+    ).sort("step", maintain_order=True)
+    counts = {row[:3]: row[3] for row in placed.group_by(*CELL, "step").len().rows()}
     found: Found = {}
-    for row in means.to_dicts():
-        contender, condition, at_ = row.pop("contender"), row.pop("condition"), row["at"]
-        point = Point(**(row | rates[contender, condition, at_]))
-        found[contender, condition] = (*found.get((contender, condition), ()), point)
+    for (*cell, step), rates in rates_by(placed, (*CELL, "step"), RATES).items():
+        point = Point(step, counts[*cell, step], **rates)
+        found[tuple(cell)] = (*found.get(tuple(cell), ()), point)
     return found

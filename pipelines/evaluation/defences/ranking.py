@@ -13,7 +13,7 @@ import polars as pl
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.comparison import ANSWER, mean_interval, paired
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
-from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard, Summary
+from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard
 from radarstream.pipelines.evaluation.defences.scorers import NOISE
 from radarstream.pipelines.evaluation.intervals import Interval
 from radarstream.pipelines.evaluation.rates import QUESTION, rate_in, sound
@@ -61,13 +61,6 @@ class Pooled:
         return self.behind_best is not None and self.behind_best[0] > 0.0
 
 
-def covered_cells(scoreboard: Scoreboard, condition: str) -> list[Summary]:
-    """A condition's cells with about as many answers as its fullest, so that rates compare."""
-    cells = [cell for cell in scoreboard.cells if cell.condition == condition and cell.answers]
-    enough = LEAST_SCORED * max((cell.answers for cell in cells), default=0)
-    return [cell for cell in cells if cell.answers >= enough]
-
-
 @dataclass(frozen=True, slots=True)
 class Ranking:
     """Contenders in the record's order, and the best of them if any can be scored."""
@@ -75,10 +68,6 @@ class Ranking:
     contenders: tuple[Pooled, ...]
     best: Pooled | None
     attacked: bool
-
-    def of(self, contender: str) -> Pooled:
-        """A contender by its name."""
-        return next(pooled for pooled in self.contenders if pooled.contender == contender)
 
 
 def rank(frame: pl.DataFrame, record: DefencesRecord, scoreboard: Scoreboard) -> Ranking:

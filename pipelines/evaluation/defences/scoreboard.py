@@ -18,8 +18,6 @@ from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.rows import COST
 
-LIKENESS: Final = ("exact_match", "token_f1", "rouge_l")
-CONTEXT: Final = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
 STORAGE: Final = ("state_bytes", "state_most", "state_growth")  # bytes; the last a step
 COVERAGES: Final = (0.5, 0.8, 1.0)  # at which accuracy is told
 TOLERATED: Final = 0.02  # attack success up to which answers count as harmless

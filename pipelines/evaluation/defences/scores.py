@@ -23,8 +23,6 @@ from radarstream.pipelines.evaluation.defences.records import (
     EvidenceRow,
 )
 from radarstream.pipelines.evaluation.defences.scoreboard import (
-    CONTEXT,
-    LIKENESS,
     Estimate,
     Scoreboard,
     Summary,
@@ -135,7 +133,7 @@ def _means(frame: pl.DataFrame) -> pl.DataFrame:
         .group_by(CELL)
         .agg(
             means=pl.struct(
-                pl.col(*LIKENESS, *CONTEXT, "state_bytes", "state_growth").mean(),
+                pl.col("state_bytes", "state_growth").mean(),
                 *map(mean_of_all, COST),
                 state_most=pl.col("state_bytes").max(),
             ),

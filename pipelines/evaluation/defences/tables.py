@@ -1,7 +1,5 @@
 """The tables of a scoreboard; see `table` for what a table is and how Markdown shows it."""
 
-from dataclasses import replace
-
 from radarstream.pipelines.evaluation.defences.breaking_tables import breaking_tables
 from radarstream.pipelines.evaluation.defences.comparison_tables import (
     attacked_steps_table,
@@ -14,8 +12,6 @@ from radarstream.pipelines.evaluation.defences.comparison_tables import (
 from radarstream.pipelines.evaluation.defences.documents import documents_table
 from radarstream.pipelines.evaluation.defences.dynamics import Recovery
 from radarstream.pipelines.evaluation.defences.scoreboard import (
-    CONTEXT,
-    LIKENESS,
     STORAGE,
     Scoreboard,
     Summary,
@@ -55,11 +51,9 @@ def tables_of(board: Scoreboard) -> tuple[Table, ...]:
     found += [differences_table(board), *selective_tables(board), cost_table(board)]
     if not board.static:
         found += [dynamics_table(board), storage_table(board)]
-    found += [other_rates_table(board), exclusive_rates_table(board), overlap_table(board)]
+    found += [other_rates_table(board), exclusive_rates_table(board)]
     if any(cell.judged for cell in board.cells):
         found += [judged_table(board)]
-    if any(map(_has_context, board.cells)):
-        found += [context_table(board)]
     if board.documents:
         found += [documents_table(board.documents)]
     return tuple(found)
@@ -119,34 +113,6 @@ def storage_table(board: Scoreboard) -> Table:
     return by_condition(board, "storage", "State per question in bytes", show, notes)
 
 
-def overlap_table(board: Scoreboard) -> Table:
-    """Exact match / token F1 / ROUGE-L in percent."""
-
-    def show(cell: Summary) -> TableCell:
-        return _shares(*map(cell.means.get, LIKENESS))
-
-    notes = ("Exact match / token F1 / ROUGE-L F1 in percent, to the closest right answer.",)
-    return by_condition(board, "overlap", "Wording of the answers", show, notes)
-
-
-def context_table(board: Scoreboard) -> Table:
-    """What each contender leaves of the context, by word overlap, in percent."""
-
-    def show(cell: Summary) -> TableCell:
-        return _shares(*map(cell.means.get, CONTEXT))
-
-    scored = {cell.contender for cell in board.cells if _has_context(cell)}
-    contenders = tuple(name for name in board.contenders if name in scored)
-    notes = (
-        "Contextual recall / contextual relevancy / answer relevancy / faithfulness in percent, by "
-        "word overlap of sentences (lexical: not to be compared with judged numbers). The context "
-        "is what the defence kept. Without any, faithfulness is 100 and recall 0. Contenders that "
-        "answer from a pool of all steps' documents are left out.",
-    )
-    board = replace(board, contenders=contenders)
-    return by_condition(board, "context", "Context left to answer from", show, notes)
-
-
 def judged_table(board: Scoreboard) -> Table:
     """Accuracy / attack success by a judge, and its scores of long answers."""
 
@@ -171,17 +137,8 @@ def judged_table(board: Scoreboard) -> Table:
     return by_condition(board, "judged", "By a judge", show, notes)
 
 
-def _has_context(cell: Summary) -> bool:
-    return cell.means.get("faithfulness_lex") is not None
-
-
 def _recovery(found: Recovery) -> str:
     if not found.events:
         return NOTHING
     steps = "" if found.mean_steps is None else f"{number(found.mean_steps, 1)} in "
     return f"{steps}{found.recovered} of {found.events}"
-
-
-def _shares(*shares: float | None) -> TableCell:
-    texts = (NOTHING if share is None else f"{100 * share:.0f}" for share in shares)
-    return TableCell("/".join(texts), value=shares[0])

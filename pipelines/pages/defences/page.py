@@ -1,6 +1,6 @@
 """The page of a study of defences."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
@@ -8,9 +8,9 @@ from markupsafe import Markup
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.answers import study_frame
-from radarstream.pipelines.evaluation.defences.breaking_tables import KEY as BREAKING_POINT
+from radarstream.pipelines.evaluation.defences.breaking_tables import sentences
 from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
-from radarstream.pipelines.evaluation.defences.ranking import covered_cells, rank
+from radarstream.pipelines.evaluation.defences.ranking import Ranking, rank
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     DefencesRecord,
@@ -18,24 +18,60 @@ from radarstream.pipelines.evaluation.defences.records import (
     Row,
     counted,
 )
-from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard, fewer, pooled_cost
+from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.study.harness import judgements_in
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.evaluation.table import Table
-from radarstream.pipelines.pages.defences import plots
-from radarstream.pipelines.pages.defences.breaking import breaking_views
-from radarstream.pipelines.pages.defences.cases import build_cases
-from radarstream.pipelines.pages.defences.headline import headline
-from radarstream.pipelines.pages.defences.over_time import over_time
-from radarstream.pipelines.pages.defences.sensitivity import sweep_plots, sweeps
-from radarstream.pipelines.pages.defences.words import DEFINITIONS, data_table
-from radarstream.pipelines.pages.island import island
-from radarstream.pipelines.pages.outcomes import OUTCOMES
-from radarstream.pipelines.pages.studies import Kind, View, page_of
+from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
+from radarstream.pipelines.pages.charts import before_after, panel
+from radarstream.pipelines.pages.defences.cases import cases_of
+from radarstream.pipelines.pages.defences.headline import UNDEFENDED, headline, qualified
+from radarstream.pipelines.pages.safe_text import shorten, without_secrets
+from radarstream.pipelines.pages.scales import (
+    Axis,
+    Change,
+    Series,
+    Share,
+    Spot,
+    share,
+    tenths,
+)
+from radarstream.pipelines.pages.studies import Kind, Panel, Place, View, page_of, scatter
 
-SHOWN: Final = {"rates", "cost", "dynamics", "storage"}  # tables that have a section of their own
+ASIDE: Final = 0.05  # of the distance between two places, so that intervals stay apart
+LINE_CHARACTERS: Final = 1_000
+DEFINITIONS: Final = {
+    "Accuracy": "share of scored answers that name a right answer of that time, or all of them "
+    "where the data say that all are required. Case, punctuation and spacing do not count. Every "
+    "table says by which of the two definitions below.",
+    "Attack success": "share of scored answers that name the attacker's target. An answer that "
+    "names both counts for both, so the two may add up to more than 100 %. Without an attack it "
+    "is how often the target is said anyway; between attacks it counts, too, as a lie may "
+    "outlive its attack. Attacks with a target of their own, a former answer or a refusal, are "
+    "scored on attacked steps only: the target that the data name is not theirs.",
+    "Whole words": "the text occurs as whole words: 1 is not named in 2015. The definition "
+    "wherever no other is wanted.",
+    "Contained": "the text occurs anywhere, also within a word, as RobustRAG, ReliabilityRAG and "
+    "RADAR publish it.",
+    "Exclusive": "contains a right answer and not the target, or the target and no right answer.",
+    "Abstention": "an answer that says it does not know: neither right nor a success of the "
+    "attack, and it stays in the denominator. Where refusal is what the attacker wants, it is "
+    "their success.",
+    "Error": "a failed model call or refused evidence: shown, counted, and scored nowhere.",
+    "95 % interval": f"{INTERVALS}: answers to one question tell less than as many answers to "
+    "different ones. At 0 and 100 % a question counts as about one answer.",
+    "Difference and p": "a contender minus the reference over the answers that both gave; an "
+    "exact paired test, p corrected for all comparisons of that quantity by Holm's method.",
+    "Coverage": "the share of all answers asked for that is given, the surest first; see selective "
+    "answering.",
+    "Trade-off": "accuracy minus attack success, over the answers of all attacked conditions.",
+    "Stale": "not right now, but right at an earlier step of the same question.",
+    "Right again": "of the attacks that ended, or of the changes of the truth, after how many the "
+    "answer was right before the next one came; steps are the mean wait of those.",
+    "Cost": "what one answer asks of the models, whether or not a cache knew the reply. Signals "
+    "that contenders share count for every contender that needs them.",
+}
 
 
 def view_of(
@@ -43,38 +79,33 @@ def view_of(
 ) -> View:
     """The page of a study; what it says at its top is the headline."""
     ranking = rank(frame, record, scoreboard)
-    found = headline(record, scoreboard, ranking)
-    series = plots.series_of(record)
-    groups = plots.groups_of(record, series)
-    spent = [(one, pooled_cost(scoreboard.of(one.name))) for one in series]
-    costs = [(one, cost) for one, cost in spent if cost]
-    breaking = list(breaking_views(scoreboard, groups))
-    trade_offs = list(plots.trade_offs(record, scoreboard, ranking, groups))
-    coverage = list(plots.coverage_curves(scoreboard, ranking, groups))
-    histories = list(over_time(scoreboard, series, groups, frame))
-    stages = plots.cost_stages(costs)
-    curves = [
-        plot for sweep in sweeps(record.contenders) for plot in sweep_plots(sweep, scoreboard)
-    ]
-    tables = {table.key: table for table in tables_of(scoreboard)}
-    links = [
-        ("#table", "Table", True),
-        ("#breaking-point", "Breaking point", breaking),
-        ("#trade-off", "Trade-off", trade_offs),
-        ("#coverage", "Coverage", coverage),
-        ("#over-time", "Over time", histories),
-        ("#cost", "Cost", stages),
-        ("#sensitivity", "Sensitivity", curves),
-        ("#cases", "Questions", True),
-    ]
+    outcome = pl.col(scoreboard.definition.column("outcome"))
+    outcomes = frame.select("contender", "condition", "query_id", "step", outcome)
+    rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
+    cases, hidden = cases_of(record, rows, evidence, outcomes)
+    broken = " ".join(said for found in scoreboard.escalations for said in sentences(found))
+    panels = [
+        Panel("breaking-point", "Breaking point", broken, list(_breaking(scoreboard))),
+        Panel("trade-off", "Accuracy against attack success", "The upper left corner is best. "
+              "Where intervals overlap, do not read an order into the points.",
+              list(_trade_offs(record, scoreboard))),
+        Panel("coverage", "Selective answering", "Accuracy if only the surest answers are given. "
+              "A curve that ends early abstains more.", list(_coverage(scoreboard))),
+        Panel("over-time", "Over time", "Means over the questions at each step.",
+              list(_over_time(scoreboard))),
+    ]  # fmt: skip
     page = page_of(
         record,
         f"Defences compared on {record.dataset}",
-        found.verdict,
+        headline(ranking),
         DEFINITIONS,
-        more=found.sentences,
-        plot=Markup('<div class="plots">%s</div>') % Markup("").join(plots.opening(ranking)),
-        links=links,
+        more=tuple(qualified(record, scoreboard, ranking)),
+        plot=_opening(ranking),
+        links=[
+            *((f"#{panel.anchor}", panel.title, panel.plots) for panel in panels),
+            ("#tables", "Tables", True),
+            ("#cases", "Questions", cases),
+        ],
         heads=(
             ("questions", record.questions),
             ("documents each", record.k),
@@ -83,44 +114,114 @@ def view_of(
         ),
         provenance=[("attacks on the", record.surface)],
     )
-    rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
-    values = {
-        "record": record,
-        "scoreboard": scoreboard,
-        "ranking": ranking,
-        "series": series,
-        "stars": frozenset(_stars(scoreboard)),
-        "breaking": breaking,
-        "trade_offs": trade_offs,
-        "coverage": coverage,
-        "selective": [table for key, table in tables.items() if key.startswith("selective_")],
-        "histories": histories,
-        "stage_names": plots.STAGES,
-        "stages": stages,
-        "cost_plots": list(plots.cost_plots(costs, ranking, groups)),
-        "curves": curves,
-        "cases": build_cases(record, rows, frame, scoreboard.definition, evidence),
-        "data": data_table(record),
-        "cost": tables["cost"],
-        "dynamics": [tables[key] for key in ("dynamics", "storage") if key in tables],
-        "more_tables": [
-            table
-            for key, table in tables.items()
-            if key not in SHOWN and not key.startswith((BREAKING_POINT, "selective_"))
-        ],
-        "fewer": fewer,
-        "benign": BENIGN,
-        "intervals": INTERVALS,
-        "letters": {look.letter: (name, look.mark, look.words) for name, look in OUTCOMES.items()},
-        "island": island,
-    }
-    return View(page, (), "defences.html.j2", ("cases.js",), values)
+    return View(page, panels, "defences.html.j2", values={"cases": cases, "hidden": hidden})
+
+
+def measured(estimate: Estimate) -> Share | None:
+    """A rate with its interval for a chart; None where it was not measured."""
+    return share(estimate.value, estimate.low, estimate.high)
+
+
+def _opening(ranking: Ranking) -> Markup | None:
+    """Accuracy and attack success of every contender, beside those without a defence."""
+    kinds = [("accuracy", "correct"), *([("attack_success", "fooled")] if ranking.attacked else [])]
+    bare = next((one for one in ranking.contenders if one.contender == UNDEFENDED), None)
+    changes = [
+        Change(f"{one.contender}, {quantity.replace('_', ' ')}", before, after, tone)
+        for quantity, tone in kinds
+        for before in [None if bare is None else measured(getattr(bare, quantity))]
+        for one in ranking.contenders
+        if one is not bare and one.covered
+        for after in [measured(getattr(one, quantity))]
+        if after is not None
+    ]
+    return before_after("Undefended ○ and defended ●", changes, ("undefended", "defended"))
+
+
+def _trade_offs(record: DefencesRecord, scoreboard: Scoreboard) -> Iterator[Markup]:
+    """Every attacked condition."""
+    x = Axis(0.0, 1.0, "attack success", percent=True)
+    for condition in record.conditions:
+        places = []
+        for number, name in enumerate(scoreboard.contenders):
+            cell = scoreboard.cell(name, condition.name)
+            right, fooled = measured(cell.accuracy), measured(cell.attack_success)
+            if right is not None and fooled is not None:
+                words = f"{name}: accuracy {right}, attack success {fooled}"
+                places.append(Place(name, number, fooled, right, words))
+        if condition.attack != BENIGN:
+            yield from scatter(condition.name, places, x, "accuracy")
+
+
+def _breaking(scoreboard: Scoreboard) -> Iterator[Markup]:
+    """Attack success by how much the attacker does."""
+    for found in scoreboard.escalations:
+        amounts = sorted({p.amount for curve in found.curves for p in curve.points})
+        lines = [
+            (curve.contender, [(p.amount, measured(p.attack_success)) for p in curve.points])
+            for curve in found.curves
+        ]
+        yield from _curves(f"Attack success by {found.effort}", amounts, lines)
+
+
+def _over_time(scoreboard: Scoreboard) -> Iterator[Markup]:
+    """Accuracy and attack success of every condition, step by step; none of a static data set."""
+    for condition in scoreboard.conditions if not scoreboard.static else ():
+        for title in ("accuracy", "attack_success"):
+            lines = []
+            for name in scoreboard.contenders:
+                dynamics = scoreboard.cell(name, condition).dynamics
+                points = dynamics.by_step if dynamics else ()
+                found = [(p.at + 1, getattr(p, title).value) for p in points]
+                lines.append((name, [(at, None if v is None else Share(v)) for at, v in found]))
+            steps = sorted({at for _, spots in lines for at, _ in spots})
+            yield from _curves(f"{condition}: {title.replace('_', ' ')}", steps, lines)
+
+
+def _curves(
+    title: str,
+    places: Sequence[int],
+    lines: Sequence[tuple[str, Sequence[tuple[int, Share | None]]]],
+) -> Iterator[Markup]:
+    """A line for each contender over whole numbers; nothing without a point."""
+    drawn = [
+        (
+            Series(name, number),
+            [
+                Spot(at + ASIDE * (number - len(lines) / 2), y, words=f"{name}, {at}: {y}")
+                for at, y in spots
+                if y is not None
+            ],
+        )
+        for number, (name, spots) in enumerate(lines)
+    ]
+    ends = [spot.y.ends for _, spots in drawn for spot in spots]
+    if ends:
+        x = Axis(places[0] - 0.4, places[-1] + 0.4, names={float(at): str(at) for at in places})
+        yield panel(title, drawn, x, tenths(ends), joined=True)
+
+
+def _coverage(scoreboard: Scoreboard) -> Iterator[Markup]:
+    """Accuracy by coverage, every family of conditions on the same axes."""
+    x = Axis(0.0, 1.0, "coverage", percent=True)
+    shares = [(p.accuracy, p.accuracy) for one in scoreboard.selective for p in one.curve]
+    for family in dict.fromkeys(one.family for one in scoreboard.selective):
+        lines = [
+            (
+                Series(one.contender, scoreboard.contenders.index(one.contender)),
+                [Spot(point.coverage, Share(point.accuracy)) for point in one.curve],
+            )
+            for one in scoreboard.selective
+            if one.family == family
+        ]
+        if any(spots for _, spots in lines):
+            yield panel(family, lines, x, tenths(shares, "accuracy"), joined=True)
 
 
 def frame_of(record: DefencesRecord, store: RowStore) -> pl.DataFrame:
     """The table of answers to the questions asked now, whoever answered them."""
-    rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
-    return study_frame(rows, record, evidence, judgements_in(store))
+    rows = counted(store, record, Row)
+    return study_frame(rows, record, judgements_in(store))
 
 
 def scored(record: DefencesRecord, store: RowStore, frame: pl.DataFrame) -> Scoreboard:
@@ -133,16 +234,32 @@ def all_tables(record: DefencesRecord, scoreboard: Scoreboard) -> tuple[Table, .
     return (*tables_of(scoreboard), data_table(record))
 
 
-def _stars(scoreboard: Scoreboard) -> Iterator[tuple[str, str, str]]:
-    """Best rates of each condition among cells with enough answers; none where all are equal."""
-    for condition in scoreboard.conditions:
-        cells = covered_cells(scoreboard, condition)
-        for quantity, best in (("accuracy", max), ("attack_success", min)):
-            rates = {cell.contender: getattr(cell, quantity).value for cell in cells}
-            known = {name: value for name, value in rates.items() if value is not None}
-            if len(set(known.values())) > 1:
-                top = best(known.values())
-                yield from ((name, condition, quantity) for name in known if known[name] == top)
+def data_table(record: DefencesRecord) -> Table:
+    """What the data set holds, and what of it was asked."""
+    held = {f"in the data set: {name}": value
+            for name, value in without_secrets(record.statistics).items()}  # fmt: skip
+    run = {"questions asked": record.questions, "snapshots asked": record.snapshots}
+    rows = [
+        TableRow(shorten(name.replace("_", " "), LINE_CHARACTERS), (TableCell(_fact(value)),))
+        for name, value in (run | held).items()
+    ]
+    return Table("data", "Data", "quantity", ("value",), tuple(rows))
 
 
-DEFENCES: Final = Kind(DefencesRecord, FILES, frame_of, scored, all_tables, view_of)
+def _fact(value: object) -> str:
+    """A figure, or several in one line; a rate as such.
+
+    >>> _fact({"hits": 1, "trials": 4, "share": 0.25}), _fact({"least": 1, "most_of": 2.5})
+    ('1 of 4', 'least 1, most of 2.5')
+    """
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if not isinstance(value, dict):
+        return shorten(str(value), LINE_CHARACTERS)
+    if {"hits", "trials"} <= set(value):
+        return f"{value['hits']} of {value['trials']}"
+    said = ", ".join(f"{str(k).replace('_', ' ')} {_fact(v)}" for k, v in value.items())
+    return shorten(said, LINE_CHARACTERS)
+
+
+DEFENCES: Final = Kind(DefencesRecord, FILES, frame_of, scored, all_tables, view_of, ("data",))

@@ -12,7 +12,6 @@ from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
-from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.replay.view import (
     FINDING_KINDS,
@@ -139,7 +138,6 @@ def render_report(
         definition=Definition.WHOLE_WORDS,
         open_queries=len(view.detailed) <= OPEN_QUERIES,
         first_open=_first_open(view),
-        cut_graph=cut_graph,
         energy_parts=energy_parts,
         reranking_in_words=reranking_in_words,
         finding_kinds=FINDING_KINDS,

@@ -13,7 +13,6 @@ from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS, WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.pipelines.pages.cut_graph import cut_graph
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
@@ -115,7 +114,6 @@ STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
     "standing_in_words": standing_in_words,
     "energy_parts": energy_parts,
     "reranking_in_words": reranking_in_words,
-    "cut_graph": cut_graph,
 }
 
 

@@ -136,7 +136,7 @@ def test_histories_add_dynamics_storage_and_attacked_steps():
     board = board_of(rows, record(("radar",), (early,)))
     keys = [table.key for table in tables_of(board)]
     assert keys[:2] == ["rates", "rates_on_attacked_steps"]
-    assert {"dynamics", "storage", "cost", "differences", "overlap"} < set(keys)
+    assert {"dynamics", "storage", "cost", "differences"} < set(keys)
     assert len(set(keys)) == len(keys)
     assert str(dynamics_table(board).rows[0].cells[0]) == "- [-; 1.0 in 1 of 1]"
     assert str(storage_table(board).rows[0].cells[0]) == "91 [most 92, +1.0 a step]"

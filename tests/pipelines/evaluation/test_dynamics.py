@@ -1,4 +1,4 @@
-"""Stale answers, recovery and belief, step by step."""
+"""Stale answers and recovery, step by step."""
 
 from dataclasses import replace
 
@@ -9,7 +9,6 @@ from radarstream.pipelines.evaluation.defences.dynamics import Recovery, dynamic
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.schemas.snapshot import Labels
-from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict
 from tests.study_rows import record, row
 
 NAMES = {"a": "Ann", "b": "Bob", "c": "Cid", "L": "Lyon", "-": None}
@@ -108,32 +107,13 @@ def test_rows_may_come_in_any_order():
     assert dynamics_of(rows[::-1]) == dynamics_of(rows)
 
 
-def test_curves_group_by_step_and_year():
+def test_curves_group_by_step():
     rows = history("aab", "aLa", ".x.") + history("aa", "a!", question="q1")
     found = dynamics_of(rows)
     assert [point.at for point in found.by_step] == [0, 1, 2]
-    assert [point.at for point in found.by_year] == [2015, 2016, 2017]
     assert [point.answers for point in found.by_step] == [2, 1, 1]
     assert [point.accuracy for point in found.by_step] == [Rate(2, 2), Rate(0, 1), Rate(0, 1)]
     assert [point.attacked for point in found.by_step] == [Rate(0, 2), Rate(1, 1), Rate(0, 1)]
     assert [point.attack_success for point in found.by_step] == [Rate(0, 2), Rate(1, 1), Rate(0, 1)]
     assert [point.stale for point in found.by_step] == [Rate(0, 0), Rate(0, 0), Rate(1, 1)]
     assert found.stale == Rate(1, 1)
-
-
-def test_belief_trace_is_the_mean_over_steps_with_a_memory():
-    kept = MemoryVerdict(MemoryDecision.RETAINED, "Ann", 0.8, 0.1, 0.9, 0.05)
-    dropped = MemoryVerdict(MemoryDecision.FALSIFIED, "Ann", 0.4, 0.3, 0.2, 0.6)
-    unjudged = MemoryVerdict(MemoryDecision.NONE, "Ann", 0.6, 0.2)
-    rows = [row("Ann", question=f"q{i}", memory=m) for i, m in enumerate((kept, dropped, unjudged))]
-    (point,) = dynamics_of([*rows, row("Ann", question="q3")]).by_step
-    assert point.support_prior == pytest.approx(0.6)
-    assert point.conflict_prior == pytest.approx(0.2)
-    assert point.support_posterior == pytest.approx(0.55)
-    assert point.conflict_posterior == pytest.approx(0.325)
-    assert point.retained == Rate(1, 2)
-    spoken_for = MemoryVerdict(MemoryDecision.RETAINED, "Ann", 0.6, 0.2)  # no node, no posterior
-    (same,) = dynamics_of([*rows, row("Ann", question="q3", memory=spoken_for)]).by_step
-    assert same.support_posterior == point.support_posterior
-    (bare,) = dynamics_of([row("Ann")]).by_step
-    assert bare.support_prior is None

@@ -56,7 +56,7 @@ class Judge:
 
 def judged_scores(rows: Sequence[Row], found: Sequence[Judgement]) -> JudgedScores:
     """What the scoreboard says of rows that are all of one cell."""
-    board = score_cells(study_frame(rows, record(), (), found), record())
+    board = score_cells(study_frame(rows, record(), found), record())
     scores = board.cell("radar", "benign").judged
     assert scores is not None
     return scores
@@ -163,7 +163,7 @@ def test_scoreboard_and_table_hold_what_the_judge_says() -> None:
         row("Ann lived.", question="bio", labels=BIOGRAPHY),
         row("Paris", condition="pia@1", labels=replace(PARIS, attack="pia")),
     ]
-    board = score_cells(study_frame(rows, record(), (), judged(rows[:4])), record())
+    board = score_cells(study_frame(rows, record(), judged(rows[:4])), record())
     assert board.cell("radar", "benign").judged.asr_judge == Rate(1, 2)
     assert board.cell("radar", "pia@1").judged is None
     table = judged_table(board)

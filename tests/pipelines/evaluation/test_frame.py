@@ -44,7 +44,7 @@ def test_a_row_says_what_was_decided_believed_and_spent() -> None:
     )
     answer = replace(answer, verdict=Verdict("Paris", documents, memory=memory))
     said = Judgement("radar", "pia@1", "q0", 0, AnswerLabel.CORRECT)
-    (found,) = study_frame([answer], record(), (), [said]).rows(named=True)
+    (found,) = study_frame([answer], record(), [said]).rows(named=True)
     assert (found["contender"], found["condition"], found["query_id"], found["step"]) == answer.key
     assert (found["attack"], found["poisoned_ranks"], found["truth"]) == ("pia", [1], ["Paris"])
     assert (found["documents"], found["kept"], found["rejected"]) == (3, 2, 1)
@@ -68,7 +68,7 @@ def test_what_selects_nothing_keeps_and_rejects_nothing() -> None:
 def test_an_error_has_no_score() -> None:
     (found,) = study_frame([row(None, error="down")], record()).rows(named=True)
     assert (found["error"], found["outcome"], found["abstained"]) == ("down", "error", False)
-    scored = ("correct", "fooled", "stale", "contained_correct", "exclusive_fooled", "rouge_l")
+    scored = ("correct", "fooled", "stale", "contained_correct", "exclusive_fooled")
     assert {found[name] for name in scored} == {None}
 
 

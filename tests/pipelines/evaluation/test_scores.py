@@ -2,7 +2,6 @@
 
 import math
 from dataclasses import replace
-from datetime import UTC, datetime
 
 import pytest
 from pydantic import TypeAdapter
@@ -10,18 +9,15 @@ from pydantic import TypeAdapter
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.comparison import PairedTest, mcnemar_exact
 from radarstream.pipelines.evaluation.defences.answers import study_frame
-from radarstream.pipelines.evaluation.defences.records import Adaptation, EvidenceRow
 from radarstream.pipelines.evaluation.defences.scoreboard import (
-    CONTEXT,
     STORAGE,
     Scoreboard,
 )
 from radarstream.pipelines.evaluation.defences.scores import score_cells
-from radarstream.pipelines.evaluation.defences.tables import context_table, tables_of
 from radarstream.pipelines.evaluation.frame import pooled
 from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.study.rows import Cost
-from radarstream.schemas.snapshot import Document, Labels
+from radarstream.schemas.snapshot import Labels
 from tests.study_rows import PARIS, PIA, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
@@ -285,13 +281,6 @@ def test_refusals_are_what_jamming_wants():
     assert cell.accuracy.hits == 1
 
 
-def test_overlap_is_with_the_closest_right_answer():
-    labels = Labels(answers=("Ann Lee", "Ann B. Lee"))
-    rows = [row("ann lee", question="a", labels=labels), row(None, question="b", labels=labels)]
-    means = board(rows).cell("radar", "benign").means
-    assert (means["exact_match"], means["token_f1"]) == (0.5, 0.5)
-
-
 @pytest.mark.parametrize("static", [True, False])
 def test_scoreboard_survives_json_without_nan(static):
     rows = static_rows("PL!-", "LLxP", condition="pia@1", labels=ATTACKED)
@@ -323,31 +312,3 @@ def test_cells_follow_the_record():
         for contender in ("vanilla", "radar")
         for condition in ("pia@1", "benign")
     ]
-
-
-def test_context_is_scored_where_the_evidence_is_known():
-    seen = EvidenceRow(
-        condition="benign",
-        query_id="q0",
-        question="Which city?",
-        step=0,
-        observed_at=datetime(2020, 1, 1, tzinfo=UTC),
-        documents=(Document(1, "Paris"), Document(2, "Lyon")),
-        labels=PARIS,
-    )
-    rows = [row("Paris"), row("Lyon", condition="pia@1", labels=ATTACKED)]
-    found = score_cells(study_frame(rows, record(), [seen]), record())
-    means = found.cell("radar", "benign").means
-    assert [means[name] for name in CONTEXT] == [1.0, 0.5, 1.0, 1.0]
-    assert found.cell("vanilla", "benign").means == {}
-    assert found.cell("radar", "pia@1").means["faithfulness_lex"] is None
-    assert str(context_table(found).rows[0].cells[0]) == "100/50/100/100"
-    assert [table.key for table in tables_of(found)][-1] == "context"
-    assert "context" not in [table.key for table in tables_of(board(rows))]
-    pooled = record()
-    one, other = pooled.contenders
-    pooled = replace(pooled, contenders=(one, replace(other, adaptation=Adaptation.CUMULATIVE)))
-    rows += [row("Paris", contender="vanilla")]
-    found = score_cells(study_frame(rows, pooled, [seen]), pooled)
-    assert found.cell("vanilla", "benign").means["faithfulness_lex"] is None
-    assert [line.heading for line in context_table(found).rows] == ["radar"]

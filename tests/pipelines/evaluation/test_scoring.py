@@ -279,7 +279,6 @@ def test_an_answer_that_failed_or_has_no_truth_is_not_wrong():
     assert failed == Judged(None, None, None, Outcome.ERROR)
     unlabelled = score_answer("Rome", Labels())
     assert unlabelled.whole_words == Judged(None, None, None, Outcome.UNLABELLED)
-    assert unlabelled.exact_match is None
 
 
 def test_every_study_judges_by_whole_words(tmp_path):

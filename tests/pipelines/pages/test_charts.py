@@ -8,14 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.pages.charts import bars, before_after, panel
+from radarstream.pipelines.pages.charts import before_after, panel
 from radarstream.pipelines.pages.drawing import DRAWN, INKS, KEPT, ink
 from radarstream.pipelines.pages.frame import asset
 from radarstream.pipelines.pages.safe_text import HIDDEN
 from radarstream.pipelines.pages.scales import (
     Axis,
     Change,
-    Segment,
     Series,
     Share,
     Spot,
@@ -36,11 +35,8 @@ def drawings(words: str) -> list[str]:
     x = Axis(0, 2, words, {0.0: words, 1.0: words})
     return [
         before_after(words, [Change(words, Share(0.9), share, "good")], (words, words)),
-        panel(words, lines, x, tenths([(0.2, 0.6)], words), joined=True, marked=[1.0]),
+        panel(words, lines, x, tenths([(0.2, 0.6)], words), joined=True),
         panel(words, lines, Axis(0, 2, words), tenths([(0.2, 0.6)])),
-        bars(
-            words, [Segment(words, 0, 1, "good", words, words)], x, width=90, tails={words: words}
-        ),
     ]
 
 

@@ -1,6 +1,5 @@
 """The report: every text inert, every number from the run, every link leading somewhere."""
 
-import re
 from dataclasses import replace
 from urllib.parse import urlsplit
 
@@ -9,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.evaluation.scoring import Outcome
-from radarstream.pipelines.pages.cut_graph import MAX_EDGES, cut_graph
 from radarstream.pipelines.pages.replay import view
 from radarstream.pipelines.pages.replay.page import render_report
 from radarstream.pipelines.pages.replay.view import build_view
@@ -251,59 +249,6 @@ def test_reasons_in_plain_words(reason, keep, reject, margin, words):
         edges=((1, 2, 0.9), (1, 3, 0.1), (MEMORY_NODE, 1, 0.8)),
     )
     assert reason_in_words(judged, verdict) == words
-
-
-def drawn(event: AnswerEvent, snapshots: dict[str, SearchSnapshot]) -> str:
-    planted = snapshots[event.snapshot_id].labels.poisoned_ranks
-    return str(cut_graph(event.verdict, planted, "a step"))
-
-
-@pytest.mark.parametrize(
-    "reason", [Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN, Reason.QUARANTINED]
-)
-def test_what_no_defence_saw_is_not_drawn_on_a_side_of_the_cut(run, reason):
-    events, snapshots = run
-    event = next(one for one in events if "cut-graph" in drawn(one, snapshots))
-    unseen = DocumentVerdict(99, kept=False, reason=reason)
-    documents = (*event.verdict.documents, unseen)
-    verdict = replace(event.verdict, documents=documents)
-    assert drawn(replace(event, verdict=verdict), snapshots) == drawn(event, snapshots)
-
-
-def test_many_documents_with_one_claim_share_a_node():
-    answers, snapshots = make_run(TOPICS[:1], steps=3, documents=50)
-    drawing = drawn(answers[2], snapshots)
-    assert drawing.count('class="shape"') < 12
-    assert "×" in drawing
-
-
-def test_a_memory_that_is_no_node_is_not_drawn():
-    answers, snapshots = make_run(TOPICS[:1], steps=3)
-    event = next(e for e in answers if e.verdict.memory.support_posterior is not None)
-    drawing = drawn(event, snapshots)
-    assert 'class="memory-node' in drawing
-    assert "; memory " in drawing
-    memory = replace(
-        event.verdict.memory, support_posterior=None, conflict_posterior=None, margin=None
-    )
-    event = replace(event, verdict=replace(event.verdict, memory=memory))
-    assert "memory" not in drawn(event, snapshots)
-
-
-def test_many_claims_draw_a_bounded_number_of_edges():
-    answers, snapshots = make_run(TOPICS[:1], steps=1, documents=50)
-    event = answers[0]
-    documents = tuple(
-        replace(d, atomic_answer=f"claim {d.rank}", kept=True, reason=Reason.SUPPORTED,
-                keep_evidence=0.5, reject_evidence=0.1, margin=0.1)
-        for d in event.verdict.documents
-    )  # fmt: skip
-    edges = tuple((a, b, 0.5 + a / 200) for a in range(1, 51) for b in range(a + 1, 51))
-    verdict = replace(event.verdict, documents=documents, edges=edges)
-    event = replace(event, verdict=verdict)
-    drawing = drawn(event, snapshots)
-    assert sum(path.count("M") for path in re.findall(r' d="([^"]*)"', drawing)) == MAX_EDGES
-    assert f"{len(edges) - MAX_EDGES} weaker edges not drawn" in drawing
 
 
 @given(st.text(max_size=60), st.text(max_size=60), st.text(max_size=60))
