@@ -11,10 +11,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Final
 from xml.etree import ElementTree
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from radarstream.pipelines.pages.safe_text import shorten, visible
-from radarstream.pipelines.pages.svg import element
 
 INKS: Final = (
     "ink", "soft", "line", "faint", "surface", "link", "good", "bad", "other", "none", "attack",
@@ -117,6 +116,19 @@ def drawn(
         width=root.attrib["width"],
         height=root.attrib["height"],
     )
+
+
+def element(name: str, *children: str | Markup, **attributes: str) -> Markup:
+    """`<name attributes>children</name>`, everything untrusted escaped.
+
+    A trailing underscore is dropped from attribute names, other underscores become hyphens.
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(value))}"'
+        for key, value in attributes.items()
+    )
+    inner = Markup("").join(escape(visible(child)) for child in children)
+    return Markup(f"<{name}{written}>{inner}</{name}>")  # noqa: S704  (every part is escaped)
 
 
 def _visible(value: Any) -> Any:

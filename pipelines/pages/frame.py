@@ -26,12 +26,10 @@ from radarstream.pipelines.pages.safe_text import (
     visible,
     without_secrets,
 )
-from radarstream.pipelines.pages.svg import circle, element, line
 from radarstream.pipelines.pages.times import day, format_time, minute
 
 PACKAGE: Final = "radarstream.pipelines.pages"
 EMPTY: Final = {"", "-", "–"}
-BAR_WIDTH: Final = 74.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +91,7 @@ def _environment() -> Environment:
     )
     filters = (shorten, decimal, filled, domain, safe_link, excerpt, format_time, day, minute)
     environment.filters |= {one.__name__: one for one in filters}
-    environment.globals |= {"interval_bar": interval_bar, "looks": OUTCOMES, "breakable": breakable}
+    environment.globals |= {"looks": OUTCOMES, "breakable": breakable}
     return environment
 
 
@@ -124,18 +122,3 @@ def filled(table: Any, zeros: bool = False) -> list[int]:
         for number, cells in enumerate(columns)
         if any(c.text not in EMPTY and not (zeros and c.value == 0.0) for c in cells)
     ]
-
-
-def interval_bar(low: float, value: float, high: float, tone: str) -> Markup:
-    """A share and its interval as a small bar, from 0 at its left to 1 at its right."""
-    return element(
-        "svg",
-        line(0, 5.0, BAR_WIDTH, 5.0, "track"),
-        line(low * BAR_WIDTH, 5.0, high * BAR_WIDTH, 5.0, "span"),
-        circle(value * BAR_WIDTH, 5.0, 3, "dot"),
-        class_=f"interval {tone}",
-        viewBox=f"-3 0 {BAR_WIDTH + 6:g} 10",
-        width=BAR_WIDTH + 6,
-        height=10,
-        aria_hidden="true",
-    )
