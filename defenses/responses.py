@@ -16,7 +16,6 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
-    Norms,
     ProbeGradients,
     Relate,
     Request,
@@ -35,7 +34,7 @@ def ask(request: Complete) -> Asking[AtomicAnswer]: ...
 def ask(request: CompleteAll) -> Asking[tuple[AtomicAnswer, ...]]: ...
 @overload
 def ask(
-    request: Relate | Embed | Norms | LogProbs | ProbeGradients | Attention,
+    request: Relate | Embed | LogProbs | ProbeGradients | Attention,
 ) -> Asking[FloatArray]: ...
 @overload
 def ask(request: AttemptAll) -> Asking[tuple[Any, ...]]: ...

@@ -25,7 +25,7 @@ NARROW = 400
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bench = Bench(tmp_path_factory.mktemp("pages") / "study")
-    study = bench.run("injection,false-reports", "rag_origin,keyword_match,norm")
+    study = bench.run("injection,false-reports", "rag_origin,keyword_match,pfdnn")
     ATTRIBUTION.report(study.out, study.record, study.store)
     return study.out / REPORT
 
