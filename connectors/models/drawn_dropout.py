@@ -26,29 +26,22 @@ _LEVELS: Final = 2**16  # of a draw: probabilities are exact to 1/65536
 class Draws:
     """The generators of the examples of a batch and how many tokens each has; empty = no dropout.
 
-    What lies beyond an example's own tokens is padding: nothing is drawn for it. `read` are the
-    places of the tokens that the network reads; None stands for all. Those that it does not read
-    are drawn for, too, so that the others get what they get beside them.
+    What lies beyond an example's own tokens is padding: nothing is drawn for it.
     """
 
     generators: Sequence[np.random.Generator] = ()
     lengths: Sequence[int] = ()
-    read: Sequence[NDArray[np.intp] | None] = ()
 
     @contextmanager
     def of(
-        self,
-        generators: Sequence[np.random.Generator],
-        lengths: Sequence[int],
-        read: Sequence[NDArray[np.intp] | None] | None = None,
+        self, generators: Sequence[np.random.Generator], lengths: Sequence[int]
     ) -> Iterator[None]:
         """Draw for these examples as long as the context lasts."""
         self.generators, self.lengths = generators, lengths
-        self.read = [None] * len(generators) if read is None else read
         try:
             yield
         finally:
-            self.generators, self.lengths, self.read = (), (), ()
+            self.generators, self.lengths = (), ()
 
 
 class DrawnDropout(nn.Module):
@@ -65,17 +58,10 @@ class DrawnDropout(nn.Module):
             return states
         scale = np.float32(1.0 / (1.0 - self.p))
         factors = np.full(states.shape, scale, np.float32)
-        draws = zip(self._draws.generators, self._draws.lengths, self._draws.read, strict=True)
-        for row, (generator, length, read) in zip(factors, draws, strict=True):
-            if row.ndim == 2:
-                kept = ~drawn(generator, self.p, (length, row.shape[1]))
-                kept = kept if read is None else kept[read]
-                part = row[: len(kept)]
-            else:
-                kept = ~drawn(generator, self.p, (len(row), length, length))
-                kept = kept if read is None else kept[:, read[:, None], read]
-                part = row[:, : kept.shape[1], : kept.shape[2]]
-            np.multiply(kept, scale, out=part)
+        draws = zip(self._draws.generators, self._draws.lengths, strict=True)
+        for row, (generator, length) in zip(factors, draws, strict=True):
+            own = row[:length] if row.ndim == 2 else row[:, :length, :length]
+            own[...] = scale * ~drawn(generator, self.p, own.shape)
         return states * torch.from_numpy(factors).to(states.device, states.dtype)
 
 

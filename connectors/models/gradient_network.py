@@ -6,7 +6,7 @@ is watched, and layers below it keep nothing.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,7 +20,6 @@ from radarstream.schemas.errors import ConfigurationError
 # DistilBERT; below what holds their layers.
 _LAYERS: Final = ("encoder.layer", "transformer.layer")
 _NORMS: Final = ("attention.output.LayerNorm", "attention.LayerNorm", "sa_layer_norm")
-PLACES: Final = "position_ids"  # of tokens in their text, where some are left out
 _LONGEST: Final = 256  # tokens of a text that MiniLM reads
 
 Features = dict[str, torch.Tensor]
@@ -28,11 +27,7 @@ Features = dict[str, torch.Tensor]
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """`embed` gives (b, d) embeddings of (b, n) tokens; `norms` are one LayerNorm per layer.
-
-    `leaves_out` says whether `embed` takes the places of tokens, so that those that are masked out
-    need not be read.
-    """
+    """`embed` gives (b, d) embeddings of (b, n) tokens; `norms` are one LayerNorm per layer."""
 
     tokenizer: Any
     longest: int
@@ -41,16 +36,10 @@ class Network:
     norms: Sequence[nn.LayerNorm]
     draws: Draws
     device: torch.device
-    leaves_out: bool = False
 
     def padded(self, read: Sequence[Mapping[str, Sequence[int]]]) -> Features:
-        """(b, n) features of texts of different lengths; padding has place 0."""
-        plain = [{name: row[name] for name in row if name != PLACES} for row in read]
-        rows = self.tokenizer.pad(plain, padding=True, return_tensors="pt").data
-        if PLACES in read[0]:
-            rows[PLACES] = torch.zeros_like(rows["input_ids"])
-            for places, row in zip(rows[PLACES], read, strict=True):
-                places[: len(row[PLACES])] = torch.as_tensor(row[PLACES])
+        """(b, n) features of texts of different lengths."""
+        rows = self.tokenizer.pad([dict(row) for row in read], padding=True, return_tensors="pt")
         return {name: values.to(self.device) for name, values in rows.items()}
 
 
@@ -71,8 +60,7 @@ def bundled_network(directory: Path, device: str | None) -> Network:
         means: torch.Tensor = (states * mask).sum(dim=1) / mask.sum(dim=1)
         return means
 
-    network = _frozen(model, model, tokenizer, _LONGEST, mean, device)
-    return replace(network, leaves_out=model.config.model_type == "bert")
+    return _frozen(model, model, tokenizer, _LONGEST, mean, device)
 
 
 def sentence_network(directory: Path, device: str | None) -> Network:

@@ -7,17 +7,15 @@ from typing import Any, Final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from radarstream.connectors.models.batching import places, split
 from radarstream.connectors.models.drawn_dropout import drawn, generator_of
-from radarstream.connectors.models.gradient_network import PLACES, Network, norm_gradients, watched
+from radarstream.connectors.models.gradient_network import Network, norm_gradients, watched
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import Disturbance, ProbeQuery, SalienceQuery, TokenSalience
 
 MOST_TOKENS: Final = 2048  # of the passages of a batch, padding included
 Tokens = Mapping[str, Sequence[int]]
-Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +28,6 @@ class Run:
     passage: Tokens
     generators: tuple[np.random.Generator, np.random.Generator]
 
-    def length(self, network: Network) -> int:
-        """Tokens of the passage that the network reads."""
-        read = self.passage["attention_mask"]
-        return sum(read) if network.leaves_out else len(read)
-
 
 def gradients_of_runs(network: Network, queries: Sequence[ProbeQuery]) -> FloatArray:
     """(m, r, 2d) gradients of every run of every query, weight before bias."""
@@ -43,7 +36,7 @@ def gradients_of_runs(network: Network, queries: Sequence[ProbeQuery]) -> FloatA
     for (layer, disturbance), indices in places((q.layer, q.disturbance) for q in queries).items():
         dropout = disturbance is not Disturbance.TOKENS
         runs = list(disturbed(network, queries, indices))
-        for batch in batches([run.length(network) for run in runs]):
+        for batch in batches([len(run.passage["input_ids"]) for run in runs]):
             part = [runs[place] for place in batch]
             rows = gradients_of_batch(network, layer, part, dropout=dropout)
             found[[run.index for run in part], [run.number for run in part]] = rows
@@ -80,25 +73,6 @@ def masked_out(tokens: Tokens, share: float, generator: np.random.Generator) -> 
     return {**tokens, "attention_mask": kept.astype(int).tolist()}
 
 
-def read_places(network: Network, tokens: Tokens) -> Places | None:
-    """Places of the tokens that are not masked out, if the network can leave out the others."""
-    return np.flatnonzero(tokens["attention_mask"]) if network.leaves_out else None
-
-
-def left(tokens: Tokens, places: Places | None) -> Tokens:
-    """The tokens at these places, each with its place; None stands for all as they are.
-
-    No other token attends to one that is masked out, and its state is in no mean: without it the
-    result is the same.
-    """
-    if places is None:
-        return tokens
-    return {
-        **{name: [row[i] for i in places] for name, row in tokens.items()},
-        PLACES: places.tolist(),
-    }
-
-
 def batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     """Places of neighbouring lengths that fill a batch, shortest first."""
     order = sorted(range(len(lengths)), key=lengths.__getitem__)
@@ -119,10 +93,8 @@ def gradients_of_batch(
         for number, texts in enumerate(sides):
             generators = [run.generators[number] for run in runs] if dropout else []
             lengths = [len(tokens["input_ids"]) for tokens in texts] if dropout else []
-            places = [read_places(network, tokens) for tokens in texts]
-            read = [left(*pair) for pair in zip(texts, places, strict=True)]
-            with network.draws.of(generators, lengths, places if dropout else None):
-                embedded.append(network.embed(network.padded(read)))
+            with network.draws.of(generators, lengths):
+                embedded.append(network.embed(network.padded(texts)))
         cosines = torch.nn.functional.cosine_similarity(embedded[0], embedded[1])
         changes = torch.autograd.grad(cosines.sum(), [start for _, start in calls])
     rows = sum(
