@@ -36,12 +36,6 @@ _LOCATED = re.compile(
     r"^(?P<named>[^,]*[A-Z][^,]*) in (?P<told>(?:the )?[A-Z][\w' -]*(?:, [A-Z][\w' -]*)*)$"
     r"|^(?P<thing>[^,]+?) (?:in|at|inside) (?P<where>(?:the|an?|its|his|her|their) [a-z][a-z -]*)$"
 )
-_CALLED = re.compile(r"^an? [^,]+ (?:called|named|nicknamed) ((?:[A-Z][\w'-]*)(?: [A-Z][\w'-]*)*)$")
-_TEAM = frozenset(("team", "club", "side", "franchise"))
-_SEVERAL_WORDS = (
-    "giants cardinals panthers rangers kings jets tigers bulldogs eagles lions bears wildcats"
-)
-_TEAMS_OF_SEVERAL_CITIES = frozenset(_SEVERAL_WORDS.split())
 _NAMES = r"[A-Z][\w.'-]*(?: (?:de |van |von |da |di )?[A-Z][\w.'-]*){0,3}"
 _WORK_OF = re.compile(rf"^(?P<named>.+) by (?P<told>{_NAMES})$|^(?P<owner>{_NAMES})'s (?P<own>.+)$")
 _BEARER = re.compile(
@@ -86,10 +80,7 @@ def is_known_addition(
         or _is_described(reading, extra)
         or _is_of_a_work(reading, extra)
         or _is_located(reading, extra)
-        or _is_home_of_a_team(reading, extra)
         or _is_junior(reading, extra)
-        or _is_maker(reading, extra)
-        or _is_named(reading, extra)
     )
 
 
@@ -219,36 +210,6 @@ def _is_located(reading: Reading, extra: Sequence[Token]) -> bool:
     where, thing = found["told"] or found["where"], found["named"] or found["thing"]
     told = {key_of(word) for word in re.findall(r"\w+", where.casefold())}
     return {t.key for t in extra} <= told and not _TAKES_BACK.search(f"{thing} {where}")
-
-
-def _is_home_of_a_team(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether a team is asked for and the extra words are the place before its own name."""
-    tokens = word_by_word(reading).tokens
-    if not reading.question.said & _TEAM or not all(t.is_name for t in extra):
-        return False
-    last = tokens[-1]
-    own = last.is_name and last.word.endswith("s") and last.word not in _TEAMS_OF_SEVERAL_CITIES
-    return own and list(extra) == list(tokens[: len(extra)]) and len(tokens) == len(extra) + 1
-
-
-def _is_maker(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words are the maker of a model with a number: "Airbus A380"."""
-    wording = word_by_word(reading)
-    if reading.question.asked is not Asked.OTHER or list(extra) != list(
-        wording.tokens[: len(extra)]
-    ):
-        return False
-    own = wording.tokens[len(extra) :]
-    numbered = bool(wording.values) or any(re.search(r"\d", token.word) for token in own)
-    return numbered and all(t.is_name for t in (*extra, *own)) and bool(own)
-
-
-def _is_named(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words are the name of one of its kind: "an elephant called Raja"."""
-    found = _CALLED.match(reading.affirmed.strip(" ."))
-    if not found or reading.question.wants_person:
-        return False
-    return {t.word for t in extra} <= set(re.findall(r"\w+", found[1].casefold()))
 
 
 def _is_junior(reading: Reading, extra: Sequence[Token]) -> bool:

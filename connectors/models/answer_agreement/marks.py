@@ -111,8 +111,6 @@ _NAMES: tuple[tuple[str, str | Callable[[re.Match[str]], str]], ...] = (
     (r"\b(?:in |around )?the middle of(?: the)?\b", "mid"),
     (r"\bmid-", "mid "),
     (r"\bversion\s(?=\d)|\bv\.?\s?(?=\d+\.\d)", ""),
-    (r"\b(?:went|gone|goes|moved|came) up\b", "rose"),
-    (r"\b(?:went|gone|goes|moved|came) down\b", "fell"),
     (r"\b(?:except for|apart from|other than|excluding|with the exception of)\b", "except"),
     (
         r"\b(all|every\w*|any\w*|the whole|the entire)((?: \w+){0,3}?),? but(?: not|"

@@ -89,23 +89,12 @@ def opposed(one: str, other: str) -> bool:
     """
     mine, theirs = _tokens(one), _tokens(other)
     here, there = mine - theirs, theirs - mine
-    if _other_direction(here, there) or _replaced(here, there):
+    if _replaced(here, there):
         return True
     way = _ends(one)
     if len(way) == 2 and way != way[::-1] == _ends(other):
         return True
     return _other_number(one, other) or _other_day(one, other) or _turned(one, other)
-
-
-def _other_direction(here: frozenset[str], there: frozenset[str]) -> bool:
-    """Whether words that only one text has point the other way than those of the other."""
-    mine, theirs = ({pole for word in words for pole in _poles_of(word)} for words in (here, there))
-    return any(
-        axis < _DIRECTIONS.count("\n")
-        and (axis, -side) in theirs - mine
-        and (axis, side) not in theirs
-        for axis, side in mine
-    )
 
 
 def _replaced(here: frozenset[str], there: frozenset[str]) -> bool:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 
 from radarstream.connectors.models.answer_agreement.reading import Reading
-from radarstream.connectors.models.answer_agreement.synonyms import is_of_a_country
 from radarstream.connectors.models.answer_agreement.values import Quantity
 from radarstream.connectors.models.answer_agreement.wording import Token, Wording, word_by_word
 from radarstream.connectors.models.answer_agreement.words import TITLES
@@ -51,19 +50,13 @@ def is_miscounted(mine: Wording, theirs: Wording) -> bool:
     return len(both) > 1 and any(counts[0][thing] != counts[1][thing] for thing in both)
 
 
-def _of_one_country(one: str, other: str) -> bool:
-    """Whether two words name a country in two ways: "France", "French"."""
-    return one != other and is_of_a_country(one) and is_of_a_country(other)
-
-
 def _in_order_that_counts(one: Reading, other: Reading, matches: dict[int, int]) -> list[int]:
-    """Matched words less titles and names of countries that are written in two ways."""
+    """Matched words less titles."""
     mine, theirs = word_by_word(one), word_by_word(other)
     return [
         i
         for i, j in sorted(matches.items())
         if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
-        and not _of_one_country(mine.tokens[i].word, theirs.tokens[j].word)
     ]
 
 
