@@ -1,12 +1,30 @@
-"""How two read answers to one question relate: one finding, and the soft evidence beside it."""
+"""How two read answers to one question relate: one finding.
 
+First what they share decides. But each could hide its real claim in a word that nobody shares
+("anyone but Lima"), in a number's place, or in an order of words. So agreement counts only where
+every word and value of each is found in the other, in the question, or in a list of words that add
+nothing; else the pair is UNEXPLAINED.
+"""
+
+import re
+from collections.abc import Sequence
 from enum import Enum
 
 from rapidfuzz.distance import Indel
 
+from radarstream.connectors.models.answer_agreement.accounting import Account, account
+from radarstream.connectors.models.answer_agreement.additions import (
+    are_places,
+    is_description,
+    is_known_addition,
+)
+from radarstream.connectors.models.answer_agreement.known_names import bare, expansions
+from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
-from radarstream.connectors.models.answer_agreement.values import Match, compare_values
+from radarstream.connectors.models.answer_agreement.values import Match, Quantity, compare_values
+from radarstream.connectors.models.answer_agreement.wording import Pair, Token, word_by_word
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES
 
 
 class Likeness(Enum):
@@ -121,3 +139,167 @@ def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
     given = (" ".join(sorted(words)) for words in (mine - theirs, theirs - mine))
     variants = Indel.normalized_similarity(*given) >= VARIANT_SPELLING
     return Likeness.PHRASES_DIFFER if variants else Likeness.VALUES_DIFFER
+
+
+_ID = re.compile(r"(?=\w*[A-Za-z])(?=\w*\d)\w+(?:-\w+)*|\b[A-Za-z]+-\d+\b")
+_NAME_PART = re.compile(r"\b[A-Z](?:\.|[^\W\d_]*)(?=\s|$)")
+_MOST_PARTS = 6
+
+
+def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: bool) -> Likeness:
+    """The finding, or what is left of it once every difference must be understood.
+
+    Two answers that balance word by word are the SAME unless they are `opposite`. Two identifiers
+    or initials that do not fit are a disagreement. Agreement by containment stays where the
+    extra words are a country, members of a list, the rest of a person's name or a description.
+    """
+    if one.plain == other.plain or one.abstained or other.abstained:
+        return finding
+    if _expands(one, other) or _expands(other, one):
+        return Likeness.SAME
+    if not any(w.tokens or w.values for w in map(word_by_word, (one, other))):
+        return finding
+    told = account(one, other)
+    if _says_the_same(one, other, told, opposite=opposite):
+        return Likeness.SAME
+    if finding in (Likeness.VALUES_DIFFER, Likeness.UNCOMMITTED):
+        return finding
+    if opposite or _clash(one, other):
+        return Likeness.VALUES_DIFFER
+    return _not_balanced(one, other, told, finding)
+
+
+def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness) -> Likeness:
+    """The finding for two answers of which one says something that the other does not."""
+    if _denies_only_others(one, told.mine, other) or _denies_only_others(other, told.theirs, one):
+        return Likeness.UNEXPLAINED if told.mine and told.theirs else Likeness.SAME
+    if finding in AGREEING and _differs_in_values_only(one, other, told):
+        return finding
+    if _other_titles(one, other):
+        return Likeness.UNEXPLAINED if finding in AGREEING else finding
+    if told.mine and told.theirs:
+        if is_description(one, told.mine) and is_known_addition(other, told.theirs, (), told):
+            return Likeness.HYPOTHESIS_ADDS
+        if is_description(other, told.theirs) and is_known_addition(one, told.mine, (), told):
+            return Likeness.PREMISE_ADDS
+    if is_known_addition(one, told.mine, told.theirs, told):
+        return Likeness.PREMISE_ADDS
+    if is_known_addition(other, told.theirs, told.mine, told):
+        places = are_places(other, {token.key for token in told.theirs})
+        listed = other.is_list and not one.is_list and not places
+        return Likeness.HYPOTHESIS_LISTS_MORE if listed else Likeness.HYPOTHESIS_ADDS
+    return Likeness.UNEXPLAINED if finding in AGREEING else finding
+
+
+def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: bool) -> bool:
+    polar = one.says_yes is not None and other.says_yes is not None
+    if not told.balanced or (opposite and not told.negated and not polar):
+        return False
+    if polar and one.says_yes != other.says_yes:
+        return False
+    if one.is_open != other.is_open:
+        return False
+    return not _other_titles(one, other) and not _other_initials(one, other)
+
+
+def _is_share(reading: Reading) -> bool:
+    return any(isinstance(v, Quantity) and v.dimension == "percent" for v in reading.values)
+
+
+def _denies_only_others(reading: Reading, extra: Sequence[Token], other: Reading) -> bool:
+    """Whether all that one adds is that it is not something else: "Oslo, not Bergen"."""
+    if not extra or not reading.denied or reading.denied & other.all_keys:
+        return False
+    denies = [t for t in extra if t.word in NEGATIONS]
+    rest = [t for t in extra if t.word not in NEGATIONS]
+    return bool(denies) and bool(rest) and all(t.is_name and t.key in reading.denied for t in rest)
+
+
+def _differs_in_values_only(one: Reading, other: Reading, told: Account) -> bool:
+    """Whether no word is left, and the values left are members of a list or more or less exact."""
+    if told.mine or told.theirs or told.turned:
+        return False
+    pairs = [any(isinstance(v, Pair) for v in side) for side in (told.my_values, told.their_values)]
+    if pairs[0] != pairs[1] or (one.question.counts and _is_share(one) != _is_share(other)):
+        return False  # another score, another set, or a number and a range
+    if told.my_values and told.their_values:
+        mine, theirs = _dimensions(told.my_values), _dimensions(told.their_values)
+        in_kind = not (mine and theirs) or bool(mine & theirs)
+        return in_kind and len(told.my_values) == len(told.their_values)
+    return (one.is_list or other.is_list) and not one.question.wants_all
+
+
+def _dimensions(values: Sequence[object]) -> set[str]:
+    return {v.dimension for v in values if isinstance(v, Quantity) and v.dimension}
+
+
+def _clash(one: Reading, other: Reading) -> bool:
+    ids = [_identifiers(reading) for reading in (one, other)]
+    if all(ids) and not ids[0] & ids[1]:
+        return True
+    pairs = [[v for v in word_by_word(r).values if isinstance(v, Pair)] for r in (one, other)]
+    if all(pairs) and len(pairs[0]) == len(pairs[1]) and pairs[0] != pairs[1]:
+        return True
+    claimed = [(r.telling or r.all_keys) - r.denied for r in (one, other)]
+    denies = [r.denied - r.question.words for r in (one, other)]
+    if bool(claimed[0]) and bool(claimed[1]) and (denies[0] & claimed[1] or denies[1] & claimed[0]):
+        return True
+    return _other_initials(one, other)
+
+
+def _identifiers(reading: Reading) -> frozenset[str]:
+    """Tokens of letters and digits ("BA117", "uranium-235"), without marks between them."""
+    asked = reading.question.words
+    found = (re.sub(r"\W", "", token).casefold() for token in _ID.findall(reading.rest))
+    return frozenset(token for token in found if token not in asked)
+
+
+def _other_initials(one: Reading, other: Reading) -> bool:
+    """Whether a name of both has initials, or an initial and a name, that do not fit."""
+    mine, theirs = _name_parts(one), _name_parts(other)
+    if not (mine and theirs) or mine[-1] != theirs[-1] or len(mine[-1]) == 1:
+        return False
+    given = (mine[:-1], theirs[:-1])
+    if not all(given) or not any(len(part) == 1 for parts in given for part in parts):
+        return False
+    if len(given[0]) == len(given[1]):
+        return any(not _fits(a, b) for a, b in zip(*given, strict=True))
+    if not any(_fits(a, b) and a[0] == b[0] for a in given[0] for b in given[1]):
+        return True
+    if min(map(len, given)) == 1 and given[0][0][0] == given[1][0][0]:
+        return False
+    initials = [[part for part in parts if len(part) == 1] for parts in given]
+    return bool(initials[0] and initials[1]) and initials[0] != initials[1]
+
+
+def _name_parts(reading: Reading) -> list[str]:
+    """The parts of an answer that is one name, initials included; empty for anything else."""
+    parts = _NAME_PART.findall(reading.affirmed)
+    if " ".join(parts) != " ".join(reading.affirmed.split()) or len(parts) > _MOST_PARTS:
+        return []
+    names = (part.rstrip(".").casefold() for part in parts)
+    return [name for name in names if name not in TITLES]
+
+
+def _fits(one: str, other: str) -> bool:
+    return (len(one) > 1 and len(other) > 1) or one[0] == other[0]
+
+
+def _other_titles(one: Reading, other: Reading) -> bool:
+    """Whether both have an office and not the same one (pope and saint), or "Mr" and "Ms"."""
+    said = [{t.word for t in word_by_word(r).tokens} for r in (one, other)]
+    if any(a & said[0] and b & said[1] for a, b in (_ADDRESSED, _ADDRESSED[::-1])):
+        return True
+    mine, theirs = (words & _OFFICES for words in said)
+    return bool(mine and theirs) and mine != theirs
+
+
+_OFFICES = (TITLES - HONORIFICS) | {"prime-minister", "vice-president"}
+_ADDRESSED = (frozenset(("mr", "sir", "lord")), frozenset(("ms", "mrs", "miss", "dame", "lady")))
+
+
+def _expands(short: Reading, long: Reading) -> bool:
+    if short.acronym is None or short.values or long.values:
+        return False  # "ABC One" is no ABC
+    meant = expansions(short.acronym)
+    return bare(long.plain) in meant or bool(meant and meant == expansions(long.acronym or ""))

@@ -7,8 +7,11 @@ dropped as mere wording.
 import re
 from collections.abc import Callable
 
-from radarstream.connectors.models.answer_agreement.dates import MONTH
-from radarstream.connectors.models.answer_agreement.quantities import NUMBER_WORD, ORDINAL_WORD
+from radarstream.connectors.models.answer_agreement.quantities import (
+    MONTH,
+    NUMBER_WORD,
+    ORDINAL_WORD,
+)
 
 _CURRENCY = "$\u00a2-\u00a5\u20a0-\u20cf"
 _DIGITS = r"(?<![\d.,])\.?\d[\d.,]*+"  # from its first digit only, or long numbers take long

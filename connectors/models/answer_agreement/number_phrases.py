@@ -3,8 +3,8 @@
 import re
 from functools import partial
 
-from radarstream.connectors.models.answer_agreement.dates import MONTH
 from radarstream.connectors.models.answer_agreement.quantities import (
+    MONTH,
     ORDINAL_WORD,
     read_roman,
     spell_in_digits,

@@ -4,28 +4,30 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from radarstream.connectors.models.answer_agreement.dates import take_dates, take_times
 from radarstream.connectors.models.answer_agreement.marks import spell_marks
 from radarstream.connectors.models.answer_agreement.number_phrases import numbers_in_one_spelling
-from radarstream.connectors.models.answer_agreement.polarity import (
+from radarstream.connectors.models.answer_agreement.phrases import in_one_order
+from radarstream.connectors.models.answer_agreement.quantities import (
+    read_roman,
+    take_dates,
+    take_quantities,
+    take_times,
+)
+from radarstream.connectors.models.answer_agreement.question import (
     CLAUSE,
     DENIED_CLAUSE,
     DENIED_REST,
     LEADING,
+    Asked,
+    Question,
     is_doubted,
     read_polarity,
 )
-from radarstream.connectors.models.answer_agreement.quantities import (
-    read_roman,
-    take_quantities,
-)
-from radarstream.connectors.models.answer_agreement.question import Asked, Question
 from radarstream.connectors.models.answer_agreement.values import (
     PartialDate,
     Quantity,
     Value,
 )
-from radarstream.connectors.models.answer_agreement.voices import in_one_order
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 MOST_CHARACTERS = 300  # that are read: comparing takes the square of it, and answers are untrusted

@@ -14,11 +14,10 @@ from typing import Final
 
 import numpy as np
 
-from radarstream.connectors.models.answer_agreement.comparison import Likeness, compare
+from radarstream.connectors.models.answer_agreement.comparison import Likeness, compare, understood
 from radarstream.connectors.models.answer_agreement.opposites import opposed
 from radarstream.connectors.models.answer_agreement.question import read_question
 from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
-from radarstream.connectors.models.answer_agreement.understanding import understood
 from radarstream.connectors.models.batching import once_each
 from radarstream.schemas import answer_text
 from radarstream.schemas.evidence import FloatArray

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from radarstream.connectors.models.answer_agreement import phrases
-from radarstream.connectors.models.answer_agreement.dates import take_dates, take_times
 from radarstream.connectors.models.answer_agreement.number_phrases import numbers_in_one_spelling
+from radarstream.connectors.models.answer_agreement.phrases import in_one_order
 from radarstream.connectors.models.answer_agreement.quantities import (
     UNIT,
     read_roman,
+    take_dates,
     take_quantities,
+    take_times,
 )
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
@@ -24,7 +26,6 @@ from radarstream.connectors.models.answer_agreement.values import (
     Value,
     unit_named,
 )
-from radarstream.connectors.models.answer_agreement.voices import in_one_order
 from radarstream.connectors.models.answer_agreement.words import key_of
 
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
