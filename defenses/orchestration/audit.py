@@ -6,7 +6,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.kernels.copied_text import contained_share, copied_runs
+from radarstream.defenses.kernels.copied_text import contained_share, copied_runs, merged
 from radarstream.defenses.keywords import FUNCTION_WORDS
 from radarstream.defenses.orchestration.folding import Words
 from radarstream.defenses.orchestration.personal_data import personal_data
@@ -144,14 +144,3 @@ def with_masks(
         text += [answer[read:start], kinds[start]]
         read = end
     return "".join([*text, answer[read:]])
-
-
-def merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The same places as stretches that are apart, ascending."""
-    found: list[tuple[int, int]] = []
-    for start, end in sorted(spans):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        else:
-            found.append((start, end))
-    return found

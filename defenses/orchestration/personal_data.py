@@ -8,12 +8,12 @@ numbers in prose do not have.
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib import import_module
 from ipaddress import ip_address
 from typing import Final
 
 import regex
 
-from radarstream.defenses.kernels import check_digits
 from radarstream.defenses.orchestration.folding import as_written, folded, origins
 
 
@@ -77,8 +77,9 @@ def _phone(text: str) -> bool:
     return _TOLL_FREE.fullmatch(digits) is None
 
 
-def _card(digits: str) -> bool:
-    return len(set(digits)) > 1 and check_digits.luhn(digits)
+def _valid(name: str) -> Callable[[str], bool]:
+    """The check of a module of stdnum, which is loaded when a text has the form."""
+    return lambda text: bool(import_module(f"stdnum.{name}").is_valid(text))
 
 
 def _network(text: str) -> bool:
@@ -98,45 +99,29 @@ def _form(
     return Form(kind, regex.compile(bounded, regex.I), holds, as_written)
 
 
-def _identity(pattern: str, holds: Callable[[str], bool]) -> Form:
-    return _form(PersonalData.IDENTITY, pattern, holds)
-
-
 _DATE: Final = r"\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])"  # year, month, day
 _ANNOUNCED: Final = (
     r"\b(?:tel|telephone|phone|mobile|cell|fax|whatsapp)\b[ .:]{0,3}"
     r"(?:(?:no|number|is|at)\b[ .:]{0,3}){0,2}"
 )
-_IDENTITIES: Final = (
-    _identity(r"(?:\d{8}|[XYZ]\d{7})-?[A-Z]", check_digits.dni),  # Spain
-    _identity(r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]", check_digits.codice_fiscale),
-    _identity(r"\d{3}\.\d{3}\.\d{3}-\d\d", check_digits.cpf),  # Brazil
-    # Poland; the month also tells the century.
-    _identity(r"\d\d(?:[02468][1-9]|[13579][0-2])(?:0[1-9]|[12]\d|3[01])\d{5}", check_digits.pesel),
-    _identity(
-        rf"(?:19|20)?{_DATE}[-+]\d{{4}}", lambda text: check_digits.luhn(text[-10:])
-    ),  # Sweden
-    _identity(  # Finland
-        r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d\d[-+A-F]\d{3}[\dA-Y]",
-        lambda text: check_digits.hetu(text[:6] + text[-4:]),
-    ),
-    _identity(  # France
-        r"[12] ?\d\d ?(?:0[1-9]|1[0-2]) ?\d\d ?\d{3} ?\d{3} ?\d\d", check_digits.modulo_97
-    ),
-    _identity(  # Belgium; a 2 stands before those born since 2000
-        r"\d\d\.(?:0\d|1[0-2])\.[0-3]\d-\d{3}\.\d\d",
-        lambda text: check_digits.modulo_97(text) or check_digits.modulo_97(f"2{text}"),
-    ),
-    _identity(  # China
-        r"[1-6]\d{5}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",
-        check_digits.resident_identity,
-    ),
-    _identity(r"[2-9]\d{3}([ -])\d{4}\1\d{4}", check_digits.verhoeff),  # India
-    _identity(r"\d{3}-\d{3}-\d{3}", check_digits.luhn),  # Canada
-    # The United States' have no check digit, but a form of their own and numbers never given.
-    _identity(r"(?!000|666|9)\d{3}-(?!00)\d\d-(?!0000)\d{4}", lambda _: True),
-    _identity(r"(?<=\bNHS\b\D{0,20})\d{3}[ -]?\d{3}[ -]?\d{4}", check_digits.nhs),  # Britain
-)
+# The forms of numbers that states give to persons, by the module of stdnum that checks them.
+_IDENTITIES: Final = {
+    "es.dni": r"\d{8}-?[A-Z]",
+    "es.nie": r"[XYZ]\d{7}-?[A-Z]",
+    "it.codicefiscale": r"[A-Z]{6}\d\d[A-EHLMPRST]\d\d[A-Z]\d{3}[A-Z]",
+    "br.cpf": r"\d{3}\.\d{3}\.\d{3}-\d\d",
+    # The month also tells the century.
+    "pl.pesel": r"\d\d(?:[02468][1-9]|[13579][0-2])(?:0[1-9]|[12]\d|3[01])\d{5}",
+    "se.personnummer": rf"(?:19|20)?{_DATE}[-+]\d{{4}}",
+    "fi.hetu": r"(?:0[1-9]|[12]\d|3[01])(?:0[1-9]|1[0-2])\d\d[-+A-F]\d{3}[\dA-Y]",
+    "fr.nir": r"[12] ?\d\d ?(?:0[1-9]|1[0-2]) ?\d\d ?\d{3} ?\d{3} ?\d\d",
+    "be.nn": r"\d\d\.(?:0\d|1[0-2])\.[0-3]\d-\d{3}\.\d\d",
+    "cn.ric": r"[1-6]\d{5}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{3}[\dX]",
+    "in_.aadhaar": r"[2-9]\d{3}([ -])\d{4}\1\d{4}",
+    "ca.sin": r"\d{3}-\d{3}-\d{3}",
+    "us.ssn": r"\d{3}-\d\d-\d{4}",
+    "gb.nhs": r"(?<=\bNHS\b\D{0,20})\d{3}[ -]?\d{3}[ -]?\d{4}",
+}
 FORMS: Final = (
     Form(
         PersonalData.EMAIL,
@@ -152,9 +137,9 @@ FORMS: Final = (
     _form(
         PersonalData.ACCOUNT,
         r"[A-Z]{2}\d\d(?:[ -]?[A-Z\d]{4}){2,7}(?:[ -]?[A-Z\d]{1,4})?",
-        check_digits.iban,
+        _valid("iban"),
     ),
-    _form(PersonalData.CARD, rf"{_CARDS}(?:[ -]?\d){{11,17}}", _card),
+    _form(PersonalData.CARD, rf"{_CARDS}(?:[ -]?\d){{11,17}}", _valid("luhn")),
     # With a country code, in the form of North America, or behind a word that announces it.
     _form(
         PersonalData.PHONE,
@@ -175,7 +160,10 @@ FORMS: Final = (
         _phone,
         as_written=True,
     ),
-    *_IDENTITIES,
+    *(
+        _form(PersonalData.IDENTITY, pattern, _valid(name), as_written=True)
+        for name, pattern in _IDENTITIES.items()
+    ),
     _form(
         PersonalData.ADDRESS,
         r"(?<!version )(?<!release )(?<!section )(?<!\bv)(?:\d{1,3}\.){3}\d{1,3}",
