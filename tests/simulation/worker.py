@@ -45,7 +45,7 @@ from tests.simulation.world import (
     unreliable,
 )
 
-SETTINGS = load_settings(profile="scripted", sources={"block": False})  # no ledger of its own
+SETTINGS = load_settings(profile="scripted")
 LIMITS = Limits()
 TOLERANCE = timedelta(hours=1)
 

@@ -81,20 +81,6 @@ def test_failed_write_leaves_no_part_and_can_be_repeated(
     assert ids(tmp_path / "answers.jsonl") == ["cup/1", "cup/2"]
 
 
-def test_returns_only_after_the_bytes_are_synced(tmp_path, monkeypatch) -> None:
-    synced: list[int] = []
-    fsync = os.fsync
-
-    def recorded(descriptor: int) -> None:
-        fsync(descriptor)
-        synced.append(os.fstat(descriptor).st_size)
-
-    with JsonlSink(tmp_path) as sink:
-        monkeypatch.setattr(os, "fsync", recorded)
-        sink.publish(answers(1))
-        assert synced == [(tmp_path / "answers.jsonl").stat().st_size]
-
-
 def test_second_writer_is_refused(tmp_path) -> None:
     with JsonlSink(tmp_path), pytest.raises(ConfigurationError, match="another job"):
         JsonlSink(tmp_path)

@@ -186,17 +186,6 @@ def test_what_can_be_read_of_a_damaged_batch_is_read(options: KafkaOptions) -> N
     assert rest.detail.startswith("offset 2: damaged records")
 
 
-@CARELESS
-def test_rubbish_behind_the_last_record_changes_nothing(options: KafkaOptions) -> None:
-    builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, MIB)
-    builder.append(0, 0, b"k", b"good", [])
-    records = bytes(builder.build())[DefaultRecordBatchBuilder.header_size_in_bytes() :]
-    send_batch(options, SNAPSHOTS, zstandard.compress(records + b"rubbish"), records=[bytes(99)])
-    send_batch(options, SNAPSHOTS, None, records=[b"end"])
-    with KafkaLog(options) as log:
-        assert [(r.position, r.payload) for r in read(log, 2)] == [(0, b"good"), (1, b"end")]
-
-
 def test_a_poll_holds_few_bytes_however_small_the_batches(options: KafkaOptions) -> None:
     size = 12 * MIB
     for _ in range(6):

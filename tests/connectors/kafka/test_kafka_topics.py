@@ -7,12 +7,11 @@ from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
-from radarstream.connectors.kafka.source import SNAPSHOTS, KafkaLog
+from radarstream.connectors.kafka.source import SNAPSHOTS
 from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import TOPICS, describe_topics, ensure_topics
 from radarstream.pipelines.cli.topics import app
-from radarstream.schemas.errors import BrokerError
-from tests.brokers import Broker, event, read
+from tests.brokers import Broker, event
 
 
 @pytest.fixture
@@ -43,14 +42,6 @@ def test_differences_are_told_and_nothing_is_changed(options: KafkaOptions) -> N
         "retention.ms 604800000, settings 3600000",
     )
     assert [topic.configs for topic in found] == [topic.configs for topic in before]
-
-
-def test_only_what_is_missing_is_created(options: KafkaOptions) -> None:
-    ensure_topics(options)
-    with KafkaSink(options) as sink, KafkaLog(options) as log:
-        sink.publish([event("k", b"kept")])
-        ensure_topics(options)
-        assert read(log, 1)[0].payload == b"kept"
 
 
 def test_the_command_creates_describes_and_fails_for_missing_ones(
@@ -95,8 +86,3 @@ def test_reading_from_the_end_and_from_the_commit(options: KafkaOptions) -> None
             record = next(reader.to_the_end())
             assert record.value == expected
             reader.commit({record.partition: record.offset + 1})
-
-
-def test_a_topic_that_does_not_exist_cannot_be_read(options: KafkaOptions) -> None:
-    with pytest.raises(BrokerError, match=options.topic(SNAPSHOTS)):
-        TopicReader(options, [SNAPSHOTS])

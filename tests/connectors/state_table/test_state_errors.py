@@ -72,12 +72,6 @@ def test_a_connection_that_an_administrator_ended_passes(server_engine: Engine) 
         assert is_transient(failure(lambda: connection.execute(text("SELECT 1"))))
 
 
-def test_a_server_that_stopped_is_unavailable(postgresql_server: Any) -> None:
-    postgresql_server.stop()
-    with pytest.raises(DatabaseUnavailableError, match="cannot reach the state database"):
-        open_engine(f"postgresql://postgres@/postgres?host={postgresql_server.socket}")
-
-
 def test_a_lock_that_others_hold_passes(state_url: str, engine: Engine) -> None:
     commit_fold(engine, None, ROW)
     impatient = open_engine(state_url, busy_timeout_s=0.02)
@@ -102,10 +96,6 @@ def test_whatever_the_error_a_broken_connection_passes() -> None:
     error = psycopg.DatabaseError("lost synchronisation")
     assert is_transient(DBAPIError("SELECT", None, error, connection_invalidated=True))
     assert not is_transient(DBAPIError("SELECT", None, error))
-
-
-def test_a_full_disk_of_the_server_does_not_pass() -> None:
-    assert not is_transient(OperationalError("INSERT", None, psycopg.errors.DiskFull()))
 
 
 def test_a_database_that_became_read_only_does_not_pass(engine: Engine) -> None:

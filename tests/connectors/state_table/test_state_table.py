@@ -28,12 +28,10 @@ from radarstream.connectors.state_table.queries.memory import (
     clear_run,
     commit_fold,
     load,
-    row_bytes,
     unlearn,
 )
 from radarstream.connectors.state_table.queries.outbox import (
     append,
-    depth,
     mark_sent,
     pending,
     publish_outbox,
@@ -130,14 +128,6 @@ def test_a_wrong_answer_is_unlearned_and_a_fold_under_way_is_done_again(engine: 
     assert pending(engine) == []
 
 
-def test_a_second_first_row_is_a_conflict(engine: Engine) -> None:
-    commit_fold(engine, None, make_row(state=b"first"))
-    with pytest.raises(StateConflictError):
-        commit_fold(engine, None, make_row(state=b"second"), [make_event("q-1/1")])
-    assert load(engine, ["q-1"])["q-1"].state == b"first"
-    assert pending(engine) == []
-
-
 def test_a_worker_that_outlived_clear_run_cannot_bring_its_row_back(engine: Engine) -> None:
     old = make_row(step=7)
     commit_fold(engine, None, old)
@@ -204,17 +194,6 @@ def test_publishing_empties_the_outbox_in_order(engine: Engine) -> None:
     assert publish_outbox(engine, sink) == 0
 
 
-def test_a_failing_sink_keeps_the_events(engine: Engine) -> None:
-    class BrokenSink:
-        def publish(self, records: Sequence[OutboxRecord]) -> None:
-            raise ConnectionError("broker gone")
-
-    append(engine, [make_event("e")])
-    with pytest.raises(ConnectionError):
-        publish_outbox(engine, BrokenSink())
-    assert [r.event_id for _, r in pending(engine)] == ["e"]
-
-
 def test_a_slow_publisher_cannot_mark_a_later_event_as_sent(engine: Engine) -> None:
     append(engine, [make_event("e-1")])
     slow = [entry.seq for entry in pending(engine)]
@@ -237,13 +216,6 @@ def test_a_worker_publishes_its_own_lanes_only(engine: Engine) -> None:
     assert [r for _, r in pending(engine)] == events[1::3]
 
 
-def test_the_depth_counts_the_events_of_all_lanes(engine: Engine) -> None:
-    assert depth(engine) == 0
-    append(engine, [replace(make_event(f"e-{i}"), lane=i) for i in range(4)])
-    publish_outbox(engine, ListSink(), lanes=[2])
-    assert depth(engine) == 3
-
-
 def test_clear_run_keeps_the_response_cache(engine: Engine) -> None:
     commit_fold(engine, None, make_row(), [make_event("e")])
     with engine.begin() as connection:
@@ -255,12 +227,6 @@ def test_clear_run_keeps_the_response_cache(engine: Engine) -> None:
     assert pending(engine) == []
     with engine.connect() as connection:
         assert connection.execute(select(RESPONSE_CACHE.c.value)).scalars().all() == [b"v"]
-
-
-def test_a_row_of_a_radar_memory_is_small() -> None:
-    belief = Belief("Paris Saint-Germain Football Club", 0.123456789012345678, 0.98765432109876543)
-    row = replace(make_row("q-0123456789ab"), log_epoch="A" * 64, state=encode_state(belief))
-    assert len(encode_state(belief)) < row_bytes(row) < 300
 
 
 # --- several writers -------------------------------------------------------------------------
@@ -309,16 +275,6 @@ def test_of_many_writers_of_a_step_exactly_one_wins(engine: Engine) -> None:
     events = [r for _, r in pending(engine)]
     assert [e.event_id for e in events] == [f"q-1/{step}" for step in range(2, 12)]
     assert load(engine, ["q-1"])["q-1"] == make_row(step=11, state=events[-1].data)
-
-
-def test_many_processes_may_open_a_new_database_at_once(state_url: str) -> None:
-    program = (
-        "import sys; from radarstream.connectors.state_table.database.engine import open_engine;"
-        "open_engine(sys.argv[1])"
-    )
-    command = [sys.executable, "-c", program, state_url]
-    starts = [subprocess.Popen(command, cwd=ROOT, env=ENV) for _ in range(3)]
-    assert [process.wait(timeout=60) for process in starts] == [0, 0, 0]
 
 
 # --- kill -9 ---------------------------------------------------------------------------------

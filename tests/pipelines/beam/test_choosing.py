@@ -38,7 +38,7 @@ from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
-from radarstream.schemas.verdict import UNSEEN, Abstention, Reason
+from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 from tests.reranking import PLANTED, WARY, Wary, crowd
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
@@ -262,33 +262,6 @@ def test_without_a_document_left_there_is_no_answer(tmp_path: Path) -> None:
     assert len(events) == 3
 
 
-@pytest.mark.usefixtures("gradients")
-def test_hostile_documents_are_ranked_like_any(tmp_path: Path) -> None:
-    texts = ["", " ", "x" * 1_000_000, "Page: Rome.", "Page: Rome.", "\u202e", "🙃" * 9]
-    snapshot = make_snapshot(texts)
-    settings = settings_in(tmp_path, retrieval=WARY | {"keep": 3})
-    event = answered(settings, snapshot)
-    assert event.reranking is not None
-    assert sorted(c.found_rank for c in event.reranking.candidates) == list(range(1, 8))
-    assert len(event.reranking.kept) == 3
-
-
-@pytest.mark.usefixtures("gradients")
-def test_two_documents_at_one_rank_never_reach_the_reranker(tmp_path: Path) -> None:
-    snapshot = make_snapshot(["Page: Rome.", "Page: Oslo."])
-    twins = tuple(replace(d, rank=1) for d in snapshot.documents)
-    (letter,) = led_to(settings_in(tmp_path), replace(snapshot, documents=twins))
-    assert isinstance(letter, DeadLetter) and letter.reason is ReasonClass.DUPLICATE_RANK
-
-
-@pytest.mark.usefixtures("gradients")
-def test_fewer_candidates_than_wanted_all_stay(tmp_path: Path) -> None:
-    event = answered(settings_in(tmp_path), crowd(4))
-    assert event.reranking is not None
-    assert not event.reranking.dropped
-    assert len(event.seen) == 4
-
-
 class Reading(ScriptedGradients):
     """Notes the longest passage it is given."""
 
@@ -363,13 +336,3 @@ def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any
     many = replace(event.support, documents_for=8, sites_for=8, weight_for=8.0)
     forged = rechecked(replace(event, support=many))  # more than the seven can be
     assert Outcome.WRONG in {check.outcome for check in forged}
-
-
-def test_reasons_of_documents_that_no_defence_saw() -> None:
-    assert {
-        Reason.BLOCKED,
-        Reason.QUARANTINED,
-        Reason.OUTRANKED,
-        Reason.SUSPECT,
-        Reason.NOT_DRAWN,
-    } == UNSEEN

@@ -111,14 +111,6 @@ def test_snapshots_fold_in_event_time_order_whatever_their_order(engine: Engine)
     assert decode_state(row(engine).state).answer == "Bern"
 
 
-def test_every_rejected_document_is_attributed(engine: Engine) -> None:
-    (event,) = fold(engine, {"cup": story()[:1]})
-    rejected = [d.rank for d in event.verdict.documents if not d.kept]
-    assert rejected == [4]
-    attributed = [r.event_id for r in outbox(engine) if r.topic == "events.attribution"]
-    assert attributed == ["cup/0/4"]
-
-
 @pytest.mark.parametrize("done", range(6))
 def test_resuming_equals_an_uninterrupted_run(
     engine: Engine, other_engine: Engine, done: int
@@ -177,15 +169,6 @@ def test_a_late_snapshot_becomes_a_dead_letter(engine: Engine) -> None:
     assert [event.step for event in events] == [4]
     assert letters(engine) == [(ReasonClass.LATE, "poison", 1)]
     assert row(engine).step == before.step + 1
-
-
-def test_a_late_snapshot_alone_is_parked_without_touching_the_row(engine: Engine) -> None:
-    early, *rest = story()
-    fold(engine, {"cup": rest})
-    before = row(engine)
-    assert fold(engine, {"cup": [early]}, epoch="another input") == []
-    assert letters(engine) == [(ReasonClass.LATE, "poison", 1)]
-    assert row(engine) == before
 
 
 def test_in_another_log_each_of_the_same_snapshots_is_late(engine: Engine) -> None:
@@ -292,12 +275,6 @@ def folded_elsewhere(queries: Queries) -> list[AnswerEvent]:
             event, memory = guard.answer(r.value.chosen.snapshot, memory)
             events.append(event)
     return events
-
-
-def test_nothing_to_fold_is_no_error(engine: Engine) -> None:
-    assert fold(engine, {}) == []
-    assert fold(engine, {"cup": []}) == []
-    assert outbox(engine) == []
 
 
 def test_a_stateless_defence_folds_and_resumes(engine: Engine) -> None:

@@ -44,19 +44,6 @@ def test_waits_until_event_time_has_moved_on_by_the_lateness() -> None:
     assert holding.next_offsets() == {0: 1}
 
 
-def test_older_records_overtake_within_the_lateness() -> None:
-    holding = held_back()
-    holding.take([record(0, 110), record(1, 100), record(2, 105)], 0.0, MORE_TO_READ)
-    assert offsets(holding.take([record(3, 200)], 0.0, MORE_TO_READ)) == [1, 2, 0]
-
-
-def test_another_partition_s_time_does_not_count() -> None:
-    holding = held_back()
-    holding.take([record(0, 100)], 0.0, MORE_TO_READ)
-    assert holding.take([record(0, 900, partition=1)], 0.0, MORE_TO_READ) == []
-    assert holding.held == 2
-
-
 def test_a_partition_read_to_its_end_waits_for_the_lateness_only() -> None:
     holding = held_back()
     holding.take([record(0, 100)], 1_000.0, READ_TO_ITS_END)
@@ -78,14 +65,6 @@ def test_what_waited_long_takes_everything_older_along() -> None:
     holding.take([record(1, 100), record(2, 115)], 15.0, READ_TO_ITS_END)
     assert offsets(holding.take([], 20.0, READ_TO_ITS_END)) == [1, 0]
     assert holding.next_offsets() == {0: 2}
-
-
-def test_a_record_polled_again_keeps_its_place_in_the_queue() -> None:
-    holding = held_back()
-    holding.take([record(0, 100), record(1, 110)], 0.0, READ_TO_ITS_END)
-    holding.take([record(0, 100)], 19.0, READ_TO_ITS_END)
-    assert holding.next_offsets() == {0: 0}
-    assert offsets(holding.take([], 20.0, READ_TO_ITS_END)) == [0, 1]
 
 
 def test_what_has_no_event_time_does_not_wait() -> None:

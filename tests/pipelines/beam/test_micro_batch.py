@@ -1,13 +1,11 @@
 """Micro-batches on Beam's own runner: cached or built anew, repeated, broken, interrupted."""
 
-import pickle
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_beam.utils import shared
 from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
@@ -15,7 +13,7 @@ from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.pipelines import build
-from radarstream.pipelines.beam import coding, elements, folding, graph, running
+from radarstream.pipelines.beam import folding, graph, running
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.failures import kind_of
@@ -87,13 +85,6 @@ def test_the_same_records_again_lead_to_nothing(tmp_path: Path) -> None:
     assert state(settings) == before
 
 
-def test_two_batches_do_not_mix_their_records(tmp_path: Path) -> None:
-    first, second = (MicroBatch(settings_in(tmp_path)) for _ in range(2))
-    assert len(first(records(1))) == 3
-    assert len(second(records(2)[3:])) == 3
-    assert running.SLOTS == {}
-
-
 def database_gone(*_: Any, **__: Any) -> None:
     error = OperationalError("UPDATE", {}, Exception("server closed the connection"))
     error.connection_invalidated = True
@@ -159,26 +150,3 @@ def test_no_record_leads_to_nothing(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     assert MicroBatch(settings)([]) == []
     assert outbox.depth(shared_engine(settings)) == 0
-
-
-def test_running_again_and_again_leaves_nothing_behind_in_beam(tmp_path: Path) -> None:
-    """Without care every run would leave two entries in Beam's register of shared objects."""
-    batch = MicroBatch(settings_in(tmp_path))
-    for offset in range(3):
-        batch(records()[offset : offset + 1])
-    assert shared._shared_map._cache_map == {}  # noqa: SLF001
-
-
-def test_elements_are_pickled_where_they_wait_and_nowhere_else(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beam estimates the sizes of many elements, each by encoding it."""
-    waited: list[object] = []
-
-    def noted(element: object) -> bytes:
-        waited.append(element)
-        return pickle.dumps(element)
-
-    monkeypatch.setattr(coding.ElementCoder, "encoder", staticmethod(noted))
-    assert len(MicroBatch(settings_in(tmp_path))(records())) == 9
-    assert [type(element) for element in waited] == [elements.Recorded] * 9

@@ -15,7 +15,7 @@ from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.beam.elements import Parked, Recorded
+from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.model_stages import each_alive
 from radarstream.pipelines.beam.witnesses import witnesses_of
@@ -168,31 +168,6 @@ def test_other_queries_only_after_approval(engine: Engine) -> None:
     assert withheld() == {"cup": 0, "other": 0}
 
 
-def test_everything_may_be_withheld(engine: Engine) -> None:
-    snapshot = snapshot_of("Rome", "Rome")
-    hold(engine, *snapshot.documents)
-    guard, settings = radar(), settings_with()
-    queries = gathered(engine, settings, guard, snapshot)
-    (answer,) = folded(engine, settings, guard, queries)
-    assert answer.abstention is not None
-    assert {d.reason for d in answer.verdict.documents} == {Reason.QUARANTINED}
-
-
-def test_dead_letters_pass_through(engine: Engine) -> None:
-    from tests.wire_samples import DEAD_LETTER
-
-    snapshot = snapshot_of("Rome", "Oslo")
-    hold(engine, snapshot.documents[0])
-    record = RawRecord("test", 0, b"")
-    parked = Parked(record, DEAD_LETTER)
-    guard = replace(radar(), rules=(Quarantined(engine),))
-    batch = [parked, Recorded(record, snapshot)]
-    passed, answered = each_alive(DefensePipeline.answer_each, guard, batch)
-    assert passed is parked
-    assert isinstance(answered, Recorded)
-    assert len(answered.value.chosen.left_out) == 1
-
-
 def test_without_the_setting_nothing_is_read_or_kept(engine: Engine) -> None:
     snapshot = snapshot_of("Rome", "Oslo", "Oslo")
     hold(engine, snapshot.documents[0])
@@ -205,15 +180,6 @@ def test_without_the_setting_nothing_is_read_or_kept(engine: Engine) -> None:
     assert not any("cases" in s or "quarantine" in s or "reports" in s for s in statements)
     assert queries["cup"][0].value.chosen.left_out == ()
     assert kept_answers(engine, "cup") == []
-
-
-def test_one_read_for_a_batch(engine: Engine) -> None:
-    guard, settings = radar(), settings_with()
-    statements: list[str] = []
-    event.listen(engine, "before_cursor_execute", lambda *a: statements.append(a[2]))
-    snapshots = [snapshot_of("Rome", query_id=f"q{number}") for number in range(5)]
-    gathered(engine, settings, guard, *snapshots)
-    assert len([s for s in statements if "quarantine" in s]) == 1
 
 
 def test_a_fold_that_loses_leaves_no_case(engine: Engine) -> None:

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from pydantic import ValidationError
 
 from radarstream.connectors.webhook import Attempt
-from radarstream.pipelines.job.alerting.alerts import AlertCounts, Alerting, alert, occasions_of
+from radarstream.pipelines.job.alerting.alerts import AlertCounts, Alerting, alert
 from radarstream.pipelines.settings import AlertSettings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError
@@ -145,11 +143,6 @@ def test_only_what_was_asked_for_is_reported() -> None:
         assert (counts.delivered, counts.passed_over) == (len(expected), 5 - len(expected))
 
 
-def test_no_occasion_is_no_setting() -> None:
-    with pytest.raises(ValidationError):
-        AlertSettings(occasions=())
-
-
 def test_settings_come_from_a_file(tmp_path: Path) -> None:
     file = tmp_path / "alerts.toml"
     file.write_text(code_block(DOCUMENT, "toml", "[alerts]"))
@@ -230,14 +223,6 @@ def test_what_cannot_be_read_stops_nothing() -> None:
     assert topic.committed == {0: 4}
 
 
-def test_a_stop_ends_after_the_alert_in_hand() -> None:
-    topic = Topic([encode(answer("a", step)) for step in range(3)], partitions=1)
-    receiver = Receiver()
-    run(topic, receiver, stopping=lambda: len(receiver.received) == 1)
-    assert receiver.ids == ["a/0"]
-    assert topic.committed == {0: 1}
-
-
 def test_the_payload_is_as_documented() -> None:
     schema = json.loads(code_block(DOCUMENT, "json", "alert.answer/1"))
     Draft202012Validator.check_schema(schema)
@@ -273,11 +258,6 @@ def test_the_payload_is_as_documented() -> None:
         "attributions": 1,
     }
     assert json.loads(alert(ANSWER, ["abstained"]))["new_answer"] is None
-
-
-def test_occasions_are_told_apart() -> None:
-    assert occasions_of(ANSWER) == ("changed", "abstained")
-    assert occasions_of(replace(ANSWER, changed=None, abstention=None)) == ()
 
 
 def test_the_documented_check_of_signatures_works() -> None:

@@ -11,7 +11,7 @@ from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.files.reader import read_records
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
-from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
+from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.queries.watchlist import claim, find, replace_all
 from radarstream.pipelines.job.collecting.backfilling import (
@@ -167,18 +167,6 @@ def test_one_failing_query_backs_off_and_the_others_go_on(
     assert failures == len(bad)
 
 
-def test_success_ends_the_back_off(engine: Engine, clock: FakeClock, world: World) -> None:
-    fault = SearchFailedError(FailureClass.TIMEOUT, "slow")
-    world.search_faults["a"] = [fault, fault]
-    collector = collector_of(engine, world)
-    collector.replace(entries("a"))
-    run_for(collector, clock, 600.0)
-    row = find(engine, "a")
-    assert row is not None
-    assert row.last_fetched_ms is not None
-    assert 0.8 * HOUR_MS < row.next_due_ms - row.last_fetched_ms < 1.2 * HOUR_MS
-
-
 def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(
     engine: Engine, clock: FakeClock, world: World
 ) -> None:
@@ -284,15 +272,6 @@ def test_once_fetches_what_is_due_and_counts_failures(
     assert world.names() == ["a", "b", "c"]
 
 
-def test_a_stop_ends_after_the_fetch_in_hand(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
-    collector.run(lambda: bool(world.searched), lambda: None)
-    assert (world.names(), len(world.published)) == (["a"], 1)
-
-
 # --- past periods -----------------------------------------------------------------------------
 
 TODAY = date(2025, 6, 1)
@@ -300,16 +279,6 @@ TODAY = date(2025, 6, 1)
 
 def ends(first: str, last: str, every) -> list[str]:
     return [str(span.last) for span in periods(first, last, every, TODAY)]
-
-
-def test_periods() -> None:
-    assert ends("2023", "2024", "year") == ["2023-12-31", "2024-12-31"]
-    assert ends("2024-02", "2024", "quarter")[:2] == ["2024-03-31", "2024-06-30"]
-    assert ends("2024-01", "2024-03", "month") == ["2024-01-31", "2024-02-29", "2024-03-31"]
-    assert ends("2024-Q4", "2025-Q1", "month")[0] == "2024-10-31"
-    assert len(ends("2024-Q4", "2025-Q1", "month")) == 6
-    (span,) = periods("2015", "2015", "year", TODAY)
-    assert span == DateSpan(date(2015, 1, 1), date(2015, 12, 31))
 
 
 @pytest.mark.parametrize(

@@ -64,19 +64,6 @@ def test_it_is_what_is_not_committed_whatever_was_polled(
     assert exported() == {"0": 3}
 
 
-def test_it_follows_the_partitions_that_are_ours(
-    lag: Lag, broker: Broker, exported: Callable[[], dict[str, float]]
-) -> None:
-    broker.offsets = {n: Offsets(0, 10 + n) for n in range(3)}
-    lag.refresh()
-    lag.assigned(frozenset({0, 1}))
-    assert exported() == {"0": 10, "1": 11}
-    lag.assigned(frozenset({1, 2}))
-    assert exported() == {"1": 11, "2": 12}
-    lag.assigned(frozenset())
-    assert exported() == {}
-
-
 def test_all_is_read_once_the_ends_that_the_broker_tells_were_polled(
     lag: Lag, broker: Broker
 ) -> None:

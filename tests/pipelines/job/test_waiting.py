@@ -15,7 +15,7 @@ from radarstream.pipelines.job.collecting.watching import opened_collector
 from radarstream.pipelines.job.incidents.worker import opened_worker
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop
 from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating, unless_stopped
+from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
 from tests.brokers import Noida
@@ -55,16 +55,6 @@ def test_what_is_away_is_tried_again_and_told(waiting: Waiting) -> None:
     ]
     checks = waiting.health.readiness()["checks"]
     assert checks == {"broker": False, "partitions": False, "database": True, "models": False}
-
-
-def test_health_answers_while_it_waits(waiting: Waiting) -> None:
-    seen = []
-
-    def look() -> None:
-        seen.append((waiting.health.life()["busy"], waiting.health.ready))
-
-    waiting.until("broker", look)
-    assert seen == [(["waiting for broker"], False)]
 
 
 def test_what_does_not_heal_is_not_waited_for(waiting: Waiting) -> None:
@@ -134,12 +124,6 @@ def test_a_user_or_database_that_does_not_exist_ends_the_start(
 ) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):
         waiting.until("database", lambda: open_engine(f"{url}?host={postgresql_socket}"))
-
-
-def test_a_host_without_a_name_is_waited_for_as_names_may_come_late(stop: Stop) -> None:
-    waiting = Waiting(Health(60.0, 600.0), stop, QUICK, patient=False)
-    with pytest.raises(DatabaseUnavailableError):
-        waiting.until("database", lambda: open_engine("postgresql://u@nowhere.invalid/db"))
 
 
 def test_a_broker_that_starts_later_is_waited_for(
@@ -212,9 +196,3 @@ def test_work_is_repeated_whatever_it_raises_until_the_end() -> None:
     assert ended.is_set()
     assert active_count() == threads
     assert [(line["event"], line["stage"]) for line in logged] == [("background work fails", "lag")]
-
-
-def test_errors_and_results_come_out_of_the_thread() -> None:
-    assert unless_stopped(lambda: 7, lambda: False) == 7
-    with pytest.raises(KeyError):
-        unless_stopped(lambda: {}["x"], lambda: False)
