@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
+from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.queries.lookup import HELD
 from radarstream.pipelines.build import existing_engine
@@ -14,7 +15,6 @@ from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
 from radarstream.pipelines.cli.queries import id_of
 from radarstream.pipelines.cli.terminal import agree, cell, print_json, print_table, printable, say
 from radarstream.pipelines.evaluation.wording import counted_noun
-from radarstream.pipelines.job.incidents import settling
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.times import milliseconds, stored_time
@@ -80,5 +80,5 @@ def release(
     count = counted_noun(len(chosen), "text")
     agree(f"Let {count} of {query!r} back in?", f"let {count} back in", yes=yes)
     now_ms = milliseconds(datetime.now(UTC))
-    settling.release(engine, query, sorted(chosen), now_ms=now_ms)
+    in_transaction(engine, lambda one: quarantine.release(one, query, sorted(chosen), now_ms))
     say(f"{count} released")

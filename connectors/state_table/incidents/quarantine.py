@@ -53,21 +53,13 @@ def hold_all(connection: Connection, incident: str) -> None:
     connection.execute(held.values(released=False))
 
 
-def holders_of(engine: Engine, query_id: str, text_keys: Sequence[str] | None) -> list[str]:
-    """Return the incidents of a query that hold any of these texts, or any text at all."""
-    statement = select(_Q.incident).where(_Q.query_id == query_id, *_held(text_keys))
-    rows = db.fetch(engine, statement.distinct().order_by(_Q.incident))
-    return [incident for (incident,) in rows]
-
-
-def release(
-    connection: Connection, incident: str, text_keys: Sequence[str] | None, now_ms: int
-) -> int:
-    """Let texts of an incident, or all, back in for good; return how many were held.
+def release(connection: Connection, query_id: str, text_keys: Sequence[str], now_ms: int) -> int:
+    """Let texts of a query back in for good; return how many rows held them.
 
     A later incident may hold the same text again, and so may a person's new approval.
     """
-    held = update(QUARANTINE).where(_Q.incident == incident, *_held(text_keys))
+    mine = (_Q.query_id == query_id, _Q.text_key.in_(text_keys))
+    held = update(QUARANTINE).where(*mine, _Q.active)
     freed = held.values(active=False, released=True, updated_ms=now_ms)
     return connection.execute(freed).rowcount
 
@@ -106,8 +98,3 @@ def count_active(engine: Engine) -> int:
 def holding(incident: ColumnElement[str]) -> ColumnElement[bool]:
     """Whether an incident holds a text."""
     return select(_Q.text_key).where(_Q.incident == incident, _Q.active).exists()
-
-
-def _held(text_keys: Sequence[str] | None) -> list[ColumnElement[bool]]:
-    """Return the conditions for texts that are held: these, or all."""
-    return [_Q.active] if text_keys is None else [_Q.active, _Q.text_key.in_(text_keys)]

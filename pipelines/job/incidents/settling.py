@@ -4,9 +4,8 @@ An incident is settled again whenever something about it changes. Killed before 
 has happened; killed after it, settling again finds nothing to change.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine
@@ -29,7 +28,6 @@ from radarstream.schemas.incidents import (
 from radarstream.schemas.snapshot import Document
 
 EXCERPT_CHARACTERS = 300
-Beside = Callable[[Connection], None]  # what is written in the transaction of a decision
 LANE = -1  # of the outbox: published by the attribution worker alone, in the order of revisions
 
 
@@ -90,31 +88,6 @@ def decide(
         return settlement.decided(decision, everywhere=everywhere)
 
     return in_transaction(engine, work)
-
-
-def release(
-    engine: Engine,
-    query_id: str,
-    text_keys: Sequence[str] | None,
-    *,
-    now_ms: int,
-    beside: Sequence[Beside] = (),
-) -> int:
-    """Let texts of a query, or all it has in quarantine, back in; return how many were held.
-
-    One transaction per incident; `beside` run in each that lets a text in.
-    """
-
-    def work(incident: str, connection: Connection) -> int:
-        freed = quarantine.release(connection, incident, text_keys, now_ms)
-        for write in beside if freed else ():
-            write(connection)
-        return freed
-
-    return sum(
-        in_transaction(engine, partial(work, incident))
-        for incident in quarantine.holders_of(engine, query_id, text_keys)
-    )
 
 
 @dataclass

@@ -112,12 +112,6 @@ class Witness:
         last = last_action_on(connection, self.target)
         return f"{words} {in_words(last)}" if last else words
 
-    def write_once(self, connection: Connection, detail: str) -> None:
-        """Write an action down that takes several transactions, in the first of them."""
-        last = last_action_on(connection, self.target)
-        if last is None or (last.user, last.at_ms) != (self.confirmed.user, self.confirmed.at_ms):
-            self.write(connection, detail)
-
     def write(self, connection: Connection, detail: str) -> None:
         """Write the action down."""
         write_action(

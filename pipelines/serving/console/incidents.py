@@ -301,17 +301,14 @@ class Release:
         witness = Witness(self.name, f"{query} {key}".strip(), confirmed)
         keys = sorted({row["text_key"] for row in held})
         said = f"{len(keys)} text{'s' if len(keys) != 1 else ''} of {one_line(query, SHOWN)}"
-        with target.engine.connect() as connection:
+
+        def work(connection: Connection) -> None:
             witness.insist(connection, fingerprint(keys), holds=not keys)
-        freed = settling.release(
-            target.engine,
-            query,
-            keys,
-            now_ms=confirmed.at_ms,
-            beside=[lambda connection: witness.write_once(connection, f"{said} let back in")],
-        )
-        if not freed:
-            raise NothingToDoError("No text was held any more; nothing was done.")
+            if not quarantine.release(connection, query, keys, confirmed.at_ms):
+                raise NothingToDoError("No text was held any more; nothing was done.")
+            witness.write(connection, f"{said} let back in")
+
+        in_transaction(target.engine, work)
         return f"{said} let back in"
 
 

@@ -25,7 +25,6 @@ from radarstream.pipelines.serving.console.acting import (
     Target,
 )
 from radarstream.pipelines.serving.console.incidents import Decide, Release
-from radarstream.pipelines.serving.console.letters import Replay
 from radarstream.pipelines.serving.console.showing import (
     BELOW,
     HOME,
@@ -39,7 +38,6 @@ from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.schemas.errors import (
-    BrokerError,
     ConfigurationError,
     NotFoundError,
     RadarstreamError,
@@ -58,11 +56,9 @@ ACTIONS: Final[dict[str, Action]] = {
         Judge(SourceVerdict.BLOCKED, "block"),
         Judge(SourceVerdict.PARDONED, "pardon"),
         Judge(None, "clear"),
-        Replay(),
     )
 }
 PARTS: Final = (session, answers, questions, incidents, sources, letters, operations)
-AWAY: Final = "The message broker cannot be reached: nothing was published. Try again later."
 
 
 def router(context: Context) -> APIRouter:
@@ -115,14 +111,12 @@ REFUSALS: Final[dict[type[RadarstreamError], int]] = {  # what an action says, a
     NothingToDoError: 200,
     StateConflictError: 409,
     ConfigurationError: 400,
-    BrokerError: 503,
 }
 QUESTION: Final = "Please look at what will follow, and confirm."
 BACK: Final = {
     **dict.fromkeys(("approve", "dismiss", "model-erred", "report"), f"{BELOW}inbox"),
     **dict.fromkeys(("block", "pardon", "clear"), f"{BELOW}sources"),
     "release": f"{BELOW}quarantine",
-    **dict.fromkeys(("replay", "replay failed"), f"{BELOW}dead-letters"),
 }
 
 
@@ -135,7 +129,8 @@ def action_named(name: str) -> Action:
 
 def refused(request: Request, user: Operator, error: Exception) -> HTMLResponse:
     """A page that says why an action was not done."""
-    said = AWAY if isinstance(error, BrokerError) else str(error)
     back = BACK.get(request.url.path.rpartition("/")[2], HOME)
     status = next(status for kind, status in REFUSALS.items() if isinstance(error, kind))
-    return message(request, user, "Nothing was done", as_sentence(said), back=back, status=status)
+    return message(
+        request, user, "Nothing was done", as_sentence(str(error)), back=back, status=status
+    )

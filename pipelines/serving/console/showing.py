@@ -244,7 +244,7 @@ MEANINGS: Final = {
     "Clear": "take back a block or a pardon.",
     "Dead letter": "a record that led to no answer, with the reason and its original bytes.",
     "Outage": "a model, a clock or the database was at fault, not the record.",
-    "Replay": "publish the original record again; a record is replayed once.",
+    "Replay": "the original record was published again, by `radarstream deadletter replay`.",
     "Trust": "a number in [0, 1] per user, from what their questions set off.",
     "Epsilon budget": "how much noise thresholds that a user draws in a corpus may cost in all.",
     "Action log": "which user did what, for good.",

@@ -1,21 +1,17 @@
 """Two operators at once, on SQLite and on PostgreSQL: one acts, the other is told."""
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from threading import Barrier
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import SourceVerdict
 from radarstream.pipelines.serving.console.acting import (
     Confirmed,
     NothingToDoError,
     Target,
-    Witness,
 )
-from radarstream.pipelines.serving.console.letters import CLAIM_MS, claim
 from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError
@@ -38,18 +34,6 @@ def at_once(work) -> list[str]:
 
     with ThreadPoolExecutor(len(OPERATORS)) as pool:
         return sorted(pool.map(attempt, OPERATORS))
-
-
-def test_a_dead_letter_is_claimed_by_one(engine: Engine) -> None:
-    def work(name: str, at_ms: int = NOW_MS) -> None:
-        witness = Witness("replay", "letter", Confirmed(name, at_ms, ""))
-        in_transaction(engine, partial(claim, witness=witness, said="published"))
-
-    refused = NothingToDoError.__name__
-    assert at_once(work) == [refused, refused, refused, "done"]
-    assert len(read_actions(engine)) == 1
-    work("ada", NOW_MS + CLAIM_MS)  # by now the topic itself would tell
-    assert len(read_actions(engine)) == 2
 
 
 def test_of_several_verdicts_one_is_written(engine: Engine) -> None:

@@ -83,13 +83,12 @@ def test_sites_are_listed_with_the_wrong_answers_whose_texts_were_removed(engine
 
 
 def test_a_text_that_a_person_let_back_in_is_held_against_nobody(engine: Engine) -> None:
+    """Whatever the address: the same words stand on both sites, as one text of the quarantine."""
     fill(engine)
-    removed = events()[1]
     with engine.begin() as connection:
-        quarantine.release(connection, removed.incident, [removed.flagged[0].id], 1)
-        sources = {source.domain: source.blame for source in list_sources(connection)}
-    # The same words stand on both sites, as one text of the quarantine would have them.
-    assert [[b.step for b in sources[site]] for site in LIARS] == [[1], [1]]
+        assert any(source.blame for source in list_sources(connection))
+        quarantine.release(connection, MAYOR[0], [events()[1].flagged[0].id], 1)
+        assert not any(source.blame for source in list_sources(connection))
 
 
 def test_an_import_never_undoes_a_later_word(engine: Engine, tmp_path: Path) -> None:

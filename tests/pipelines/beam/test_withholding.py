@@ -19,7 +19,6 @@ from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.model_stages import each_alive
 from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.job.incidents.settling import release
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Quarantined
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
@@ -31,7 +30,7 @@ from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.pipelines.job.attributing_rig import claims
+from tests.pipelines.job.attributing_rig import claims, release
 from tests.scripted_models import scripted_models
 
 
@@ -164,7 +163,7 @@ def test_other_queries_only_after_approval(engine: Engine) -> None:
     assert withheld() == {"cup": 1, "other": 0}
     hold(engine, mine.documents[0], everywhere=True)
     assert withheld() == {"cup": 1, "other": 1}
-    assert release(engine, "cup", None, now_ms=2) == 1
+    assert release(engine, "cup") == 1
     assert withheld() == {"cup": 0, "other": 0}
 
 

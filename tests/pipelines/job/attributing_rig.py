@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.state_table.incidents import store
+from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.defenses.attribution.protocol import Attributing as AttributingGenerator
@@ -154,3 +154,11 @@ def events_of(engine: Engine, query_id: str | None = None) -> list[TaughtEvent]:
     """The last event of each attributed incident, attributed last first."""
     found = store.list_attributed(engine, query_id)
     return [incident.event for incident in found if incident.event is not None]
+
+
+def release(engine: Engine, query_id: str, text_keys: Sequence[str] | None = None) -> int:
+    """Let texts of a query, or all, back in; how many rows held them."""
+    if text_keys is None:
+        text_keys = [row["text_key"] for row in quarantine.list_quarantine(engine, query_id)]
+    with engine.begin() as connection:
+        return quarantine.release(connection, query_id, text_keys, 1)

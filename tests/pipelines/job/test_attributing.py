@@ -26,7 +26,7 @@ from radarstream.defenses.attribution.protection import Rules
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.pipelines.job.incidents.attributing import EMBEDDED_AT_ONCE
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
-from radarstream.pipelines.job.incidents.settling import LANE, decide, release, settle
+from radarstream.pipelines.job.incidents.settling import LANE, decide, settle
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import RankedText
@@ -50,6 +50,7 @@ from tests.pipelines.job.attributing_rig import (
     complaint,
     events_of,
     keep,
+    release,
     run_out,
     trusted,
     worker_on,
@@ -191,7 +192,7 @@ def test_what_is_kept_for_long_enough_goes_and_a_verdict_on_a_source_stays(engin
         decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
     with engine.begin() as connection:
         judge(connection, "example.org", SourceVerdict.BLOCKED, None, NOW_MS)
-    release(engine, "a", None, now_ms=NOW_MS)
+    release(engine, "a")
     worker = worker_on(engine)
     worker.clock.time = NOW + timedelta(days=400)  # type: ignore[attr-defined]
     worker.prune()
@@ -702,11 +703,11 @@ def test_a_released_text_stays_released_until_a_person_approves_again(engine: En
     run_out(worker_on(engine))
     decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     key = text_key(snapshot.documents[0])
-    assert release(engine, "cup", [key], now_ms=NOW_MS) == 1
+    assert release(engine, "cup", [key]) == 1
     assert key not in withheld_keys(engine, ["cup"])["cup"]
     settle(engine, stored, Rules(), now_ms=NOW_MS)
     assert key not in withheld_keys(engine, ["cup"])["cup"]
-    assert release(engine, "cup", None, now_ms=NOW_MS) == 2
+    assert release(engine, "cup") == 2
     assert withheld_keys(engine, ["cup"]) == {}
     decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     assert key in withheld_keys(engine, ["cup"])["cup"]

@@ -13,8 +13,8 @@ from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import find_source
 from radarstream.pipelines.job.answering.dead_letters import Letter
 from radarstream.pipelines.serving.console import letters as letter_pages
-from radarstream.pipelines.serving.console.letters import CLAIM_MS, Mailbox
-from radarstream.schemas.errors import BrokerError, ModelOutageError, ReasonClass
+from radarstream.pipelines.serving.console.letters import Mailbox
+from radarstream.schemas.errors import ModelOutageError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.incidents import Decision, Status
 from tests.pipelines.pages.attribution_pages import CUP, MAYOR, origin
@@ -172,70 +172,19 @@ LETTER = Letter(
 )  # fmt: skip
 
 
-@pytest.fixture
-def topic(monkeypatch) -> list[str]:
-    """A topic with one dead letter; what was published is in the list."""
-    published: list[str] = []
-    box = lambda _kafka: Mailbox((LETTER,), frozenset(published))  # noqa: E731
-    monkeypatch.setattr(letter_pages, "mailbox", box)
-
-    def publish(_kafka, letters):
-        published.extend(letter.id for letter in letters)
-
-    monkeypatch.setattr(letter_pages.on_topic, "publish_again", publish)
-    return published
-
-
 def test_what_was_done_names_ids_as_they_are_written(client):
     done = confirm(client, "block", {"domain": "fact-hub.example"}, note="Lies.")
     assert "fact-hub.example: blocked; Lies. " in text_of(client.get(done.headers["location"]))
 
 
-def test_a_record_that_can_never_be_read_is_shown_and_not_replayed(client, topic, monkeypatch):
-    content = replace(LETTER.content, reason=ReasonClass.MALFORMED_JSON, disposition="poison")
-    poison = replace(LETTER, content=content, payload=b"{ torn \xff")
-    box = lambda _kafka: Mailbox((poison,))  # noqa: E731
+def test_dead_letters_are_listed_with_what_was_replayed(client, monkeypatch):
+    other = replace(LETTER, id="b2")
+    box = lambda _kafka: Mailbox((LETTER, other), frozenset({"b2"}))  # noqa: E731
     monkeypatch.setattr(letter_pages, "mailbox", box)
-    listed = text_of(client.get("/console/dead-letters"))
-    assert "Look" in listed and "Replay the record" not in listed
-    look = client.get(f"/console/act/replay?id={LETTER.id}")
-    assert "{ torn" in text_of(look) and "record cannot be read" in text_of(look)
-    assert '<form class="stack"' not in look.text
-    given = {"csrf": fields(client.get("/console/act/block?domain=fact-hub.example").text)["csrf"]}
-    client.post(f"/console/act/replay?id={LETTER.id}", data=given | {"seen": ""})
-    assert topic == []
-
-
-def test_a_dead_letter_is_replayed_once(app, client, topic):
-    assert "no model answered" in client.get("/console/dead-letters").text
-    form = fields(client.get(f"/console/act/replay?id={LETTER.id}").text)
-    first, second = (client.post(f"/console/act/replay?id={LETTER.id}", data=form) for _ in "ab")
-    assert (first.status_code, second.status_code) == (303, 200)
-    assert topic == [LETTER.id]
-    assert log_of(app) == [("ada", "replay", LETTER.id)]
-    assert "It was replayed before" in text_of(second)
-
-
-def test_a_replay_under_way_is_not_begun_again(app, client, topic, monkeypatch):
-    form = fields(client.get(f"/console/act/replay?id={LETTER.id}").text)
-    monkeypatch.setattr(letter_pages.on_topic, "publish_again", lambda _kafka, _letters: None)
-    codes = [client.post(f"/console/act/replay?id={LETTER.id}", data=form) for _ in "ab"]
-    assert [code.status_code for code in codes] == [303, 200]
-    assert "It is being replayed. The last action on it was replay by ada" in text_of(codes[1])
-    assert len(log_of(app)) == 1
-    assert CLAIM_MS > 60_000
-
-
-def test_a_broker_that_is_away_is_said_plainly(app, client, topic, monkeypatch):
-    def away(_kafka, _letters):
-        raise BrokerError("secret-host:9092 does not answer")
-
-    monkeypatch.setattr(letter_pages.on_topic, "publish_again", away)
-    told = confirm(client, "replay", {"id": LETTER.id})
-    assert told.status_code == 503
-    assert "cannot be reached: nothing was published" in text_of(told)
-    assert "secret-host" not in told.text
-    assert [entry[1] for entry in log_of(app)] == ["replay", "replay failed"]
+    page = text_of(client.get("/console/dead-letters"))
+    assert "no model answered" in page
+    assert "radarstream deadletter replay a1b2c3d4e5" in page
+    assert "radarstream deadletter replay b2" not in page
 
 
 def test_without_a_broker_the_page_of_dead_letters_says_so(client):
