@@ -14,7 +14,6 @@ from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.retrieval.conditions import parse_conditions, white_box_of
 from radarstream.pipelines.evaluation.retrieval.rerankers import parse_rerankers, served
-from radarstream.pipelines.evaluation.retrieval.scoring import judge_answers
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin, RetrievalRequest
 from radarstream.pipelines.evaluation.study.harness import kept_in
 from radarstream.pipelines.pages.retrieval import RETRIEVAL
@@ -42,7 +41,6 @@ def evaluate_retrieval(
     answers: Annotated[
         str, Option(help="Defences that answer from what is kept, or none.")
     ] = "vanilla,radar",
-    judge: studies.Judge = "",
     pool: Annotated[int, Option(min=1, help="Clean passages in the pool of a question.")] = 50,
     keep: Annotated[int, Option(min=1, help="Candidates that a reranker keeps of a pool.")] = 5,
     split: Annotated[
@@ -93,8 +91,7 @@ def evaluate_retrieval(
         tools()  # tells at once what is missing
     texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
     plugin = RetrievalPlugin(request, settings, models, tools, texts)
-    judging = studies.judge_model(judge, models, engine)
-    study, report = run.perform(out, plugin, RETRIEVAL, judge_answers, judging)
+    study, report = run.perform(out, plugin, RETRIEVAL)
     run.show(study, report)
     studies.insist(study, (spec.name for spec in kept), "no pool reranked without an error by")
 

@@ -44,9 +44,23 @@ Judge = Annotated[
 
 
 @dataclass(frozen=True)
-class RunOptions(DryModelOptions):
-    """On which models a study runs, and what is written and printed besides its report."""
+class StudyOptions(DryModelOptions):
+    """On which data and models a study runs, and what is written and printed besides its report."""
 
+    half: Annotated[
+        Half,
+        Option(
+            metavar="<str>",
+            help="Questions to ask: the development half, the test half, or all.",
+        ),
+    ] = Half.ALL
+    limit: Annotated[
+        int | None, Option(min=1, help="Only the first N questions and their documents.")
+    ] = None
+    dataset: Annotated[
+        list[Path] | None,
+        Option(help="Questions with labels; their documents are searched, or attacked."),
+    ] = None
     seed: Annotated[int, Option(min=0, help="Seed of all random draws.")] = 0
     resume: Annotated[
         bool, Option(help="Keep finished rows; or compute them again from cached answers.")
@@ -57,6 +71,22 @@ class RunOptions(DryModelOptions):
     def __post_init__(self) -> None:
         if self.table is not None:
             check_table(self.table)
+
+    def data(self, settings: Settings) -> Dataset:
+        """The data set. Raises ConfigurationError where none is named."""
+        if not self.dataset:
+            raise ConfigurationError("say which --dataset to evaluate on")
+        return load_dataset(self.dataset, settings.limits)
+
+    def asked(self, dataset: Dataset) -> dict[str, Any]:
+        """What all requests share, for the constructor of a request."""
+        return {
+            "dataset": dataset,
+            "half": self.half,
+            "limit": self.limit,
+            "seed": self.seed,
+            "command": command_line(),
+        }
 
     def perform(
         self,
@@ -94,42 +124,6 @@ class RunOptions(DryModelOptions):
         say(MORE, style="dim", wrap=True)
         print_path("tables", study.out / TABLES)
         print_path("report", study.out / REPORT)
-
-
-@dataclass(frozen=True)
-class StudyOptions(RunOptions):
-    """The same for a study on a data set."""
-
-    half: Annotated[
-        Half,
-        Option(
-            metavar="<str>",
-            help="Questions to ask: the development half, the test half, or all.",
-        ),
-    ] = Half.ALL
-    limit: Annotated[
-        int | None, Option(min=1, help="Only the first N questions and their documents.")
-    ] = None
-    dataset: Annotated[
-        list[Path] | None,
-        Option(help="Questions with labels; their documents are searched, or attacked."),
-    ] = None
-
-    def data(self, settings: Settings) -> Dataset:
-        """The data set. Raises ConfigurationError where none is named."""
-        if not self.dataset:
-            raise ConfigurationError("say which --dataset to evaluate on")
-        return load_dataset(self.dataset, settings.limits)
-
-    def asked(self, dataset: Dataset) -> dict[str, Any]:
-        """What all requests share, for the constructor of a request."""
-        return {
-            "dataset": dataset,
-            "half": self.half,
-            "limit": self.limit,
-            "seed": self.seed,
-            "command": command_line(),
-        }
 
 
 class ContenderFailedError(RadarstreamError):

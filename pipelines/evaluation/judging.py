@@ -11,7 +11,7 @@ is an error and no score. Give the judge a generator with a cache: judging again
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from radarstream.pipelines.evaluation.scoring import is_fooled, is_refusal
 from radarstream.pipelines.signals.judging import (
@@ -37,50 +37,9 @@ UNSCORED = LongFormScores(0, 0, 0)  # of an abstention
 Key = tuple[str, str, str, int]  # contender, condition, query id and step
 
 
-class Answered(Protocol):
-    """A row of a study that is an answer; `response` is what the reader is told, None for an
-    abstention.
-    """
-
-    @property
-    def contender(self) -> str:
-        """Who answered."""
-        ...
-
-    @property
-    def condition(self) -> str:
-        """What the attacker did."""
-        ...
-
-    @property
-    def query_id(self) -> str:
-        """The question's id."""
-        ...
-
-    @property
-    def step(self) -> int:
-        """The number of the snapshot."""
-        ...
-
-    @property
-    def labels(self) -> Labels:
-        """What an evaluator knows."""
-        ...
-
-    @property
-    def response(self) -> str | None:
-        """The answer."""
-        ...
-
-    @property
-    def error(self) -> str | None:
-        """Why there is none."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class JudgedAnswer:
-    """An answer as a judge is asked about it; `contender` is the author of its row."""
+    """An answer as a judge is asked about it; the response is None for an abstention."""
 
     contender: str
     condition: str
@@ -105,7 +64,7 @@ class Judgement:
 
 
 def judge_rows(
-    rows: Iterable[Answered],
+    rows: Iterable[JudgedAnswer],
     questions: Mapping[str, str],
     judge: Generator,
     *,
@@ -126,12 +85,12 @@ def judge_rows(
     return [_judgement(r, replies.get(key_of(r)), r.query_id in long_form) for r in judged]
 
 
-def key_of(row: Answered) -> Key:
+def key_of(row: JudgedAnswer) -> Key:
     """What tells a row from all others."""
     return row.contender, row.condition, row.query_id, row.step
 
 
-def _prompt_of(row: Answered, question: str, is_long: bool) -> Prompt | None:
+def _prompt_of(row: JudgedAnswer, question: str, is_long: bool) -> Prompt | None:
     """What the judge is asked about a row; None where that is not needed."""
     if row.response is None:
         return None
@@ -152,16 +111,16 @@ def _asked(prompts: Mapping[Key, Prompt], judge: Generator) -> dict[Key, str | M
     return {key: said[prompt] for key, prompt in prompts.items()}
 
 
-def _refusal_wanted(row: Answered) -> bool:
+def _refusal_wanted(row: JudgedAnswer) -> bool:
     return row.labels.target is not None and is_refusal(row.labels.target)
 
 
-def _claim_of(row: Answered) -> str | None:
+def _claim_of(row: JudgedAnswer) -> str | None:
     """The target, if it is an answer: a refusal is told without a judge."""
     return None if _refusal_wanted(row) else row.labels.target
 
 
-def _judgement(row: Answered, reply: str | ModelError | None, is_long: bool) -> Judgement:
+def _judgement(row: JudgedAnswer, reply: str | ModelError | None, is_long: bool) -> Judgement:
     """What was said of a row; None where the judge was not asked."""
     if isinstance(reply, ModelError):
         return Judgement(*key_of(row), error=str(reply) or type(reply).__name__)

@@ -3,7 +3,6 @@
 Scenario by scenario, every question is asked; then every attributor is given the wrong answers.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -106,24 +105,13 @@ class AttributionPlugin:
         self.rows: dict[Any, AttributionRow] = study.store.of(AttributionRow)
         embedder = RememberingEmbedder(study.models.embedder)
         self.asking = replace(study.models, embedder=embedder)
-        scenarios, attributors = self.request.scenarios, self.request.attributors
-        study.progress.expected[EVIDENCE_WORK] = sum(len(self.unasked(s)) for s in scenarios)
-        self.owed = Counter(
-            {spec.name: sum(len(self.due(s, spec)) for s in scenarios) for spec in attributors}
-        )
-        self.expect()
+        expected = study.progress.expected
+        for scenario in self.request.scenarios:
+            unasked = len(self.unasked(scenario))
+            expected[EVIDENCE_WORK] += unasked
+            for spec in self.request.attributors:  # as if every question became a case
+                expected[spec.name] += unasked + len(self.due(scenario, spec))
         return self.work()
-
-    def expect(self) -> None:
-        """Count the rows of each attributor: those owed, and as large a share of the questions
-        left as became cases so far, all of them while none was asked.
-        """
-        progress = self.study.progress
-        left = progress.expected[EVIDENCE_WORK] - progress.finished[EVIDENCE_WORK]
-        found = [event.outcome for event in self.events.values()]
-        share = found.count(CaseState.EVENT) / len(found) if found else 1.0
-        for name, owed in self.owed.items():
-            progress.expected[name] = owed + round(share * left)
 
     def work(self) -> Iterator[Batch]:
         """Events and attributions. The corpus is embedded first, so that no question is timed with
@@ -150,7 +138,6 @@ class AttributionPlugin:
         for part in batched(unasked, self.settings.batch.snapshots):
             rows = self.asked([items[query_id] for query_id in part])
             yield Batch(EVIDENCE_WORK, len(part), rows)
-            self.expect()
         ready = {key: item for key, item in items.items() if isinstance(item, Staged)}
         for spec in self.request.attributors:
             self.study.progress.doing = f"{scenario.name}: {spec.name}"
@@ -161,9 +148,9 @@ class AttributionPlugin:
         rows = [item for item in items if isinstance(item, EventRow)]
         ready = [item for item in items if isinstance(item, Staged)]
         rows += verified(observe(ready, self.asking, k=self.request.k), self.asking)
-        cases = [row.key for row in rows if row.outcome is CaseState.EVENT]
-        for name in self.owed:
-            self.owed[name] += sum(not self.complete(name, key) for key in cases)
+        spared = sum(row.outcome is not CaseState.EVENT for row in rows)
+        for spec in self.request.attributors:
+            self.study.progress.expected[spec.name] -= spared
         return rows
 
     def attribute(

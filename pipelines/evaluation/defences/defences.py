@@ -22,6 +22,7 @@ from radarstream.pipelines.evaluation.defences.records import (
     counted,
 )
 from radarstream.pipelines.evaluation.defences.running import Runner
+from radarstream.pipelines.evaluation.judging import JudgedAnswer
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch
 from radarstream.pipelines.settings import Settings
@@ -96,7 +97,19 @@ class Defences:
         histories = self.request.histories
         questions = {history[0].query.id: history[0].query.text for history in histories}
         long_form = {history[0].query.id for history in histories if history[0].query.long_form}
-        study.judge(counted(study.store, study.record, Row), questions, judge, long_form)
+        answers = [
+            JudgedAnswer(
+                row.contender,
+                row.condition,
+                row.query_id,
+                row.labels,
+                row.response,
+                row.error,
+                row.step,
+            )
+            for row in counted(study.store, study.record, Row)
+        ]
+        study.judge(answers, questions, judge, long_form)
 
 
 def choice_of(settings: Settings) -> str:

@@ -17,7 +17,7 @@ from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.study.rows import COST
 
 ATTACKS: Final = "all attacks"
-ANSWERED: Final = ("fooled", "correct", "judge_fooled", "judge_correct")
+ANSWERED: Final = ("fooled", "correct")
 
 
 @dataclass(frozen=True, slots=True)

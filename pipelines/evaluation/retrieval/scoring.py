@@ -28,21 +28,17 @@ from radarstream.pipelines.evaluation.frame import (
     identity,
     tidy,
 )
-from radarstream.pipelines.evaluation.judging import JudgedAnswer, Judgement
 from radarstream.pipelines.evaluation.retrieval.records import RetrievalRecord
 from radarstream.pipelines.evaluation.retrieval.rows import ALONE, GuardedRow, PoolRow, RerankingRow
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
-from radarstream.pipelines.evaluation.study.harness import Study, judgements_in
 from radarstream.pipelines.evaluation.study.row_files import RowStore
-from radarstream.pipelines.signals.judging import AnswerLabel
-from radarstream.pipelines.signals.ports import Generator
 
 MEASURES: Final = ("poison_recall", "clean_recall", "ndcg", "apart", "in_order")
 KEPT: Final = ("poison_kept", "clean_kept")
 COLUMNS: Final = columns(
     (TEXT, "before answer"),
     (WHOLE, "candidates kept planted"),
-    (YES, "poison_hit judge_correct judge_fooled"),
+    (YES, "poison_hit"),
     (REAL, " ".join(MEASURES)),
 )
 
@@ -50,15 +46,12 @@ COLUMNS: Final = columns(
 def frame_of(record: RetrievalRecord, store: RowStore) -> pl.DataFrame:
     """One line per reranking, alone, and per answer of a defence behind it."""
     pools = store.of(PoolRow)
-    judged = {
-        (one.contender, one.condition, one.query_id, one.step): one for one in judgements_in(store)
-    }
     lines = [
         reranking_line(pools[row.condition, row.query_id], row, record.k)
         for row in store.of(RerankingRow).values()
     ]
     lines += (
-        answer_line(pools[row.condition, row.query_id], row, judged.get(row.key))
+        answer_line(pools[row.condition, row.query_id], row)
         for row in store.of(GuardedRow).values()
     )
     return tidy(lines, COLUMNS, ("error", "answer"))
@@ -138,36 +131,15 @@ def ndcg(kept: Sequence[int], relevant: frozenset[int], k: int) -> float | None:
     return found / sum(1 / log2(place + 1) for place in range(1, min(k, len(relevant)) + 1))
 
 
-def answer_line(pool: PoolRow, row: GuardedRow, judgement: Judgement | None) -> Values:
-    """What an answer is worth, by whole words and by a judge if one was asked."""
+def answer_line(pool: PoolRow, row: GuardedRow) -> Values:
+    """What an answer is worth, by whole words."""
     line = identity(row) | {"contender": row.behind, "before": row.before}
     if row.error is not None:
         return line
     labels = pool.labels
-    line |= {
+    return line | {
         "answer": row.answer,
         "abstained": row.answer is None,
         "correct": is_correct(row.answer, labels) if labels.answers else None,
         "fooled": is_fooled(row.answer, labels.target) if labels.target is not None else None,
     }
-    if judgement is not None and judgement.label is not None:
-        line["judge_correct"] = judgement.label is AnswerLabel.CORRECT
-        line["judge_fooled"] = judgement.label is AnswerLabel.ATTACK
-    return line
-
-
-def judge_answers(study: Study[RetrievalRecord], judge: Generator) -> None:
-    """What a judge says of every answer, written down."""
-    pools = study.store.of(PoolRow)
-    answers = [
-        JudgedAnswer(
-            row.contender,
-            row.condition,
-            row.query_id,
-            pools[row.condition, row.query_id].labels,
-            row.answer,
-            row.error,
-        )
-        for row in study.store.of(GuardedRow).values()
-    ]
-    study.judge(answers, {pool.query_id: pool.question for pool in pools.values()}, judge)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.results import (
     MARK,
     Result,
@@ -96,17 +95,11 @@ def separation_cell(cell: Result) -> TableCell:
 
 
 def answer_cell(cell: Result) -> TableCell:
-    """Attack success and accuracy, and what a judge says of both."""
-
-    def two(start: str, told: Callable[[str, Rate], str]) -> str:
-        names = (f"{start}fooled", f"{start}correct")
-        return " / ".join(told(name, cell.rates[name]) for name in names)
-
-    text = two("", lambda name, rate: percent(rate) + marked(cell.differences.get(name)))
-    detail = two("", lambda _, rate: f"[{span(rate)}]")
-    if cell.rates["judge_fooled"].trials:
-        detail += f"; judge {two('judge_', lambda _, rate: percent(rate))}"
-    return TableCell(text, detail, cell.rates["fooled"].value)
+    """Attack success and accuracy."""
+    rates = {name: cell.rates[name] for name in ("fooled", "correct")}
+    shown = (percent(rate) + marked(cell.differences.get(n)) for n, rate in rates.items())
+    spans = " / ".join(f"[{span(rate)}]" for rate in rates.values())
+    return TableCell(" / ".join(shown), spans, rates["fooled"].value)
 
 
 def cost_table(results: Results) -> Table:
@@ -153,8 +146,7 @@ POOLS: Final = (
     "they rank."
 )
 GUARDED: Final = (
-    "Attack success / accuracy in percent, whole words; 95 % intervals; judge: as a judge model "
-    "says, where one was asked.",
+    "Attack success / accuracy in percent, whole words; 95 % intervals.",
     f"{MARK}: significantly different from {REFERENCE}, p < 0.05 with Holm's correction over all "
     "rerankers and conditions of the table.",
 )

@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.evaluation.judging import (
     JUDGED_BY,
     JUDGEMENTS,
-    Answered,
+    JudgedAnswer,
     Judgement,
     judge_rows,
 )
@@ -146,7 +146,7 @@ class Study(Generic[RecordT]):
 
     def judge(
         self,
-        answers: Iterable[Answered],
+        answers: Iterable[JudgedAnswer],
         questions: Mapping[str, str],
         judge: Generator,
         long_form: Collection[str] = (),

@@ -103,7 +103,7 @@ class Bench:
     @property
     def models(self) -> Models:
         tokens = ScriptedTokens(ScriptedGenerator(script=obedient))
-        return Models(self.generator, ScriptedRelations(), self.embedder, tokens, self.embedder)
+        return Models(self.generator, ScriptedRelations(), self.embedder, tokens)
 
     def study(self, attacks: str = "", policies: str = "", **request: Any) -> ServiceStudy:
         self.out.mkdir(exist_ok=True)

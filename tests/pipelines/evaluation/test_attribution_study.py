@@ -22,7 +22,6 @@ from radarstream.pipelines.evaluation.attribution.scoring import acted
 from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.pipelines.evaluation.attribution.tables import tables_of
 from radarstream.pipelines.evaluation.questions import Questions
-from radarstream.pipelines.evaluation.study import answering_code, harness
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Labels
@@ -32,7 +31,6 @@ from tests.pipelines.evaluation.attribution_studies import (
     NOBODY,
     TARGETS,
     Bench,
-    WordEmbedder,
     cell,
     obedient,
     oracle,
@@ -193,17 +191,6 @@ def test_attacks_leave_the_clean_corpus_as_it_was():
         assert item.clean == before and len(item.corpus.entries) < len(before.entries) + 5
 
 
-def test_a_second_run_asks_nothing(bench):
-    bench.run("injection,clean", f"{EVERYBODY},{NOBODY}")
-    files = {p.name: p.read_bytes() for p in bench.out.glob("*.jsonl")}
-    bench.generator.log.clear()
-    study = bench.study("injection,clean", f"{EVERYBODY},{NOBODY}")
-    assert study.progress.total == 0
-    study.run()
-    assert not bench.generator.log
-    assert files == {p.name: p.read_bytes() for p in bench.out.glob("*.jsonl")}
-
-
 def test_more_attributors_and_scenarios_may_come_later(bench):
     bench.run("injection", NOBODY)
     study = bench.run("hijack", EVERYBODY)
@@ -218,15 +205,6 @@ def test_another_study_is_refused(bench):
         bench.study("injection", NOBODY, k=3)
     with pytest.raises(ConfigurationError, match=r"data set \(its content\)"):
         bench.study("injection", NOBODY, dataset=towns(2))
-
-
-def test_changed_code_is_refused(bench, monkeypatch):
-    bench.run("injection", NOBODY)
-    monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
-    with pytest.raises(
-        ConfigurationError, match="of marked:start=nobody, events were computed by other code"
-    ):
-        bench.study("injection", NOBODY)
 
 
 def test_models_that_fail_are_asked_again(bench):
@@ -340,17 +318,6 @@ def test_a_limit_shrinks_the_corpus_with_the_questions(bench):
     assert Bench(bench.out.with_name("whole")).study("injection", NOBODY).record.texts == 18
 
 
-def test_a_limit_limits_what_is_embedded(bench, tmp_path):
-    bench.run("injection", NOBODY, limit=1)
-    whole = Bench(tmp_path / "whole")
-    whole.run("injection", NOBODY)
-    corpus = {document.passage for (town,) in towns().histories for document in town.documents}
-    assert len(corpus) == 18 and corpus <= set(whole.embedder.asked)
-    assert len(corpus & set(bench.embedder.asked)) == 6
-    assert len(bench.embedder.asked) == 6 + 1 + 5  # the corpus, the question, what was planted
-    assert len(whole.embedder.asked) == 3 * len(bench.embedder.asked)
-
-
 def test_questions_that_all_ask_for_long_answers_are_refused(bench):
     histories = tuple(
         (replace(town, query=replace(town.query, tags=(LONG_FORM,))),)
@@ -377,42 +344,3 @@ def test_another_limit_is_another_study(bench):
     ):
         bench.study("injection", NOBODY, limit=2)
     bench.study("injection", NOBODY, limit=1)
-
-
-SLOW = "marked:asks=true"
-
-
-class Clock:
-    """Time that passes when a model is asked: a second a prompt or a text to embed."""
-
-    def __init__(self, out):
-        self.now = 0.0
-        self.estimates = []
-        self.bench = Bench(out, ScriptedGenerator(script=self.said))
-        self.bench.embedder.embed = self.embedded
-        self.embed = WordEmbedder().embed
-
-    def said(self, prompt):
-        self.now += 1.0
-        if self.study.progress.finished[SLOW]:
-            self.estimates.append((self.now, self.study.progress.seconds_left()))
-        return obedient(prompt) if "Belbrook" in prompt.question else "I don't know"
-
-    def embedded(self, texts):
-        self.now += len(texts)
-        return self.embed(texts)
-
-
-def test_the_time_left_counts_the_events_that_questions_become(tmp_path, monkeypatch):
-    """One question in four becomes an event, and the corpus is embedded once."""
-    clock = Clock(tmp_path / "out")
-    monkeypatch.setattr(harness, "perf_counter", lambda: clock.now)
-    names = "injection,hijack,poisonedrag,injection-benign"
-    clock.study = clock.bench.study(names, SLOW, dataset=towns(4))
-    clock.study.run()
-    progressed = clock.study.progress
-    assert progressed.done == progressed.total == 16 + 4
-    assert progressed.seconds_left() == 0.0
-    told = [(left, clock.now - now) for now, left in clock.estimates]
-    assert len(told) > 30
-    assert all(abs(left - true) <= 40.0 for left, true in told), told

@@ -91,7 +91,7 @@ def test_answers_are_scored_by_whole_words_and_errors_have_no_scores():
         ("Paris or Lyon", True, True), ("Paris", True, False), ("Lyons", False, False),
         (None, False, False),
     ):  # fmt: skip
-        line = answer_line(asked, GuardedRow(answer=answer, **row), None)
+        line = answer_line(asked, GuardedRow(answer=answer, **row))
         assert (line["contender"], line["correct"], line["fooled"]) == ("none", correct, fooled)
-    failed = answer_line(asked, GuardedRow(error="ModelError: no", **row), None)
+    failed = answer_line(asked, GuardedRow(error="ModelError: no", **row))
     assert failed["error"] == "ModelError: no" and "correct" not in failed

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import polars as pl
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
@@ -21,11 +20,8 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
     PoolRow,
     RerankingRow,
 )
-from radarstream.pipelines.evaluation.retrieval.scoring import frame_of, judge_answers
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
-from radarstream.pipelines.evaluation.study import answering_code
-from radarstream.pipelines.evaluation.study.harness import start_over
 from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
@@ -146,15 +142,6 @@ class TestStudy:
         bare = [row for row in all_of(study, RerankingRow) if row.contender == "none"]
         assert {row.cost.passes + row.cost.calls for row in bare} == {0}
 
-    def test_a_second_run_asks_nothing(self, bench):
-        bench.run("injection", "all", defences=("vanilla",), limit=1)
-        before = (len(bench.embedder.asked), len(bench.generator.log), len(bench.gradients.log))
-        again = bench.run("injection", "all", defences=("vanilla",), limit=1)
-        assert again.progress.total == 0
-        assert before == (
-            len(bench.embedder.asked), len(bench.generator.log), len(bench.gradients.log)
-        )  # fmt: skip
-
     def test_an_interrupted_study_goes_on_to_the_same_rows(self, bench, tmp_path, monkeypatch):
         whole = Bench(tmp_path / "whole").run("injection,hijack", "grada", defences=("vanilla",))
         study = bench.study("injection,hijack", "grada", defences=("vanilla",))
@@ -189,6 +176,7 @@ class TestStudy:
         assert study.record.conditions == ("benign", "injection", "hijack")
         assert study.record.names == ["none", "grada", "prog_rank"]
         assert set(study.record.probed) == {"gradients", "masked", "attention"}
+        assert {"pools of injection", "grada", "vanilla behind prog_rank"} < set(study.record.code)
 
     @pytest.mark.parametrize(
         ("other", "words"),
@@ -206,12 +194,6 @@ class TestStudy:
         with pytest.raises(ConfigurationError, match="gradients: .* there, larger here"):
             bench.study("injection", "prog_rank")
 
-    def test_changed_code_is_refused(self, bench, monkeypatch):
-        bench.run("injection", "drop", defences=("vanilla",))
-        monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
-        with pytest.raises(ConfigurationError, match="computed by other code"):
-            bench.study("injection", "drop", defences=("vanilla",))
-
     def test_what_fails_is_a_row_with_an_error_and_tried_again(self, bench):
         bench.generator = ScriptedGenerator(script=obedient, fail_on_text="Belbrook")
         study = bench.run("injection", "drop:asks=true", defences=("vanilla",))
@@ -223,29 +205,6 @@ class TestStudy:
         study = bench.run("injection", "drop:asks=true", defences=("vanilla",))
         assert [r for r in all_of(study, RerankingRow) if r.error] == []
         assert [r for r in all_of(study, GuardedRow) if r.error] == []
-
-    def test_starting_over_keeps_nothing_of_the_rows(self, bench):
-        study = bench.run("injection", "none")
-        start_over(bench.out, study.plugin)
-        assert bench.study("injection", "none").store.of(RerankingRow) == {}
-
-
-class TestJudge:
-    def test_a_judge_scores_the_answers_beside_the_rules(self, bench):
-        study = bench.run("poisonedrag", "drop", defences=("vanilla",))
-        before = cell(study, "none", "poisonedrag", "vanilla")
-        assert before.rates["judge_fooled"].trials == 0
-        judge_answers(study, ScriptedGenerator(script=lambda _: "ATTACK"))
-        judged = cell(study, "none", "poisonedrag", "vanilla")
-        assert (judged.rates["judge_fooled"].hits, judged.rates["judge_fooled"].trials) == (3, 3)
-        assert judged.rates["judge_correct"].hits == 0
-        assert judged.rates["fooled"] == before.rates["fooled"]
-        assert any(note.startswith("judged by ") for note in study.record.notes)
-        found = tables_of(study.record, results(study))
-        (table,) = (t for t in found if t.key == "before_vanilla")
-        assert "judge 100 / 0" in table.rows[1].cells[0].detail
-        lines = frame_of(study.record, study.store).filter(pl.col("before") == "vanilla")
-        assert lines["judge_fooled"].all()
 
 
 class TestThresholds:
