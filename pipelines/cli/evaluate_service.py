@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.service.policies import parse_policies
 from radarstream.pipelines.evaluation.service.scoring import judge_answers
 from radarstream.pipelines.evaluation.service.study import ServicePlugin, ServiceRequest
 from radarstream.pipelines.evaluation.study.harness import kept_in
-from radarstream.pipelines.pages.service.page import SERVICE
+from radarstream.pipelines.pages.service import SERVICE
 from radarstream.pipelines.settings import Settings, load_settings
 
 OWN = "own"

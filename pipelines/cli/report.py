@@ -14,7 +14,7 @@ from radarstream.pipelines.job.replaying.results import read_results, write_repo
 from radarstream.pipelines.pages.attribution import ATTRIBUTION
 from radarstream.pipelines.pages.defences.page import DEFENCES
 from radarstream.pipelines.pages.retrieval import RETRIEVAL
-from radarstream.pipelines.pages.service.page import SERVICE
+from radarstream.pipelines.pages.service import SERVICE
 from radarstream.pipelines.pages.studies import Kind
 from radarstream.schemas.errors import ConfigurationError
 

@@ -8,7 +8,6 @@ import polars as pl
 from radarstream.pipelines.evaluation.comparison import Difference, compared
 from radarstream.pipelines.evaluation.rates import Rate, rate_in
 from radarstream.pipelines.evaluation.results import Result, by_cell, results_by
-from radarstream.pipelines.evaluation.service.aims import AimResult, aims_of
 from radarstream.pipelines.evaluation.service.policies import REFERENCE
 from radarstream.pipelines.evaluation.service.records import ServiceRecord
 from radarstream.pipelines.evaluation.service.rows import AskRow
@@ -66,14 +65,13 @@ class ProbeSummary:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """All cells, in the order of the record's members, and whether aims are reached."""
+    """All cells, in the order of the record's members."""
 
     k: int
     streams: tuple[StreamCounts, ...]
     policies: tuple[str, ...]
     cells: tuple[Result, ...]
     probes: tuple[ProbeSummary, ...]
-    aims: tuple[AimResult, ...]
 
     def cell(self, contender: str, stream: str) -> Result | None:
         """A policy in a stream."""
@@ -121,7 +119,6 @@ def scored(record: ServiceRecord, store: RowStore, frame: pl.DataFrame) -> Resul
             for key in keys
             if key in every
         ),
-        aims_of(cells, hidden, record.streams, record.seed),
     )
 
 

@@ -30,7 +30,7 @@ Show = tuple[str, Callable[[Result], TableCell]]  # heading of a column, and its
 def tables_of(_: object, results: Results) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
     streams = [counts.stream for counts in results.streams]
-    found = [aims_table(results), utility_table(results), *poisoning_tables(results)]
+    found = [utility_table(results), *poisoning_tables(results)]
     found += [probe_table(results, stream) for stream in streams]
     found += [
         of_policies(results, s, "leakage", LEAKAGE, LEAKING) for s in kinds(streams, "leakage")
@@ -48,28 +48,6 @@ def tables_of(_: object, results: Results) -> tuple[Table, ...]:
 def kinds(streams: Sequence[str], attack: str) -> Iterator[str]:
     """The streams of one attack, whatever its options."""
     return (stream for stream in streams if stream.partition(":")[0] == attack)
-
-
-def aims_table(results: Results) -> Table:
-    """What adaptive defence is to reach."""
-    rows = tuple(
-        TableRow(
-            f"{aim.contender}, {aim.stream}",
-            (
-                TableCell(aim.aim),
-                TableCell(
-                    f"{100 * aim.value:+.1f}",
-                    f"[{100 * aim.low:+.0f} to {100 * aim.high:+.0f}]",
-                    aim.value,
-                ),
-                TableCell(f"{100 * aim.limit:.0f}"),
-                TableCell("reached" if aim.reached else "missed"),
-            ),
-        )
-        for aim in results.aims
-    )
-    columns = ("aim", "measured", "at most", "")
-    return Table("aims", "Aims of adaptive defence", "policy, stream", columns, rows, AIMED)
 
 
 def utility_table(results: Results) -> Table:
@@ -237,10 +215,6 @@ DIFFERENCES: Final = (
     f"In brackets 95 % intervals over questions; Δ: percentage points against {REFERENCE} on the "
     f"same questions; {MARK}: significant, p < 0.05 with Holm's correction over all policies and "
     "streams."
-)
-AIMED: Final = (
-    "Percentage points, with the 95 % interval. An aim is reached if the measured value is within "
-    "its limit; where the interval is wider than the limit, these questions cannot decide it.",
 )
 UTILITY: Final = (
     "Means by word overlap, substitutes of judged scores: recall_lex is the share of the right "

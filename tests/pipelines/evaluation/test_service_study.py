@@ -9,7 +9,6 @@ from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.scoring import is_correct
-from radarstream.pipelines.evaluation.service.aims import WITHIN
 from radarstream.pipelines.evaluation.service.copying import Copied, copied
 from radarstream.pipelines.evaluation.service.mechanisms import MECHANISMS, Gaussian
 from radarstream.pipelines.evaluation.service.playing import Service
@@ -20,7 +19,7 @@ from radarstream.pipelines.evaluation.service.tables import tables_of
 from radarstream.pipelines.evaluation.service.worlds import drawn, without
 from radarstream.pipelines.evaluation.study import answering_code
 from radarstream.pipelines.evaluation.study.rows import PassageRow
-from radarstream.pipelines.pages.service.page import SERVICE
+from radarstream.pipelines.pages.service import SERVICE
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.orchestration import Module
@@ -280,13 +279,3 @@ class TestStudy:
 
 
 class TestAims:
-    def test_an_aim_is_measured_against_the_full_stack(self, bench):
-        study = bench.run("poisoning,leakage", "adaptive,static")
-        aims = scored(study).aims
-        told = {(aim.stream, aim.aim.split()[0]) for aim in aims}
-        assert told == {("poisoning", "attack"), ("leakage", "verbatim"), ("benign", "contextual"),
-                        ("benign", "benign")}  # fmt: skip
-        for aim in aims:
-            assert aim.low <= aim.value <= aim.high
-            if aim.limit == WITHIN:
-                assert aim.reached == (aim.value <= WITHIN)

@@ -1,13 +1,10 @@
-"""The page of a study of a service: its figures, its questions, hostile texts inert."""
-
-from dataclasses import replace
+"""The page of a study of a service: its figures, hostile texts inert."""
 
 import pytest
 
-from radarstream.pipelines.evaluation.service.rows import ReplyRow
 from radarstream.pipelines.evaluation.service.study import ServiceStudy
 from radarstream.pipelines.evaluation.study.harness import REPORT
-from radarstream.pipelines.pages.service.page import SERVICE
+from radarstream.pipelines.pages.service import SERVICE
 from tests.pipelines.evaluation.service_studies import Bench, lands
 from tests.pipelines.pages.attribution_pages import hostile_data
 from tests.pipelines.pages.page_checks import Page, check_inert
@@ -47,35 +44,8 @@ def test_a_study_of_few_questions_by_rules_is_called_a_trial(study):
     assert "With 3 questions even large differences may not be significant" in shown
 
 
-def test_every_question_shows_what_was_told_under_each_policy(study):
-    page = Page(written(study))
-    cases = [attrs for tag, attrs in page.tags if tag == "details" and attrs.get("id")]
-    asked = len({row.asked for row in study.store.of(ReplyRow).values()})
-    assert f"{len(cases)} of {asked} questions, of each stream" in page.text
-    for words in ("hidden words", "the corpus has the document", "attacker's aim", "asked by",
-                  "Ben South", "static:audit"):  # fmt: skip
-        assert words in page.text
-
-
-def test_missed_aims_are_told(tmp_path):
-    study = Bench(tmp_path / "out").run("poisoning", "adaptive,static")
-    report = SERVICE.report(study.out, study.record, study.store)
-    missed = [replace(aim, reached=False, value=0.5) for aim in report.results.aims]
-    results = replace(report.results, aims=tuple(missed))
-    shown = " ".join(SERVICE.view(study.record, study.store, results, report.frame).page.more)
-    assert f"0 of {len(missed)} aims are reached" in shown
-    assert "Missed by adaptive in benign: contextual recall below that without modules" in shown
-
-
 def test_without_an_attack_nobody_attacked(tmp_path):
     assert "Nobody attacked." in Page(written(Bench(tmp_path / "out").run())).text
-
-
-def test_a_failed_reply_is_told(tmp_path):
-    bench = Bench(tmp_path / "out")
-    bench.generator = replace(bench.generator, fail_on_text="Belbrook")
-    shown = Page(written(bench.run("leakage"))).text
-    assert "1 failed" in shown and "failed: ModelError" in shown
 
 
 def test_hostile_texts_are_inert(tmp_path):

@@ -1,4 +1,4 @@
-"""The page of a study of a service: what attackers get, what readers lose, question by question."""
+"""The page of a study of a service: what attackers get, and what readers lose."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,6 @@ from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.scales import Axis, Change, Share
-from radarstream.pipelines.pages.service.cases import cases_of
 from radarstream.pipelines.pages.studies import (
     Kind,
     Panel,
@@ -50,21 +49,19 @@ WORDS: Final = {
 }
 
 
-def view_of(record: ServiceRecord, store: RowStore, results: Results, _: pl.DataFrame) -> View:
+def view_of(record: ServiceRecord, _: RowStore, results: Results, __: pl.DataFrame) -> View:
     """The page of a study."""
-    cases, hidden = cases_of(record, store)
     plots = [*_trade_offs(results), *_cost(results)]
     page = page_of(
         record,
         f"A service attacked, over {record.dataset}",
         _found(results),
         WORDS,
-        more=(*_aims(results), *cautions(record)),
+        more=tuple(cautions(record)),
         plot=_before_after(results),
         links=[
             ("#plots", "Plots", plots),
             ("#tables", "Tables", True),
-            ("#questions", "Questions", cases),
         ],
         heads=(
             ("readers' questions", record.questions),
@@ -78,7 +75,7 @@ def view_of(record: ServiceRecord, store: RowStore, results: Results, _: pl.Data
         provenance=[("split", record.split), ("proxy of the attacker", record.proxy or "none")],
     )
     panel = Panel("plots", "Plots", "Every point is a policy. Good is left and up.", plots)
-    return View(page, [panel], "service.html.j2", values={"cases": cases, "hidden": hidden})
+    return View(page, [panel])
 
 
 def _got(results: Results, name: str) -> Iterator[tuple[str, Rate]]:
@@ -119,18 +116,6 @@ def _found(results: Results) -> str:
     if len(recalls) == 2:  # noqa: PLR2004 both were measured
         told += f"; contextual recall of readers {recalls[0]:.3f} and {recalls[1]:.3f}"
     return f"{told}."
-
-
-def _aims(results: Results) -> Iterator[str]:
-    """Which aims are missed, and how many are reached."""
-    missed = [aim for aim in results.aims if not aim.reached]
-    if results.aims:
-        yield f"{len(results.aims) - len(missed)} of {len(results.aims)} aims are reached."
-    for aim in missed:
-        yield (
-            f"Missed by {aim.contender} in {aim.stream}: {aim.aim}, {100 * aim.value:+.1f} points, "
-            f"at most {100 * aim.limit:.0f} wanted."
-        )
 
 
 def _percent(value: float | None) -> str:
