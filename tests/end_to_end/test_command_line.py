@@ -94,12 +94,6 @@ def test_a_replay_writes_everything_it_promises(history: Path, tmp_path: Path) -
     assert str(out / "report.html") in result.stdout
 
 
-def test_a_dry_run_is_right_more_often_than_not(history: Path, tmp_path: Path) -> None:
-    result = run("replay", history, "--dry-run", "--json", "--out", tmp_path / "out")
-    accuracy = json.loads(result.stdout)["scores"]["benign"]["defended"]["accuracy"]
-    assert accuracy["hits"] > accuracy["trials"] / 2
-
-
 def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: Path) -> None:
     """7 and 1 are in the answer "2017", but are not what it says."""
     told_by = ("A morning paper, page four", "The harbour radio told us", "On a museum's wall")
@@ -169,43 +163,26 @@ def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered
     assert not Path("out", "answers.jsonl").exists()
 
 
-def test_json_is_all_that_standard_output_gets(history: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    result = run("replay", history, "--dry-run", "--json", "--attack", ATTACK, "--out", out)
-    summary = json.loads(result.stdout)
+def test_a_replay_again_asks_no_model_goes_on_and_reports_alike(
+    history: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "a[red]b"  # printed as it is
+    replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
+    assert f"{out}/report.html" in run(*replay).stdout
+    first = {f.name: f.read_bytes() for f in out.glob("*.jsonl")}
+    summary = json.loads(run(*replay, "--json").stdout)
     assert summary["run"] == json.loads((out / "run.json").read_text())
     assert set(summary["scores"]) == {"benign", "attacked"}
-
-
-def test_a_warm_replay_asks_no_model_and_answers_alike(history: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
-    run(*replay)
-    first = (out / "answers.jsonl").read_bytes()
-    run(*replay)
-    stages = json.loads((out / "run.json").read_text())["stages"]
+    stages = summary["run"]["stages"]
     assert [stage["model_calls"] for stage in stages] == [0] * 4
     assert all(stage["requests"] > 0 for stage in stages)
-    assert (out / "answers.jsonl").read_bytes() == first
-
-
-def test_resuming_a_finished_replay_changes_nothing(history: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    replay = ("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)
-    run(*replay)
-    first = {f.name: f.read_bytes() for f in out.glob("*.jsonl")}
     run(*replay, "--resume")
     assert {f.name: f.read_bytes() for f in out.glob("*.jsonl")} == first
-
-
-def test_the_report_is_rendered_again(history: Path, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    run("replay", history, "--dry-run", "--out", out)
     report = out / "report.html"
-    first = report.read_bytes()
+    page = report.read_bytes()
     report.unlink()
     assert str(report) in run("report", out).stdout.replace("\n", "")
-    assert report.read_bytes() == first
+    assert report.read_bytes() == page
 
 
 def test_another_defence_may_be_named(history: Path, tmp_path: Path) -> None:
@@ -224,12 +201,6 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     file.write_bytes(encode(snapshot) + b"\n")
     assert printed_safely(run("replay", file, "--dry-run", "--out", tmp_path / "out").stdout)
     assert cell("[red]x[/red]\x1b[2J").plain == "[red]x[/red][2J"
-
-
-def test_a_directory_named_like_markup_is_printed_as_it_is(history: Path, tmp_path: Path) -> None:
-    out = tmp_path / "a[red]b"
-    stdout = run("replay", history, "--dry-run", "--out", out).stdout
-    assert f"{out}/report.html" in stdout
 
 
 def test_passwords_stay_out_of_the_results(

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.pipelines.cli.app import app
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
@@ -114,21 +113,6 @@ def test_a_stream_of_dead_letters_ends_the_job(own_broker: Broker, tmp_path: Pat
         assert job.process.wait(60) == 3
     assert "100% of the last 20 inputs became dead letters" in job.log_file.read_text()
     assert len(events(options, DEAD)) >= 20
-
-
-def test_a_broker_that_is_not_there_is_named(tmp_path: Path) -> None:
-    options = KafkaOptions(bootstrap="127.0.0.1:1")
-    quick = {"RADARSTREAM_KAFKA__REQUEST_TIMEOUT_S": "1"}
-    with running_job(options, tmp_path, "--once", **quick) as job:  # without, it waits
-        assert job.process.wait(60) == 1
-    assert "127.0.0.1:1" in job.log_file.read_text()
-
-
-@pytest.mark.parametrize("partitions", ["-1", "0,", "all"])
-def test_partitions_that_cannot_be_are_wrong_usage(partitions: str) -> None:
-    result = CliRunner().invoke(app, ["run", "--partitions", partitions])
-    assert result.exit_code == 2
-    assert "Invalid value" in result.output
 
 
 def test_a_history_from_files_through_the_topic(own_broker: Broker, tmp_path: Path) -> None:

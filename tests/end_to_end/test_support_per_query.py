@@ -1,18 +1,14 @@
 """What a watchlist entry asks of its answers, from the YAML file through the running job."""
 
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
-from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.settings.watched import entry_of, table_entries
-from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
-from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.codec import decode_answer
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.records import Envelope, OutboxRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Abstention
@@ -83,25 +79,3 @@ def test_entries_of_a_watchlist_say_how_much_support_they_want(
         "job's two": "Rome",
     }
     assert found["anything", 0].status is AnswerStatus.SINGLE_SOURCE
-
-
-def test_a_query_that_asks_for_what_there_is_not_is_a_dead_letter_and_the_others_go_on(
-    own_broker: Broker, tmp_path: Path
-) -> None:
-    options = own_broker.options()
-    produce(options, [pages("good", ["Rome", "Rome"])])
-    plain = json.loads(encode(pages("bad", ["Rome", "Rome"])))
-    wishes = [(SUPPORT, -1), (SUPPORT, 101), (SUPPORT, "many"), (SUPPORT, 1.5), (SUPPORT, True),
-              ("on_empty", "guess"), ("on_empty", 0)]  # fmt: skip
-    with KafkaSink(options) as sink:
-        for place, (name, value) in enumerate(wishes):
-            bad = plain | {"query": plain["query"] | {name: value}}
-            envelope = Envelope(f"bad{place}", "search.snapshot", "urn:test", "bad", "urn:x", None)
-            data = json.dumps(bad).encode()
-            sink.publish([OutboxRecord("search.snapshots", envelope, data)])
-    with running_job(options, tmp_path, "--once", **PRODUCTION) as job:
-        job.wait_for("stopped")
-    assert set(answered(options)) == {("good", 0)}
-    dead = [decode_dead_letter(data) for _, data in events(options, "snapshots.deadletter")]
-    assert len(dead) == len(wishes)
-    assert {letter.reason for letter in dead} <= {ReasonClass.OUT_OF_RANGE, ReasonClass.WRONG_TYPE}

@@ -3,7 +3,7 @@
 import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import cache
 from pathlib import Path
@@ -175,3 +175,33 @@ def check_harmless(browser: webdriver.Chrome) -> None:
     assert browser.execute_script(running) == 1
     with pytest.raises(NoAlertPresentException):
         _ = browser.switch_to.alert.text
+
+
+def check_page(
+    browser: webdriver.Chrome,
+    file: Path,
+    widths: Sequence[int] = (WIDE, NARROW),
+    unfolding: Callable[[webdriver.Chrome], None] = unfold,
+    *,
+    labels: bool = True,
+) -> None:
+    """The page is quiet and harmless, legible in both schemes, and fits every width; with `labels`,
+    those of its plots do not overlap.
+    """
+    show(browser, file)
+    unfolding(browser)
+    check_quiet(browser, file)
+    check_harmless(browser)
+    for scheme in ("light", "dark"):
+        show(browser, file, scheme=scheme)
+        unfolding(browser)
+        worst = browser.execute_script(CONTRAST)
+        assert worst[0][0] >= 4.5, (scheme, worst)
+    for width in widths:
+        show(browser, file, width)
+        if labels and width == WIDE:
+            assert browser.execute_script(UNTIDY) == []
+        unfolding(browser)
+        extent = "return [document.documentElement.scrollWidth, window.innerWidth]"
+        scrolled, seen = browser.execute_script(extent)
+        assert scrolled <= seen == width

@@ -8,18 +8,12 @@ from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.pages.attribution import ATTRIBUTION
 from tests.pipelines.evaluation.attribution_studies import Bench
 from tests.pipelines.pages.headless_browser import (
-    CONTRAST,
-    UNTIDY,
-    WIDE,
-    check_harmless,
-    check_quiet,
+    check_page,
     show,
-    unfold,
     with_each_font,
 )
 
 pytestmark = pytest.mark.browser
-NARROW = 400
 
 
 @pytest.fixture(scope="module")
@@ -30,29 +24,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return study.out / REPORT
 
 
-def test_opens_quietly_and_runs_nothing_of_others(browser, page):
-    show(browser, page)
-    unfold(browser)
-    check_harmless(browser)
-    check_quiet(browser, page)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_word_can_be_read(browser, page, scheme):
-    show(browser, page, scheme=scheme)
-    unfold(browser)
-    worst = browser.execute_script(CONTRAST)
-    assert worst[0][0] >= 4.5, worst
-
-
 @with_each_font
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_nothing_sticks_out_and_no_labels_meet(browser, page, width):
-    show(browser, page, width=width)
-    unfold(browser)
-    overhang = "return document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    assert browser.execute_script(overhang) <= 0
-    assert browser.execute_script(UNTIDY) == []
+def test_the_page_is_quiet_harmless_legible_and_fits(browser, page):
+    check_page(browser, page)
 
 
 def test_a_link_to_a_folded_answer_unfolds_it(browser, page):

@@ -21,17 +21,13 @@ from tests.pipelines.pages.defences_run import (
     make_experiment,
 )
 from tests.pipelines.pages.headless_browser import (
-    CONTRAST,
-    UNTIDY,
+    NARROW,
     WIDE,
-    check_harmless,
-    check_quiet,
-    show,
+    check_page,
     with_each_font,
 )
 
 pytestmark = pytest.mark.browser
-NARROW = 400
 
 
 def made(out: Path, experiment) -> Path:
@@ -77,48 +73,13 @@ def unfold(browser: webdriver.Chrome) -> None:
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true;")
 
 
-@pytest.mark.parametrize("name", ["static", "in_time", "hostile"])
-def test_opens_quietly(browser, request, name):
-    file = request.getfixturevalue(name)
-    show(browser, file)
-    unfold(browser)
-    check_quiet(browser, file)
-
-
-def test_injected_text_never_runs(browser, hostile):
-    show(browser, hostile)
-    unfold(browser)
-    check_harmless(browser)
-    text = browser.find_element(By.ID, "cases").text
-    assert "<script>window.pwned=1</script>" in text
-    assert "‹U+202E›evil" in text
-    assert "javascript:window.pwned=1" in text
-
-
 @with_each_font
 @pytest.mark.parametrize("name", ["static", "in_time", "hostile", "wordy"])
-@pytest.mark.parametrize("width", [WIDE, NARROW, 320])
-def test_nothing_sticks_out(browser, request, name, width):
-    show(browser, request.getfixturevalue(name), width)
-    unfold(browser)
-    extent = browser.execute_script(
-        "return [document.documentElement.scrollWidth, window.innerWidth]"
-    )
-    assert extent[0] <= extent[1] == width
-
-
-@with_each_font
-@pytest.mark.parametrize("name", ["static", "in_time", "hostile"])
-def test_labels_of_plots_do_not_overlap(browser, request, name):
-    show(browser, request.getfixturevalue(name))
-    assert browser.execute_script("return document.querySelectorAll('svg.plot').length") > 3
-    assert browser.execute_script(UNTIDY) == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["static", "in_time"])
-def test_text_contrast(browser, request, name, scheme):
-    show(browser, request.getfixturevalue(name), scheme=scheme)
-    unfold(browser)
-    worst = browser.execute_script(CONTRAST)
-    assert worst[0][0] >= 4.5, worst
+def test_a_page_is_quiet_harmless_legible_and_fits(browser, request, name):
+    file, widths = request.getfixturevalue(name), (WIDE, NARROW, 320)
+    check_page(browser, file, widths, unfold, labels=name != "wordy")
+    if name == "hostile":
+        text = browser.find_element(By.ID, "cases").text
+        assert "<script>window.pwned=1</script>" in text
+        assert "‹U+202E›evil" in text
+        assert "javascript:window.pwned=1" in text

@@ -9,13 +9,8 @@ from selenium.webdriver.common.keys import Keys
 
 from radarstream.pipelines.pages.replay.page import render_report
 from tests.pipelines.pages.headless_browser import (
-    CONTRAST,
-    NARROW,
-    WIDE,
-    check_harmless,
-    check_quiet,
+    check_page,
     show,
-    unfold,
     with_each_font,
 )
 from tests.pipelines.pages.report_run import hostile_run, make_record, make_run
@@ -38,43 +33,14 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.mark.parametrize("name", ["sample", "hostile"])
-def test_opens_quietly(browser, request, name):
-    file = request.getfixturevalue(name)
-    show(browser, file)
-    unfold(browser)
-    check_quiet(browser, file)
-
-
-def test_the_log_would_show_a_blocked_script(browser, tmp_path):
-    page = render_report(*make_run(steps=1), make_record())
-    file = tmp_path / "tampered.html"
-    file.write_text(page.replace("</main>", "</main><script>window.pwned=1</script>"), "utf-8")
-    show(browser, file)
-    errors = [entry["message"] for entry in browser.get_log("browser")]
-    assert any("Content Security Policy" in message for message in errors)
-    assert browser.execute_script("return window.pwned") is None
-
-
-def test_injected_text_never_runs(browser, hostile):
-    show(browser, hostile)
-    unfold(browser)
-    check_harmless(browser)
-    assert "<script>window.pwned=1</script>" in browser.find_element(By.TAG_NAME, "main").text
-
-
 @with_each_font
 @pytest.mark.parametrize("name", ["sample", "hostile"])
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_nothing_sticks_out(browser, request, name, width):
-    show(browser, request.getfixturevalue(name), width)
-    unfold(browser)
-    extent = browser.execute_script(
-        "return [document.documentElement.scrollWidth, window.innerWidth,"
-        " document.querySelectorAll('.query').length]"
-    )
-    assert extent[0] <= extent[1] == width
-    assert extent[2] > 0
+def test_a_page_is_quiet_harmless_legible_and_fits(browser, request, name):
+    check_page(browser, request.getfixturevalue(name))
+    assert browser.execute_script("return document.querySelectorAll('.query').length") > 0
+    if name == "hostile":
+        told = browser.find_element(By.TAG_NAME, "main").text
+        assert "<script>window.pwned=1</script>" in told
 
 
 def shown_questions(browser: webdriver.Chrome) -> int:
@@ -126,14 +92,6 @@ def test_unfold_button(browser, sample):
     assert button.get_attribute("aria-pressed") == "true"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_contrast(browser, sample, scheme):
-    show(browser, sample, scheme=scheme)
-    unfold(browser)
-    worst = browser.execute_script(CONTRAST)
-    assert worst[0][0] >= 4.5, worst
-
-
 def test_readable_without_scripts(browser, sample):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
@@ -142,22 +100,3 @@ def test_readable_without_scripts(browser, sample):
         assert not browser.find_element(By.ID, "filter-text").is_displayed()
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-
-
-@with_each_font
-def test_letters_are_of_the_family_that_a_test_asks_for(browser, request, sample):
-    show(browser, sample)
-    unfold(browser)
-    for domain in ("DOM", "CSS"):
-        browser.execute_cdp_cmd(f"{domain}.enable", {})
-    root = browser.execute_cdp_cmd("DOM.getDocument", {})["root"]["nodeId"]
-    found = browser.execute_cdp_cmd("DOM.querySelectorAll", {"nodeId": root, "selector": "p, text"})
-    used = [
-        font["familyName"]
-        for node in found["nodeIds"]
-        for font in browser.execute_cdp_cmd("CSS.getPlatformFontsForNode", {"nodeId": node})[
-            "fonts"
-        ]
-    ]
-    assert used
-    assert {name.split()[0] for name in used} == {request.node.callspec.params["browser"]}
