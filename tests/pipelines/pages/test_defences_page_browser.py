@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from selenium import webdriver
 from selenium.webdriver.common.by import By
 
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
@@ -68,16 +67,11 @@ def wordy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made(tmp_path_factory.mktemp("wordy"), experiment)
 
 
-def unfold(browser: webdriver.Chrome) -> None:
-    """Open every fold."""
-    browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true;")
-
-
 @with_each_font
 @pytest.mark.parametrize("name", ["static", "in_time", "hostile", "wordy"])
 def test_a_page_is_quiet_harmless_legible_and_fits(browser, request, name):
     file, widths = request.getfixturevalue(name), (WIDE, NARROW, 320)
-    check_page(browser, file, widths, unfold, labels=name != "wordy")
+    check_page(browser, file, widths, labels=name != "wordy")
     if name == "hostile":
         text = browser.find_element(By.ID, "cases").text
         assert "<script>window.pwned=1</script>" in text
