@@ -4,16 +4,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich.cells import cell_len
-from rich.table import Column
-
 from radarstream.pipelines.cli.terminal import (
     cell,
     print_table,
     print_values,
-    printable,
     say,
-    stdout,
 )
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.operating.incidents import Senders
@@ -23,38 +18,25 @@ from radarstream.schemas.times import stored_time
 
 SHORT_ID = 8
 SHORT_KEY = SHORT_ID + 2  # of a text
-WIDE = 120  # columns of a terminal from which on a table needs no narrow columns
-LONGEST_WORD = 18  # the id of a query that has none of its own, and a step
 MINUTE = slice(0, len("2025-06-01T12:00"))
 
 
 def print_incidents(rows: Sequence[dict[str, Any]], who: Sequence[Senders]) -> None:
-    """Print a row for each incident; no word is broken on a narrow terminal."""
-    queries = [f"{row['query_id']}/{row['step']}" for row in rows]
-    statuses = [_status(row) for row in rows]
-    widths = {
-        "received": len("2025-06-01"),
-        "query": _longest_word(queries),
-        "senders": _longest_word([*(some.words for some in who), "senders"]),
-        "status": _longest_word([*statuses, "status"]),
-    }
-    narrow = widths if stdout.width < WIDE else {}
+    """Print a row for each incident."""
     print_table(
-        [
-            Column(name, overflow="fold", no_wrap=name == "id", width=narrow.get(name))
-            for name in ("id", "received", "query", "wrong answer", "senders", "status")
-        ],
+        ("id", "received", "query", "wrong answer", "senders", "status"),
         (
             (
                 row["incident"][:SHORT_ID],
                 stored_time(row["received_ms"])[MINUTE].replace("T", " "),
-                cell(query, limit=60),
+                cell(f"{row['query_id']}/{row['step']}"),
                 cell(row["answer"], "bold", limit=80),
                 some.words,
-                cell(status, limit=60),
+                cell(_status(row)),
             )
-            for row, query, some, status in zip(rows, queries, who, statuses, strict=True)
+            for row, some in zip(rows, who, strict=True)
         ),
+        whole=("id", "senders"),
     )
 
 
@@ -101,12 +83,6 @@ def _status(row: Mapping[str, Any]) -> str:
     if row["state"] == ComplaintState.JUDGED and status:
         return str(status)
     return f"{row['state']}: {status}" if status else str(row["state"])
-
-
-def _longest_word(values: Sequence[str]) -> int:
-    """The columns in which none of these folds within a word, unless one is very long."""
-    words = [cell_len(word) for value in values for word in printable(value, 60).split()]
-    return min(LONGEST_WORD, max(words, default=0))
 
 
 def incident_json(row: Mapping[str, Any]) -> dict[str, Any]:

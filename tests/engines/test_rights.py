@@ -170,7 +170,6 @@ MORE = {
     "backfill": ["--watchlist", "{directory}/watchlist.yaml", "--from", "2025-01", "--to",
                  "2025-01", "--yes"],
     "alert": ["--once"],
-    "complain --publish": ["cup", "--answer", "Rome", "--sender", "ada"],
     "attribute": ["--once"],
     "tail --all": ["--once", "--from", "beginning"],
     "deadletter list": [],

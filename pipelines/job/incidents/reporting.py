@@ -41,42 +41,17 @@ def report(  # noqa: PLR0913 what a complaint is made of
         ids += ", …" if found[SHOWN:] else ""
         told = f"{len(found)} queries ask this, name one by its id: {ids}"
         raise InputError(ReasonClass.OUT_OF_RANGE, told)
-    complaint = complaint_about(
-        query,
-        user,
-        known=found[0] if found else None,
-        answer=answer,
-        step=step,
-        comment=comment,
-    )
-    return take_in(engine, complaint, settings.attribution, complaint.sent_at)
-
-
-def complaint_about(  # noqa: PLR0913 what a complaint is made of
-    query: str,
-    sender: str,
-    *,
-    known: str | None,
-    answer: str | None,
-    step: int | None,
-    comment: str,
-) -> Complaint:
-    """The complaint, as a reader of the topic would read it. Raises InputError.
-
-    A query that is not `known` is named by its question if there is a blank in it, else by its id.
-    """
-    by_id = known is not None or not any(character.isspace() for character in query)
-    return checked(
+    complaint = checked(
         Complaint(
-            sender=sender,
+            sender=user,
             sent_at=datetime.now(UTC),
-            query_id=(known or query) if by_id else None,
-            question=None if by_id else query,
+            query_id=found[0] if found else query,
             answer=answer,
             step=step,
             comment=comment,
         )
     )
+    return take_in(engine, complaint, settings.attribution, complaint.sent_at)
 
 
 def checked(complaint: Complaint) -> Complaint:
