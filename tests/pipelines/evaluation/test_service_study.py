@@ -276,6 +276,3 @@ class TestStudy:
         assert results.cell("none", BENIGN).rates["judge_correct"].value == 1.0
         assert (study.out / JUDGEMENTS).exists()
         assert any(note.startswith("judged by") for note in study.record.notes)
-
-
-class TestAims:
