@@ -69,7 +69,6 @@ def view_of(record: AttributionRecord, store: RowStore, results: Results, _: pl.
             ("attributors", len(record.attributors)),
             ("scenarios", len(record.scenarios)),
         ),
-        provenance=[(f"threshold of {name}", f"{t:.6g}") for name, t in record.thresholds.items()],
     )
     values = {
         "scenarios": scenarios,

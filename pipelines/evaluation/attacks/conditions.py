@@ -38,9 +38,9 @@ from radarstream.pipelines.evaluation.attacks.protocol import (
 )
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
 from radarstream.pipelines.evaluation.attacks.timing import Kind, Moment, moments
-from radarstream.pipelines.evaluation.exposure import Exposure
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.sites import site_of
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 
 _MOST_RANKS = 10_000
@@ -164,10 +164,6 @@ class Planted:
     ranks: tuple[int, ...]
     added: tuple[str, ...] = ()
     removed: tuple[str, ...] = ()
-
-    def exposure(self, k: int) -> Exposure:
-        """How much of it was among the first k."""
-        return Exposure(sum(rank <= k for rank in self.ranks), self.count, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,3 +314,10 @@ def _corpora(histories: Sequence[tuple[SearchSnapshot, ...]]) -> tuple[Corpus, .
         )
         for step in range(max(map(len, histories), default=0))
     )
+
+
+def sites_of_planted(snapshot: SearchSnapshot) -> int:
+    """How many sites the planted documents are on; one without an address is its own site."""
+    ranks = snapshot.labels.poisoned_ranks if snapshot.labels else ()
+    planted = [document for document in snapshot.documents if document.rank in ranks]
+    return len({site_of(document.url) or document.rank for document in planted})

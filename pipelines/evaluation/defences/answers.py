@@ -48,13 +48,13 @@ from typing import Final
 
 import polars as pl
 
+from radarstream.pipelines.evaluation.attacks.conditions import sites_of_planted
 from radarstream.pipelines.evaluation.attacks.registry import has_own_target
 from radarstream.pipelines.evaluation.defences.records import (
     Adaptation,
     DefencesRecord,
     Row,
 )
-from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.frame import (
     REAL,
     TEXT,

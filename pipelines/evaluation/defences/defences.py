@@ -1,8 +1,7 @@
 """The study of defences: what `radarstream evaluate` runs on the harness."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from sqlalchemy import Engine
 
@@ -85,11 +84,7 @@ class Defences:
         reference = reference_among(study.record.contenders, self.request.reference)
         runner = Runner(self.request, self.settings, self.engine, study)
         owed = {c.name: sum(map(len, found)) for c, found in runner.histories.items()}
-        statistics: dict[str, Any] = dict(study.record.statistics)
-        if runner.exposures:
-            found = {name: asdict(scores) for name, scores in runner.exposures.items()}
-            statistics["exposure"] = statistics.get("exposure", {}) | found
-        study.update(reference=reference, owed=study.record.owed | owed, statistics=statistics)
+        study.update(reference=reference, owed=study.record.owed | owed)
         return runner.run()
 
     def judged(self, study: DefenceStudy, judge: Generator) -> None:

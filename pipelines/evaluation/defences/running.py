@@ -12,8 +12,8 @@ from sqlalchemy import Engine
 from radarstream.defenses.protocol import EVIDENCE as ANSWERED
 from radarstream.defenses.protocol import Signal, needs_at
 from radarstream.pipelines.build import build_reranker_of
-from radarstream.pipelines.evaluation.attacks.conditions import Attacked, Skipped, attacked
-from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition, Surface
+from radarstream.pipelines.evaluation.attacks.conditions import Skipped, attacked
+from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition
 from radarstream.pipelines.evaluation.datasets import History
 from radarstream.pipelines.evaluation.defences.contenders import (
     adapted,
@@ -33,7 +33,6 @@ from radarstream.pipelines.evaluation.defences.scorers import (
     perturbed_relations,
 )
 from radarstream.pipelines.evaluation.defences.trials import Gathered, Trial, check_evidence, gather
-from radarstream.pipelines.evaluation.exposure import Exposure, ExposureScores, score_exposure
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, batched
 from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
@@ -57,7 +56,6 @@ class Runner:
         self.rows = self.study.store.of(Row)
         self.evidence = self.study.store.of(EvidenceRow)
         self.histories: dict[Condition, tuple[History, ...]] = {}  # those asked, attacked
-        self.exposures: dict[str, ExposureScores] = {}  # of attacks on a corpus, by condition
         self.work: dict[Condition, Pending] = {}
         self.unseen: set[tuple[str, str]] = set()  # distinct prompts of evidence to be gathered
         self.reranker = build_reranker_of(self.settings)
@@ -90,8 +88,6 @@ class Runner:
                 notes.append(f"{condition.name} attacks no step of any question")
             if skipped := tuple(one for one in outcome.skipped if one.query_id in asked):
                 left_out.setdefault(skipped, []).append(condition.name)
-            if surface is Surface.CORPUS:
-                self.exposures[condition.name] = exposure_of(outcome, histories, request.k)
         notes += [
             f"{', '.join(names)}: without {len(skipped)} of the questions, because they cannot be "
             f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
@@ -243,11 +239,3 @@ def wanted_by(pending: Pending) -> list[int]:
 def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:
     """What decides the prompts of a snapshot's atomic answers."""
     return {(snapshot.query.text, document.passage) for document in snapshot.documents}
-
-
-def exposure_of(outcome: Attacked, histories: Sequence[History], k: int) -> ExposureScores:
-    """The exposure of the questions asked; steps that were not poisoned are no hits."""
-    asked = {history[0].query.id for history in histories}
-    found = [planted.exposure(k) for planted in outcome.planted if planted.query_id in asked]
-    spared = sum(map(len, histories)) - len(found)
-    return score_exposure([*found, *[Exposure(0, 0, k)] * spared])

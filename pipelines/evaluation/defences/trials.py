@@ -9,10 +9,10 @@ import numpy as np
 from radarstream.defenses.protocol import EVIDENCE, Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.temporal import Pool
+from radarstream.pipelines.evaluation.attacks.conditions import sites_of_planted
 from radarstream.pipelines.evaluation.costs import ATOMIC, RELATIONS, ItemCosts, Ledger, Spending
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
 from radarstream.pipelines.evaluation.defences.scorers import Perturbation
-from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.evaluation.study.rows import error_words

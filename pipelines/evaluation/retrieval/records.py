@@ -41,7 +41,8 @@ class RetrievalRecord(CorpusRecord):
     """Provenance of a study of rerankers; `k` is how many candidates are kept of a pool.
 
     `pool` is how many clean passages are in a pool, `tuning` how many questions thresholds are
-    fitted on. `probed` are the models that only rerankers ask.
+    fitted on, `thresholds` those that rerankers were given. `probed` are the models that only
+    rerankers ask.
     """
 
     KIND: ClassVar[str] = "retrieval"
@@ -59,6 +60,7 @@ class RetrievalRecord(CorpusRecord):
     rerankers: tuple[Spec, ...]
     defences: tuple[str, ...]
     probed: dict[str, str] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:
@@ -81,7 +83,8 @@ class RetrievalRecord(CorpusRecord):
             raise ConfigurationError(
                 f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
             )
-        return replace(super().continuing(earlier), probed=earlier.probed | self.probed)
+        probed = earlier.probed | self.probed
+        return replace(super().continuing(earlier), probed=probed, thresholds=earlier.thresholds)
 
 
 def code_of(

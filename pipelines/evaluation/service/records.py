@@ -13,7 +13,7 @@ from radarstream.pipelines.evaluation.halves import Split
 from radarstream.pipelines.evaluation.service.policies import policy_of
 from radarstream.pipelines.evaluation.service.rows import PROBING, stream_author
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
-from radarstream.pipelines.evaluation.study.record import StudyRecord
+from radarstream.pipelines.evaluation.study.record import CorpusRecord
 from radarstream.schemas.errors import ConfigurationError
 
 ATTACKS = "radarstream.pipelines.evaluation.attacks"
@@ -27,22 +27,19 @@ PLAYING = (*SHARED, "radarstream.pipelines.evaluation.service.playing")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ServiceRecord(StudyRecord):
+class ServiceRecord(CorpusRecord):
     """Provenance of a study of a service; `k` is how many documents an answer may rest on.
 
-    `texts` is how many the clean corpus has, without the documents that were taken out; `members`
-    and `others` how many documents are probed for that it has and lacks. `proxy` is the model that
+    `texts` leaves out the documents that were taken out; `members` and `others` are how many
+    documents are probed for that the corpus has and lacks. `proxy` is the model that
     the attacker chooses words with. `defense` answers from the documents that are left, where
     `min_support` independent sites say so.
     """
 
     KIND: ClassVar[str] = "service"
     SAME: ClassVar[Mapping[str, str]] = {
-        **StudyRecord.SAME,
-        "texts": "texts of the corpus",
-        "half": "half of the questions",
+        **CorpusRecord.SAME,
         "split": "split of the questions",
-        "questions": "questions",
         "members": "members that are probed for",
         "others": "documents that the corpus lacks",
         "proxy": "proxy of the attacker",
@@ -51,7 +48,6 @@ class ServiceRecord(StudyRecord):
     }
     MEMBERS: ClassVar[tuple[str, ...]] = ("streams", "policies")
 
-    texts: int
     split: Split
     members: int
     others: int
@@ -60,11 +56,6 @@ class ServiceRecord(StudyRecord):
     min_support: int
     streams: tuple[str, ...]
     policies: tuple[str, ...]
-
-    @property
-    def questions(self) -> int:
-        """How many readers' questions there are."""
-        return len(self.asked)
 
 
 def code_of(streams: Sequence[str], policies: Sequence[str], defense: str) -> dict[str, str | None]:

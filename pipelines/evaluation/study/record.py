@@ -113,10 +113,7 @@ class StudyRecord:
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusRecord(StudyRecord):
-    """Provenance of a study over a corpus, which has so many `texts` without an attack.
-
-    `thresholds` are those that methods were given by texts that nobody planted.
-    """
+    """Provenance of a study over a corpus, which has so many `texts` without an attack."""
 
     SAME: ClassVar[Mapping[str, str]] = {
         **StudyRecord.SAME,
@@ -126,16 +123,11 @@ class CorpusRecord(StudyRecord):
     }
 
     texts: int
-    thresholds: dict[str, float] = field(default_factory=dict)
 
     @property
     def questions(self) -> int:
         """How many questions are asked."""
         return len(self.asked)
-
-    def continuing(self, earlier: Self) -> Self:
-        """The record of both runs, with the thresholds that are known."""
-        return replace(super().continuing(earlier), thresholds=earlier.thresholds)
 
 
 RecordT = TypeVar("RecordT", bound=StudyRecord)

@@ -18,7 +18,6 @@ from radarstream.pipelines.evaluation.attacks.corpus import (
 )
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.exposure import score_exposure
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.snapshot import Document, Labels
 from tests.builders import make_snapshot
@@ -137,7 +136,7 @@ def test_a_run_on_a_corpus_compares_with_retrieval_from_the_clean_one():
     assert (outcome.planted, outcome.skipped) == ((), ())
 
 
-def test_each_question_is_attacked_alone_and_exposure_counts_what_was_found():
+def test_each_question_is_attacked_alone_and_what_was_found_is_told():
     outcome = attacked(parse_condition("poisonedrag@m3"), HISTORIES, k=4, embedder=WordEmbedder())
     assert [(p.query_id, p.count, p.target) for p in outcome.planted] == [
         *(("q-1", 3, "Ben South"), ("q-2", 3, "Pim"))
@@ -147,10 +146,7 @@ def test_each_question_is_attacked_alone_and_exposure_counts_what_was_found():
         assert record.added == tuple(f"poisonedrag/{record.query_id}/{n}" for n in (1, 2, 3))
         others = {h[0].query.text for h in HISTORIES} - {snapshot_.query.text}
         assert not any(d.text.startswith(tuple(others)) for d in snapshot_.documents)
-    scores = score_exposure(record.exposure(4) for record in outcome.planted)
-    assert scores.poison_hit == 1.0
-    assert scores.recall == pytest.approx((3 / 3 + 2 / 3) / 2)
-    assert scores.precision == pytest.approx((3 / 4 + 2 / 4) / 2)
+    assert [len(record.ranks) for record in outcome.planted] == [2, 3]
 
 
 def test_a_schedule_of_nothing_is_the_clean_run_on_a_corpus_too():

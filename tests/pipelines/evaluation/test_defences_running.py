@@ -187,7 +187,6 @@ def test_a_contender_added_later_costs_what_it_would_have_cost(bench: Bench) -> 
 def test_the_corpus_has_the_documents_of_the_questions_within_the_limit(bench: Bench) -> None:
     data = static_dataset(3)
     whole = bench.run(data, "vanilla", ["pia@m2"], surface="corpus")
-    assert whole.record.statistics["exposure"]["pia@m2"]["questions"] == 3
     part = Bench(bench.out.with_name("part"))
     limited = part.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=1)
     assert len(whole.evidence[0].documents) == 10 > 3
@@ -196,7 +195,6 @@ def test_the_corpus_has_the_documents_of_the_questions_within_the_limit(bench: B
     own = {f"Page {page} of 0: Rome." for page in range(3)}
     assert own < texts
     assert not any("of 1:" in text or "of 2:" in text for text in texts)
-    assert limited.record.statistics["exposure"]["pia@m2"]["questions"] == 1
     for limit in (2, None):
         with pytest.raises(ConfigurationError, match="documents are searched: 1 there, [23] here"):
             part.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=limit)
@@ -214,14 +212,6 @@ def test_questions_without_documents_search_those_of_another_data_set(bench: Ben
     texts = {document.text for document in row.documents}
     assert {f"Page {page} of 0: Rome." for page in range(3)} < texts
     assert not any("of 1:" in text for text in texts)
-
-
-def test_exposure_counts_steps_that_the_schedule_spares(bench: Bench) -> None:
-    data = make_dataset(make_history(0, ["Rome", "Bern"]), make_history(1, ["Oslo"] * 3))
-    found = bench.run(data, "vanilla", ["pia@m2:late-1"], surface="corpus").record.statistics
-    exposure = found["exposure"]["pia@m2:late-1"]
-    assert (exposure["questions"], exposure["poisoned_questions"]) == (5, 3)
-    assert exposure["poison_hit"] <= 3 / 5
 
 
 def test_what_attacks_borrow_does_not_depend_on_how_many_are_asked(bench: Bench) -> None:

@@ -7,14 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream import Guard
-from radarstream.pipelines.evaluation.attacks.conditions import attacked, parse_condition
+from radarstream.pipelines.evaluation.attacks.conditions import (
+    attacked,
+    parse_condition,
+    sites_of_planted,
+)
 from radarstream.pipelines.evaluation.attacks.escalation import (
     Effort,
     amounts_up_to,
     escalating,
     escalations,
 )
-from radarstream.pipelines.evaluation.exposure import sites_of_planted
 from radarstream.pipelines.evaluation.simulation.plain import TARGET, TRUTH, plain_pages
 from radarstream.schemas.errors import ConfigurationError
 
