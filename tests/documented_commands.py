@@ -49,6 +49,7 @@ def candidate_lines(file: Path) -> Iterator[str]:
             if language in {"", "sh", "bash"}:
                 yield from block.splitlines()
         prose = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+        prose = re.sub(r"^.*\brevision [0-9a-f]{8}\b.*$", "", prose, flags=re.M)  # run there
         yield from (" ".join(code.split()) for code in re.findall(r"`([^`]+)`", prose))
         return
     for comment in re.findall(r"#(?!!) ?(.*)$", text, re.M):
@@ -106,6 +107,8 @@ def check_command(words: list[str]) -> None:
     A word in capitals, with an ellipsis or a variable stands for anything.
     """
     command, rest = command_of(words[0]), list(words[1:])
+    if words[0] == "evaluate" and rest and rest[0].startswith("-"):
+        rest.insert(0, "defences")  # the kind of study unless another is named
     while hasattr(command, "commands") and rest:
         assert rest[0] in command.commands, f"no command {command.name} {rest[0]}"
         command = command.commands[rest.pop(0)]
