@@ -252,11 +252,6 @@ def test_docstring_cites_paper_and_equations(name: str):
 
 
 class TestRegistry:
-    @pytest.mark.parametrize("registered", sorted(DEFENSES))
-    def test_unknown_options_are_refused(self, registered: str):
-        with pytest.raises(ConfigurationError, match="no_such_option"):
-            build_defense(registered, {"no_such_option": 1})
-
     def test_options_arrive(self):
         radar = build_defense("radar", {"pair_scale": 0.3, "on_empty": "abstain"})
         assert (radar.pair_scale, radar.on_empty) == (0.3, "abstain")
