@@ -6,7 +6,6 @@
 #   SAVEPOINT    go on from this savepoint, for example one that stop.sh made
 set -eu
 exec radarstream submit \
-    --runner portable \
     --job-endpoint "${JOB_SERVER:?host:port of the job server}" \
     --environment EXTERNAL \
     --worker-pool localhost:50000 \

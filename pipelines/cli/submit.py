@@ -1,6 +1,5 @@
 """`radarstream submit`: hand the job to a cluster through Beam."""
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
@@ -32,20 +31,9 @@ def submit(
     chosen: ModelOptions,
     reranking: RerankerOptions,
     rule: RuleOptions,
-    runner: Annotated[
-        Literal["flink", "portable"],
-        Option(help="flink: start a job server here; portable: use a running one."),
-    ] = "flink",
-    flink_master: Annotated[
-        str, Option(help="host:port of the job manager, or [local] for one in the server.")
-    ] = "[local]",
-    flink_version: Annotated[str, Option(help="Version of the Flink cluster.")] = "1.19",
-    job_server_jar: Annotated[
-        Path | None, Option(help="Jar of Beam's Flink job server, if it cannot be downloaded.")
-    ] = None,
     job_endpoint: Annotated[
         str, Option(help="host:port of the job server; also 'embed' with --once.")
-    ] = "",
+    ],
     job_name: Annotated[str, Option(help="Name of the job on the cluster.")] = "radarstream",
     parallelism: Annotated[int, Option(min=1, help="Number of parallel workers.")] = 1,
     environment: Annotated[
@@ -83,10 +71,6 @@ def submit(
     build_reranker_of(settings)
     try:
         submission = Submission(
-            runner=runner,
-            flink_master=flink_master,
-            flink_version=flink_version,
-            job_server_jar=job_server_jar,
             job_endpoint=job_endpoint,
             job_name=job_name,
             parallelism=parallelism,
@@ -110,7 +94,6 @@ def submit(
         )
     from radarstream.pipelines.beam.cluster import job as cluster  # takes seconds
 
-    cluster.check_version(submission)
     hints = cluster.model_hints(accelerator, model_memory)
     if print_options:
         _print_options(cluster.arguments(submission, streaming=not once), hints, as_json=as_json)
@@ -143,10 +126,9 @@ def _check_reach(settings: Settings, submission: Submission, *, detach: bool) ->
             "the password in `database` would be sent with the job: "
             "leave it out, and set PGPASSWORD where the workers run"
         )
-    if detach and (submission.environment == "LOOPBACK" or submission.runner == "flink"):
+    if detach and submission.environment == "LOOPBACK":
         raise ConfigurationError(
-            "--detach needs --runner portable and --environment EXTERNAL: "
-            "otherwise a part of the job ends with this process"
+            "--detach needs --environment EXTERNAL: otherwise Python ends with this process"
         )
 
 

@@ -46,7 +46,7 @@ class FlinkArena:
     def submit(self, parallelism: int, *options: str, savepoint: str = "") -> None:
         """Submit the job and wait until every subtask runs. Raises RuntimeError."""
         known = set(self.all_jobs())
-        command = ["submit", "--profile", "scripted", "--runner", "portable", "--detach"]
+        command = ["submit", "--profile", "scripted", "--detach"]
         command += ["--job-endpoint", self.cluster.job_server.endpoint]
         command += ["--environment", "EXTERNAL", "--worker-pool", self.cluster.pool.address]
         command += ["--parallelism", str(parallelism), "--checkpoint-seconds", f"{CHECKPOINT_S:g}"]

@@ -228,9 +228,7 @@ def described(directory: Path, processes: list[Process]) -> list[str]:
     at = {process.name: process.address for process in processes if process.engine == "flink"}
     if {"job server", "job manager", "worker pool"} <= at.keys():
         for config in configs or [""]:
-            submit = (
-                f"{RADARSTREAM} submit{config} --runner portable --job-endpoint {at['job server']}"
-            )
+            submit = f"{RADARSTREAM} submit{config} --job-endpoint {at['job server']}"
             lines += [
                 "",
                 f"{submit} --environment LOOPBACK",

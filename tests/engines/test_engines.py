@@ -150,7 +150,7 @@ def test_engines_outlive_the_command_listen_on_loopback_and_are_stopped(
             addresses = listening(process.pid)
             assert addresses and addresses <= LOOPBACK, (process.name, addresses)
             assert process.address in said
-        assert re.search(r"radarstream submit --config \S+kafka.toml --runner portable", said)
+        assert re.search(r"radarstream submit --config \S+kafka.toml", said)
         assert command.main(["start", *where]) == 1
         assert "they run already" in capsys.readouterr().err
         for name in ("node 1", "job server", "worker pool"):

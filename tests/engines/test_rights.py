@@ -163,7 +163,7 @@ WORK: dict[str, Callable[[Site], None]] = {
 }
 MORE = {
     "run": ["--once"],
-    "submit": ["--runner", "portable", "--job-endpoint", "embed", "--environment", "LOOPBACK",
+    "submit": ["--job-endpoint", "embed", "--environment", "LOOPBACK",
                "--once"],
     "watch": ["--watchlist", "{directory}/watchlist.yaml", "--once"],
     "ingest": ["{directory}/history.jsonl"],

@@ -14,7 +14,6 @@ import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
 from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
 from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
     PipelineOptions,
     PortableOptions,
 )
@@ -37,13 +36,12 @@ from radarstream.pipelines.beam.cluster.worker_pool import stay_on_loopback
 from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.build import enter_group, shared_engine
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import BrokerError, ConfigurationError, JobFailedError
+from radarstream.schemas.errors import BrokerError, JobFailedError
 
 log = logging.getLogger(__name__)
 LISTING_MS = 10_000  # how often an endless job lists the partitions: a topic may get more
 BUNDLE_MS = 100  # how long a step may wait for company; each of three adds it to the latency
 JOB_SERVER_S = 60  # how long to wait for a job server to answer
-RUNNERS = {"flink": "FlinkRunner", "portable": "PortableRunner"}
 _OWN_ERROR = re.compile(r"schemas\.errors\.\w+: ([^\n]{1,500})")
 # The offsets of a cluster job run ahead of what is folded. In a group of its own they can never
 # become the start of a worker of another topology, which would lose what lies between.
@@ -95,34 +93,22 @@ class Outside:
         return KafkaSink(self.settings.kafka)
 
 
-def check_version(submission: Submission) -> None:
-    """Raise ConfigurationError for a Flink that Beam has no job server for."""
-    known = FlinkRunnerOptions.PUBLISHED_FLINK_VERSIONS
-    if submission.flink_version not in known:
-        raise ConfigurationError(
-            f"no Beam job server for Flink {submission.flink_version}; there are {known}"
-        )
-
-
 def arguments(submission: Submission, *, streaming: bool) -> list[str]:
     """Return the options as Beam's command line spells them.
 
     Those from `checkpointing_interval` on belong to Flink's job server. Python's Beam does not know
     them and passes them on; a job server that does not know them either leaves them out.
     """
-    flink, external = submission.runner == "flink", submission.environment == "EXTERNAL"
+    external = submission.environment == "EXTERNAL"
     options: dict[str, object] = {
-        "runner": RUNNERS[submission.runner],
+        "runner": "PortableRunner",
         "job_name": submission.job_name,
         "environment_type": submission.environment,
         "parallelism": submission.parallelism,
         "streaming": streaming,
         "environment_config": external and submission.worker_pool,
         "job_endpoint": submission.job_endpoint,
-        "job_server_timeout": submission.job_endpoint and JOB_SERVER_S,
-        "flink_master": flink and submission.flink_master,
-        "flink_version": flink and submission.flink_version,
-        "flink_job_server_jar": flink and submission.job_server_jar,
+        "job_server_timeout": JOB_SERVER_S,
         "checkpointing_interval": streaming and round(submission.checkpoint_s * 1_000),
         "checkpointing_mode": streaming and "EXACTLY_ONCE",
         # Else what a bundle has put out is kept in a state that no other worker asks for.
@@ -185,7 +171,7 @@ def by_partition(asked: PartitionRange) -> tuple[int, PartitionRange]:
 def submit(pipeline: beam.Pipeline) -> PipelineResult:
     """Hand the pipeline to its runner; returns once the runner has taken it.
 
-    Raises JobFailedError: no job server, no jar, no Java, or a runner that refuses the graph.
+    Raises JobFailedError: no job server, or one that refuses the graph.
     """
     stay_on_loopback()
     try:
@@ -193,8 +179,6 @@ def submit(pipeline: beam.Pipeline) -> PipelineResult:
     except (RuntimeError, OSError, grpc.RpcError, grpc.FutureTimeoutError) as error:
         endpoint = pipeline.options.view_as(PortableOptions).job_endpoint
         words = " ".join(str(error).split()) or f"nobody answers at {endpoint}"
-        if "job server jar" in words:
-            words = f"{words[:200]} … give --job-server-jar, or --runner portable"
         raise JobFailedError(f"the runner did not take the job: {words[:300]}") from error
 
 

@@ -185,7 +185,7 @@ def snapshot(step: int, query_id: str) -> Any:
 
 def submitted(options: KafkaOptions, state: str) -> Any:
     """Run the command over what is there, in the embedded portable runner."""
-    command = ["submit", "--profile", "scripted", "--runner", "portable"]
+    command = ["submit", "--profile", "scripted"]
     command += ["--job-endpoint", "embed", "--environment", "LOOPBACK", "--once", "--json"]
     variables = {
         "RADARSTREAM_DATABASE": state,

@@ -188,9 +188,7 @@ def test_a_portable_run_equals_the_micro_batches(
     pool = request.getfixturevalue("worker_pool") if environment == "EXTERNAL" else "localhost:1"
     cluster = settings_for(tmp_path / "cluster")
     outside = Scripted(tmp_path / "cluster")
-    submission = Submission(
-        runner="portable", job_endpoint=job_service, environment=environment, worker_pool=pool
-    )
+    submission = Submission(job_endpoint=job_service, environment=environment, worker_pool=pool)
     options = pipeline_options(submission, streaming=False)
     pipeline = build_pipeline(cluster, outside, options)
     LISTENING.clear()
@@ -217,7 +215,7 @@ def test_a_portable_run_equals_the_micro_batches(
 def test_model_stages_carry_the_resource_hints(tmp_path: Path) -> None:
     settings = settings_for(tmp_path / "hints")
     outside = Scripted(tmp_path / "hints")
-    submission = Submission(runner="portable", job_endpoint="embed", environment="LOOPBACK")
+    submission = Submission(job_endpoint="embed", environment="LOOPBACK")
     options = pipeline_options(submission, streaming=True)
     hints = model_hints("type:nvidia-l4;count:1", "16GB")
     pipeline = build_pipeline(settings, outside, options, model_hints=hints)

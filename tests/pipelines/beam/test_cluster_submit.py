@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from apache_beam.options.pipeline_options import (
-    FlinkRunnerOptions,
     PortableOptions,
     StandardOptions,
 )
@@ -18,7 +17,7 @@ from radarstream.pipelines.cli.app import app
 from radarstream.schemas.errors import ConfigurationError
 
 POSTGRES = "postgresql://radarstream@db/radarstream"
-PORTABLE = ["--runner", "portable", "--job-endpoint", "server:8099"]
+PORTABLE = ["--job-endpoint", "server:8099"]
 
 
 @pytest.fixture(autouse=True)
@@ -43,22 +42,16 @@ def test_options_are_shown_with_a_warning_where_a_job_would_be_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("RADARSTREAM_DATABASE", "sqlite:///state.sqlite")
-    result = CliRunner().invoke(app, ["submit", "--print-options", "--json"])
+    result = CliRunner().invoke(app, ["submit", *PORTABLE, "--print-options", "--json"])
     assert result.exit_code == 0, result.output
     assert "options" in json.loads(result.stdout)
     assert result.stderr.startswith("warning: workers on several machines cannot share an SQLite")
 
 
-def test_help_names_the_local_cluster_in_its_brackets() -> None:
-    words = " ".join(CliRunner().invoke(app, ["submit", "--help"]).stdout.split())
-    assert "[local] for" in words.replace("│ ", "")
-
-
-def test_a_job_on_a_flink_cluster() -> None:
-    flags = ["--flink-master", "flink:8081", "--parallelism", "4", "--checkpoint-seconds", "10"]
+def test_an_endless_job_on_a_cluster() -> None:
+    flags = [*PORTABLE, "--parallelism", "4", "--checkpoint-seconds", "10"]
     options = printed(*flags, "--savepoint", "file:///s/1")["options"]
-    assert options["runner"] == "FlinkRunner"
-    assert options["flink_master"] == "flink:8081"
+    assert options["job_endpoint"] == "server:8099"
     assert options["parallelism"] == "4"
     assert options["environment_type"] == "EXTERNAL"
     assert options["environment_config"] == "localhost:50000"
@@ -68,24 +61,20 @@ def test_a_job_on_a_flink_cluster() -> None:
     assert options["finish_bundle_before_checkpointing"] == "true"
 
 
-def test_a_bounded_job_for_a_job_server() -> None:
+def test_a_bounded_job() -> None:
     shown = printed(*PORTABLE, "--once", "--accelerator", "type:t4;count:1")
     options = shown["options"]
-    assert options["job_endpoint"] == "server:8099"
     assert "streaming" not in options
     assert "checkpointing_interval" not in options
-    assert "flink_master" not in options
     assert shown["model_hints"] == {"accelerator": "type:t4;count:1"}
 
 
 def test_beam_understands_the_options() -> None:
-    submission = Submission(flink_master="flink:8081", parallelism=3, worker_pool="pool:1")
+    submission = Submission(job_endpoint="server:1", parallelism=3, worker_pool="pool:1")
     options = pipeline_options(submission, streaming=True)
     assert options.view_as(StandardOptions).streaming
-    assert options.view_as(StandardOptions).runner == "FlinkRunner"
-    assert options.view_as(FlinkRunnerOptions).flink_master == "flink:8081"
-    assert options.view_as(FlinkRunnerOptions).flink_version == "1.19"
-    assert options.view_as(FlinkRunnerOptions).parallelism == 3
+    assert options.view_as(StandardOptions).runner == "PortableRunner"
+    assert options.view_as(PortableOptions).job_endpoint == "server:1"
     assert options.view_as(PortableOptions).environment_type == "EXTERNAL"
     assert options.view_as(PortableOptions).environment_config == "pool:1"
     assert model_hints("", "") == {}
@@ -94,14 +83,11 @@ def test_beam_understands_the_options() -> None:
 @pytest.mark.parametrize(
     ("flags", "word"),
     [
-        (["--runner", "portable"], "job server"),
-        (["--job-endpoint", "server:8099"], "portable"),
-        (["--flink-version", "0.9"], "0.9"),
-        (["--worker-pool", "no port"], "worker-pool"),
-        (["--job-name", "Not A Name"], "job-name"),
-        (["--detach"], "--runner portable"),
+        (["--job-endpoint", "no port"], "job-endpoint"),
+        ([*PORTABLE, "--worker-pool", "no port"], "worker-pool"),
+        ([*PORTABLE, "--job-name", "Not A Name"], "job-name"),
         ([*PORTABLE, "--environment", "LOOPBACK", "--detach"], "EXTERNAL"),
-        (["--runner", "portable", "--job-endpoint", "embed"], "--once"),
+        (["--job-endpoint", "embed"], "--once"),
     ],
 )
 def test_what_could_only_fail_later_is_refused_at_once(flags: list[str], word: str) -> None:
