@@ -2,13 +2,13 @@
 
     condition = "benign" | attack "@" place [ "/one-site" ] [ ":" when ]      when: see `timing`
     place     = ranks { "+" ranks }     1-based retrieval ranks, poisoned together
-              | "top" | "random"        ranks 1 to k_t, or k_t ranks drawn at each step
+              | "top" | "random"        as many of the first ranks, or ranks drawn at each step
               | "m" count               texts added to the corpus that is searched
     ranks     = rank | rank ".." rank   from one to another
 
 Every planted page has a site of its own; with `/one-site` those of a question share one.
 
-Examples: `pia@1`, `poison@9+10`, `poison@1..5/one-site`, `pia@1:late-3`, `pia@top:ramp-4`,
+Examples: `pia@1`, `poison@9+10`, `poison@1..5/one-site`, `pia@1:late-3`, `pia@top:late-3-4`,
 `stale@1:every-2`, `poisonedrag@m5`. The same grammar, clauses separated by ";", is a `Schedule` of
 a replay.
 """
@@ -64,7 +64,7 @@ def parse_condition(text: str) -> Condition:
     if match is None:
         raise ConfigurationError(
             f"cannot read attack {text!r}; write it like pia@1, poison@1+2:2016,2020, "
-            "poison@1..5/one-site, pia@10:every-3, pia@top:ramp-4 or poisonedrag@m5"
+            "poison@1..5/one-site, pia@10:every-3, pia@top:late-3-4 or poisonedrag@m5"
         )
     positions = _ranks(match["ranks"] or "")
     if 0 in positions or len(set(positions)) < len(positions):
@@ -209,7 +209,7 @@ def attacked(
     for number, history in enumerate(histories):
         elsewhere = histories[(number + 1) % len(histories)] if len(histories) > 1 else ()
         try:
-            outcomes = [plant(step) for step in _steps(condition, history, elsewhere, number, seed)]
+            outcomes = [plant(step) for step in _steps(condition, history, elsewhere, number)]
         except UnattackableError as error:
             skipped.append(Skipped(history[0].query.id, str(error)))
             continue
@@ -233,14 +233,13 @@ def _steps(
     history: tuple[SearchSnapshot, ...],
     elsewhere: tuple[SearchSnapshot, ...],
     number: int,
-    seed: int,
 ) -> list[_Step]:
     timing, peak = condition.timing, condition.peak
     ready = always if condition.attack == BENIGN else attack_named(condition.attack).ready
     steps: list[_Step] = []
-    count, waited = 0, timing.kind is Kind.DRIFT
+    waited = timing.kind is Kind.DRIFT
     for snapshot, moment in zip(history, moments(history, question=number), strict=True):
-        count = timing.count(moment, peak=peak, previous=count, seed=seed)
+        count = peak if timing.attacks(moment) else 0
         there = min(moment.step, len(elsewhere) - 1)
         other = aim_of(elsewhere[there]) if elsewhere else None
         aim = aim_of(snapshot, former=moment.former, elsewhere=other)

@@ -14,7 +14,6 @@ from radarstream.pipelines.evaluation.attacks.timing import Kind
 from radarstream.schemas.errors import ConfigurationError
 
 AMOUNTS = (1, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 50)
-VARYING = (Kind.RAMP, Kind.WALK)  # the number of texts changes from step to step
 AFTER_THE_FIRST = "late-1"
 
 
@@ -128,7 +127,7 @@ def escalations(conditions: Iterable[Condition]) -> list[Escalation]:
 
 def _placed(condition: Condition) -> tuple[str, int]:
     """Where the texts go and how many at each attacked step; no place for other conditions."""
-    if condition.attack == BENIGN or condition.timing.kind in VARYING:
+    if condition.attack == BENIGN:
         return "", 0
     top = condition.positions == (*range(1, len(condition.positions) + 1),)
     if condition.positions and not top:

@@ -49,7 +49,7 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:ramp-4`, `poisonedrag@m5`. More than
+        """Such as `benign`, `pia@1`, `poison@9+10`, `pia@top:late-3-4`, `poisonedrag@m5`. More than
         three ranks in a row are written as the first and the last.
 
         >>> Condition("poison", (9, 10)).name

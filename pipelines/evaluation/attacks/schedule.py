@@ -3,13 +3,12 @@
     schedule = clause { ";" clause }           the first clause that applies wins
     clause   = a condition, as in `conditions`, on a result list
 
-Snapshots stream by, so that the length of a history is not known: a ramp takes
-`timing.STEPS` steps, the last steps cannot be told, and attacks that need a second question can
-attack none.
+Snapshots stream by, so that the length of a history is not known: the last steps cannot be told,
+and attacks that need a second question can attack none.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from radarstream.pipelines.evaluation.attacks.conditions import parse_condition
 from radarstream.pipelines.evaluation.attacks.protocol import (
@@ -120,13 +119,10 @@ class Schedule:
         moment = moment_after(question.moment, snapshot, question=question.number)
         question.moment = moment
         aim = aim_of(snapshot, former=moment.former)
-        for clause in self.clauses:
-            question.counts[clause] = clause.timing.count(
-                moment, peak=clause.peak, previous=question.counts.get(clause, 0), seed=seed
-            )
         attacked: SearchSnapshot | None = None
         for clause, planting in zip(self.clauses, plantings, strict=True):
-            attack, count = attack_named(clause.attack), question.counts[clause]
+            attack = attack_named(clause.attack)
+            count = clause.peak if clause.timing.attacks(moment) else 0
             planting.due += count > 0
             if attacked or not count or not attack.ready(aim):
                 continue
@@ -145,11 +141,10 @@ class Schedule:
 
 @dataclass
 class _Followed:
-    """One question on its way through time: its last moment, and k_t of each clause there."""
+    """One question on its way through time, and its last moment."""
 
     number: int
     moment: Moment | None = None
-    counts: dict[Condition, int] = field(default_factory=dict)
 
 
 def _clause(text: str) -> Condition:

@@ -1,18 +1,15 @@
-"""How many documents are poisoned at each step of a question's history (k_t).
+"""Which steps of a question's history are attacked, and with how many documents at most.
 
     when = "all" | year { "," year } | "every-" n          all texts, or none
-         | "constant" [ "-" peak ] | "ramp" [ "-" peak ] | "walk" [ "-" peak ]
-         | "pulse-" period [ "-" peak ] | "late-" start [ "-" peak ] | "early-" end [ "-" peak ]
+         | "constant" [ "-" peak ] | "late-" start [ "-" peak ] | "early-" end [ "-" peak ]
          | "last-" steps [ "-" peak ] | "drift" [ "-" peak ]
 
 Steps count from 0. `peak` is the most texts at one step; without it, as many as there are places.
 
 - `every-n` attacks one step in n and starts one step later for each further question: question q
   at its step s when s + q is divisible by n, so that questions are hit in different years.
-- `ramp`: floor(peak * t / (T - 1)) over a history of T steps, all of them at the last.
-- `pulse-p`: peak when p divides t. `late-s`: peak from step s on. `early-e`: peak before step e.
+- `late-s`: peak from step s on. `early-e`: peak before step e.
 - `last-n`: peak at the last n steps of the history.
-- `walk`: one more, one less or as many as before, by lot, between 0 and peak, from 0.
 - `drift`: peak from the first step whose right answer is another than at the start.
 """
 
@@ -28,23 +25,19 @@ from radarstream.schemas.answer_text import answer_set, normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
-STEPS = 10  # of a ramp where the length of the history is not known beforehand
 _YEARS = re.compile(r"\d{4}(,\d{4})*")
-_NUMBERED = re.compile(r"(?P<kind>pulse|late|early|last)-(?P<number>\d+)(-(?P<peak>\d+))?")
-_PLAIN = re.compile(r"(?P<kind>constant|ramp|walk|drift)(-(?P<peak>\d+))?")
+_NUMBERED = re.compile(r"(?P<kind>late|early|last)-(?P<number>\d+)(-(?P<peak>\d+))?")
+_PLAIN = re.compile(r"(?P<kind>constant|drift)(-(?P<peak>\d+))?")
 _EVERY = re.compile(r"every-([1-9]\d*)")
 
 
 class Kind(StrEnum):
-    """The shape of k_t over time."""
+    """What decides whether a step is attacked."""
 
     CONSTANT = "constant"
     YEARS = "years"
     EVERY = "every"
-    RAMP = "ramp"
-    WALK = "walk"
     DRIFT = "drift"
-    PULSE = "pulse"
     LATE = "late"
     EARLY = "early"
     LAST = "last"
@@ -75,9 +68,9 @@ class Moment:
 
 
 def moment_after(
-    previous: Moment | None, snapshot: SearchSnapshot, *, question: int, steps: int = STEPS
+    previous: Moment | None, snapshot: SearchSnapshot, *, question: int, steps: int = 0
 ) -> Moment:
-    """The moment of a question's next snapshot."""
+    """The moment of a question's next snapshot; 0 `steps` where their number is not known."""
     answers = snapshot.labels.answers if snapshot.labels else ()
     year = snapshot.observed_at.year
     if previous is None:
@@ -125,10 +118,10 @@ class Timing:
         if period := _EVERY.fullmatch(text):
             return Timing(Kind.EVERY, int(period[1]))
         match = _NUMBERED.fullmatch(text) or _PLAIN.fullmatch(text)
-        if match is None or (match["kind"] == Kind.PULSE and int(match["number"]) == 0):
+        if match is None:
             raise ConfigurationError(
                 f"cannot read {text!r}; write all, years like 2016,2020, every-3, late-3, early-2, "
-                "last-2, pulse-2, ramp, ramp-4, walk-4, constant-2 or drift"
+                "last-2, last-2-4, constant-2 or drift"
             )
         number = int(match["number"]) if match.re is _NUMBERED else 0
         return Timing(Kind(match["kind"]), number, int(match["peak"]) if match["peak"] else None)
@@ -146,41 +139,24 @@ class Timing:
                 return f"in {', '.join(map(str, sorted(self.years)))}"
             case Kind.EVERY:
                 return f"at one step in {self.number}"
-            case Kind.PULSE:
-                return f"at one step in {self.number}, from the first on"
             case Kind.LATE if self.number:
                 return f"after the first {steps}"
             case Kind.EARLY:
                 return f"at the first {steps}"
             case Kind.LAST:
                 return f"at the last {steps}"
-            case Kind.RAMP:
-                return "more and more to the last step"
-            case Kind.WALK:
-                return "more or fewer at each step, by lot"
             case Kind.DRIFT:
                 return "from the first change of the right answer on"
         return "at every step"
 
-    def count(self, moment: Moment, *, peak: int, previous: int = 0, seed: int = 0) -> int:
-        """k_t in [0, peak]; `previous` is k_{t-1}, 0 at the start."""
-        if self.kind is Kind.RAMP:
-            last = moment.steps - 1
-            return peak if moment.step >= last else peak * moment.step // last
-        if self.kind is Kind.WALK:
-            change = int(generator(seed, moment, "walk").integers(-1, 2))
-            return min(max(previous + change, 0), peak)
-        return peak if self._active(moment) else 0
-
-    def _active(self, moment: Moment) -> bool:
+    def attacks(self, moment: Moment) -> bool:
+        """Whether a step is attacked."""
         t = moment.step
         match self.kind:
             case Kind.YEARS:
                 return moment.year in self.years
             case Kind.EVERY:
                 return (t + moment.question) % self.number == 0
-            case Kind.PULSE:
-                return t % self.number == 0
             case Kind.LATE:
                 return t >= self.number
             case Kind.EARLY:

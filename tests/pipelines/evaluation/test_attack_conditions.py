@@ -22,9 +22,15 @@ from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot
 
 CONDITIONS = (
-    *("benign", "pia@1", "poison@9+10", "pia@1:late-3", "pia@top:ramp-4", "stale@1:every-2"),
-    *("pia@random:walk-3", "poisonedrag@m5", "poisonedrag-benign@m10:early-2", "a-or-b@1+2:drift"),
-    *("pia@1+2+3:pulse-2-1", "hijack-removal@m5", "jamming-harm@3:2016,2018", "pia@top:constant-2"),
+    *("benign", "pia@1", "poison@9+10", "pia@1:late-3", "pia@top:late-3-4", "stale@1:every-2"),
+    *(
+        "pia@random:late-1-3",
+        "poisonedrag@m5",
+        "poisonedrag-benign@m10:early-2",
+        "a-or-b@1+2:drift",
+    ),
+    *("pia@1+2+3:late-2-1", "hijack-removal@m5", "jamming-harm@3:2016,2018"),
+    "pia@top:constant-2",
 )
 
 
@@ -59,7 +65,7 @@ def test_names_read_back(text):
 
 def test_grammar():
     assert parse_condition("pia@9+10:every-3") == Condition("pia", (9, 10), "every-3")
-    assert parse_condition("pia@top:ramp-4") == Condition("pia", (), "ramp-4", "top")
+    assert parse_condition("pia@top:late-3-4") == Condition("pia", (), "late-3-4", "top")
     assert parse_condition("poisonedrag@m5") == Condition("poisonedrag", (), "", "m5")
     assert parse_condition("pia@1:all") == parse_condition("pia@1")
     assert parse_condition("benign") == Condition()
@@ -69,7 +75,7 @@ def test_grammar():
     "text",
     [
         *("", "pia", "pia@", "pia@0", "pia@1+1", "pia@m0", "pia@-1", "pia@first", "unheard@1"),
-        *("pia@1:", "pia@1:sometimes", "pia@1+2:ramp-3", "pia@1 ", "PIA@1", "pia-removal@1"),
+        *("pia@1:", "pia@1:sometimes", "pia@1+2:late-1-3", "pia@1 ", "PIA@1", "pia-removal@1"),
         *("benign@1", "pia@1@2", "pia@1+top", "pia@m5+1", "pia@1:late-1-2"),
     ],
 )
@@ -82,7 +88,7 @@ def test_unreadable_conditions_are_refused(text):
     ("text", "peak"),
     [
         *(("benign", 0), ("pia@1", 1), ("pia@3+5", 2), ("pia@3+5:late-1-1", 1), ("pia@top", 1)),
-        *(("pia@top:constant-3", 3), ("poisonedrag@m5", 5), ("poisonedrag@m5:ramp-2", 2)),
+        *(("pia@top:constant-3", 3), ("poisonedrag@m5", 5), ("poisonedrag@m5:late-1-2", 2)),
     ],
 )
 def test_the_most_texts_of_a_condition(text, peak):
@@ -143,9 +149,9 @@ def test_a_schedule_of_nothing_is_the_benign_run(text):
     [
         ("pia@3", [(3,)] * 5),
         ("pia@5+1", [(1, 5)] * 5),
-        ("pia@5+1:ramp", [(), (), (5,), (5,), (1, 5)]),
-        ("pia@top:ramp-4", [(), (1,), (1, 2), (1, 2, 3), (1, 2, 3, 4)]),
-        ("pia@top:pulse-2-4", [(1, 2, 3, 4), (), (1, 2, 3, 4), (), (1, 2, 3, 4)]),
+        ("pia@5+1:late-4-1", [(), (), (), (), (5,)]),
+        ("pia@top:every-2", [(1,), (), (1,), (), (1,)]),
+        ("pia@top:last-2-4", [(), (), (), (1, 2, 3, 4), (1, 2, 3, 4)]),
         ("pia@1+2+3+4:late-3", [(), (), (), (1, 2, 3, 4), (1, 2, 3, 4)]),
         ("pia@1:2016,2019", [(), (1,), (), (), (1,)]),
         ("pia@2:drift", [(), (), (2,), (2,), (2,)]),
@@ -210,7 +216,7 @@ def test_a_fault_at_a_spared_step_does_no_harm():
     assert len(outcome.planted) == 2
 
 
-@pytest.mark.parametrize("text", ["pia@6", "pia@1+6", "pia@top:ramp-6", "pia@random:constant-6"])
+@pytest.mark.parametrize("text", ["pia@6", "pia@1+6", "pia@top:late-1-6", "pia@random:constant-6"])
 def test_ranks_beyond_k_are_refused(text):
     with pytest.raises(ConfigurationError, match="beyond k = 5"):
         attacked(parse_condition(text), HISTORIES, k=5)
@@ -230,9 +236,9 @@ def test_published_positions(k, positions):
 
 
 def test_records_say_what_was_planted():
-    outcome = attacked(parse_condition("pia@top:ramp-2"), HISTORIES[:1], k=5)
+    outcome = attacked(parse_condition("pia@top:late-3-2"), HISTORIES[:1], k=5)
     assert [(p.step, p.count, p.ranks) for p in outcome.planted] == [
-        *((2, 1, (1,)), (3, 1, (1,)), (4, 2, (1, 2)))
+        *((3, 2, (1, 2)), (4, 2, (1, 2)))
     ]
     assert {(p.query_id, p.attack, p.target, p.added) for p in outcome.planted} == {
         ("q-0", "pia", "wrong", ())
@@ -242,7 +248,7 @@ def test_records_say_what_was_planted():
 @given(
     st.sampled_from(["pia", "poison", "a-or-b", "jamming", "pia-mixed", "stale"]),
     st.sampled_from(["1", "2+4", "top", "random"]),
-    st.sampled_from(["", "every-2", "walk", "pulse-2", "late-2", "early-1", "ramp", "drift"]),
+    st.sampled_from(["", "every-2", "late-2", "early-1", "last-2", "drift"]),
     st.integers(0, 3),
 )
 def test_only_declared_documents_change_whatever_the_condition(attack, place, when, seed):

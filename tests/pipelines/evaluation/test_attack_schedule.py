@@ -78,7 +78,7 @@ def test_interleaving_questions_changes_nothing():
 def test_each_question_is_hit_once_in_any_n_steps(n, question):
     timing = Timing.parse(f"every-{n}")
     moments = [Moment("q", question, step, 3 * n, 2020) for step in range(3 * n)]
-    hits = [timing.count(moment, peak=1) for moment in moments]
+    hits = [timing.attacks(moment) for moment in moments]
     assert all(sum(hits[i : i + n]) == 1 for i in range(2 * n))
 
 

@@ -52,7 +52,7 @@ def test_one_document_is_on_one_site_either_way() -> None:
     "names",
     [
         *(["pia@1"], ["pia@1", "pia@10"], ["pia@2", "pia@2+3"], ["pia@1", "poison@1+2"]),
-        *(["poisonedrag@m1", "poisonedrag@m2"], ["pia@top:ramp-2", "pia@top:ramp-3"]),
+        ["poisonedrag@m1", "poisonedrag@m2"],
         ["pia@1:late-1", "pia@1+2:late-2"],
     ],
 )
