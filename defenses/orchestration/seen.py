@@ -4,13 +4,15 @@ Like defences they hold no model, clock or file. Each says what a model is to be
 decides with its reply, or without one where no model is asked or it fails (ADO, Algorithm 3).
 """
 
-import json
 import re
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from radarstream.schemas.codec.json_text import JsonObject, parse_object
+from radarstream.schemas.errors import InputError
 from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals
 
+MOST_BYTES: Final = 2**16  # of a reply
 _FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 
 
@@ -27,31 +29,16 @@ class Seen:
     retrieval: RetrievalSignals | None = None
 
 
-def json_object(reply: str | None) -> dict[str, Any] | None:
+def json_object(reply: str | None) -> JsonObject | None:
     """The one JSON object that a reply is, also in a code fence; None for anything else.
 
-    A key that is there twice makes it nothing, and so do NaN and infinity.
+    What makes an event malformed (`codec.json_text`) makes a reply nothing, too.
     """
     if reply is None:
         return None
     fenced = _FENCE.match(reply)
+    data = (fenced[1] if fenced else reply).strip().encode("utf-8", "surrogatepass")
     try:
-        value = json.loads(
-            fenced[1] if fenced else reply,
-            object_pairs_hook=_without_repeats,
-            parse_constant=_refused,
-        )
-    except (ValueError, RecursionError):
+        return parse_object(data, max_bytes=MOST_BYTES)
+    except InputError:
         return None
-    return value if isinstance(value, dict) else None
-
-
-def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key is there twice")
-    return found
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is no number")
