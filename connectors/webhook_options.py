@@ -1,12 +1,11 @@
 """Where alerts are sent, as the settings say."""
 
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from radarstream.schemas.section import Section
+from radarstream.schemas.section import Section, is_loopback
 
 
 class WebhookOptions(Section, use_attribute_docstrings=True):
@@ -43,15 +42,3 @@ class WebhookOptions(Section, use_attribute_docstrings=True):
         if url.scheme == "http" and not (self.allow_http or is_loopback(url.host)):
             raise ValueError("the webhook's url must begin with https:// (or set allow_http)")
         return self
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine; names are not resolved.
-
-    >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("example.org")
-    (True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

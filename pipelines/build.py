@@ -211,7 +211,7 @@ def build_relations(
             with naming_extra("gpu"):
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
 
-                scorer = CrossEncoderNli(settings.model, canary=settings.canary)
+                scorer = CrossEncoderNli(settings.model)
         case s.LanguageModel():
             from radarstream.connectors.models.answer_agreement import AnswerAgreement
             from radarstream.pipelines.signals.relation_judge import JudgedRelations

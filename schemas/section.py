@@ -5,6 +5,7 @@ be logged, stored beside results and sent to workers.
 """
 
 import os
+from ipaddress import ip_address
 
 from pydantic import BaseModel, ConfigDict
 
@@ -27,3 +28,15 @@ def read_secret(variable: str) -> str:
         unset = ConfigurationError(f"the environment variable {variable} is not set")
         raise unset.mended_by(f"export {variable}=…")
     return secret
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine; names are not resolved.
+
+    >>> [is_loopback(host) for host in ("localhost", "127.0.0.9", "::1", "0.0.0.0", "10.0.0.2")]
+    [True, True, True, False, False]
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

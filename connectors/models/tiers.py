@@ -3,9 +3,10 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Final
+from urllib.parse import urlsplit
 
 from radarstream.connectors.models.bundled import GEMMA, licences
-from radarstream.connectors.models.openai_http.options import is_loopback
+from radarstream.schemas.section import is_loopback
 
 
 class Tier(StrEnum):
@@ -44,7 +45,8 @@ def tier_of(model_id: str) -> Tier:
         case "transformers":
             return Tier.LOCAL
         case "openai":
-            return Tier.LOCAL if is_loopback(f"http://{rest.partition('/')[0]}") else Tier.API
+            host = urlsplit(f"http://{rest.partition('/')[0]}").hostname or ""
+            return Tier.LOCAL if is_loopback(host) else Tier.API
         case "scripted":
             return Tier.SCRIPTED
     return Tier.UNKNOWN

@@ -5,7 +5,6 @@ A request by cookie that changes something needs the session's CSRF token as wel
 X-CSRF-Token or the form field csrf, and must come from a page of this service.
 """
 
-import ipaddress
 from secrets import compare_digest
 from typing import Annotated, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -20,6 +19,7 @@ from radarstream.pipelines.serving.people import Role, User, address_of
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.section import is_loopback
 
 COOKIE: Final = "radarstream_session"
 CSRF_HEADER: Final = "X-CSRF-Token"
@@ -171,17 +171,3 @@ def check_serving(settings: Settings) -> None:
             "serving.anonymous = 'ask' is for a loopback address without a proxy: listen on"
             " 127.0.0.1, or give each user a token (`radarstream users`)"
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches a host's name or address.
-
-    >>> is_loopback("localhost"), is_loopback("127.0.0.9"), is_loopback("0.0.0.0")
-    (True, True, False)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -82,9 +82,6 @@ class CrossEncoder(Section):
 
     kind: Literal["cross_encoder"] = "cross_encoder"
     model: ModelName
-    canary: bool = Field(
-        default=True, description="check at start that the model's labels mean what they say"
-    )
 
 
 class LanguageModel(Section):

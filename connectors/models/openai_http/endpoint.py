@@ -14,7 +14,7 @@ from radarstream.connectors.models.openai_http.failures import (
     ServiceError,
     failure_of_status,
 )
-from radarstream.connectors.models.openai_http.options import OpenAiOptions, is_loopback
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.replies import error_codes
 from radarstream.connectors.retry_after import retry_after_s
 
@@ -48,7 +48,7 @@ class Endpoint:
             limits=httpx.Limits(max_connections=most, max_keepalive_connections=most),
             timeout=None,
             follow_redirects=False,
-            trust_env=not is_loopback(options.base_url),  # which a proxy would send elsewhere
+            trust_env=not options.is_local,
         )
         self.free = asyncio.Semaphore(most)
         self.loop = asyncio.new_event_loop()

@@ -10,7 +10,7 @@ from radarstream.connectors.models.openai_http.failures import (
     ServiceError,
     failure_of_status,
 )
-from radarstream.connectors.models.openai_http.options import OpenAiOptions, is_loopback
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.openai_http.replies import at, error_codes, parsed
 from radarstream.schemas.errors import ConfigurationError, ModelError
 
@@ -34,7 +34,7 @@ def models_at(base_url: str, timeout_s: float, key_variable: str = "") -> tuple[
             f"{options.base_url}/models",
             headers=headers_of(read_key(options)),
             timeout=timeout_s,
-            trust_env=not is_loopback(options.base_url),
+            trust_env=not options.is_local,
         )
     except httpx.HTTPError as error:
         said = f"no connection to {options.base_url}: {type(error).__name__}"

@@ -1,12 +1,11 @@
 """How to reach an OpenAI-compatible service, how patient to be and what it costs."""
 
-from ipaddress import ip_address
 from typing import Annotated, ClassVar, Final, Literal
 from urllib.parse import urlsplit
 
 from pydantic import Field, JsonValue, field_validator
 
-from radarstream.schemas.section import Section
+from radarstream.schemas.section import Section, is_loopback
 
 VERSION: Final = "/v1"  # how addresses end, nearly all
 
@@ -90,6 +89,11 @@ class OpenAiOptions(Section):
         float, Field(ge=0.0, description="price of a million completion tokens")
     ] = 0.0
 
+    @property
+    def is_local(self) -> bool:
+        """Whether the service is on this machine, where no proxy may stand between."""
+        return is_loopback(urlsplit(self.base_url).hostname or "")
+
     @field_validator("base_url")
     @classmethod
     def _plain_address(cls, value: str) -> str:
@@ -119,16 +123,3 @@ class OpenAiTokenOptions(OpenAiOptions):
     """
 
     reserved: ClassVar = OpenAiOptions.reserved | {"prompt", "echo", "logprobs"}
-
-
-def is_loopback(url: str) -> bool:
-    """Whether an address is on this machine.
-
-    >>> is_loopback("http://localhost:11434/v1"), is_loopback("http://10.0.0.2:8000/v1")
-    (True, False)
-    """
-    host = urlsplit(url).hostname or ""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"

@@ -9,7 +9,6 @@ from radarstream.pipelines.serving.access import (
     Form,
     by_token,
     context_of,
-    is_loopback,
     open_to_all,
     refuse_foreign_origin,
     user_of,
@@ -18,6 +17,7 @@ from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, as_sent
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import User
+from radarstream.schemas.section import is_loopback
 
 
 def router(context: Context) -> APIRouter:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from radarstream.connectors.models.openai_http.options import is_loopback
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.pipelines.cli import doctor
 from radarstream.pipelines.cli.doctor import Check, local_servers, models
 from radarstream.pipelines.cli.options import ModelOptions
@@ -91,7 +91,7 @@ def test_only_loopback_is_asked_and_no_proxy(
     ],
 )
 def test_loopback_is_told_by_the_host(url: str, here: bool) -> None:
-    assert is_loopback(url) is here
+    assert OpenAiOptions(model="m", base_url=url).is_local is here
 
 
 def test_a_model_that_judges_is_tried_out(server: FaultServer) -> None:
