@@ -1,17 +1,17 @@
 """The HTTP side of telemetry: /metrics, /healthz and /readyz, in a thread of its own.
 
-Whoever reaches the port may be hostile: a connection is one GET, and when there are too many of
-them the oldest is cut off. Nothing a client sends is repeated or logged.
+A connection is one GET, and ends after some seconds without a byte. Nothing a client sends is
+repeated or logged.
 """
 
 import json
 import socket
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http import HTTPStatus
 from io import StringIO
 from socketserver import TCPServer, ThreadingMixIn
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any, Final
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
@@ -24,7 +24,6 @@ from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.errors import ConfigurationError
 
 DEADLINE_S: Final = 5.0  # without a byte
-CONNECTIONS: Final = 16
 POLL_S: Final = 0.1  # how soon a stop is noticed
 
 log = structlog.get_logger("radarstream")
@@ -53,7 +52,6 @@ def serving(
     finally:
         endpoint.shutdown()
         endpoint.server_close()
-        endpoint.cut_off_all()
         thread.join()
         registry.unregister(health)
 
@@ -112,7 +110,7 @@ def answer(
 
 
 class Endpoint(ThreadingMixIn, WSGIServer):
-    """Accepts connections, a thread each, a few at once."""
+    """Accepts connections, a thread each."""
 
     daemon_threads = True
     block_on_close = False
@@ -120,8 +118,6 @@ class Endpoint(ThreadingMixIn, WSGIServer):
 
     def __init__(self, family: socket.AddressFamily, address: Any) -> None:
         self.address_family = family
-        self._lock = Lock()
-        self._open: dict[socket.socket, None] = {}  # oldest first
         super().__init__(address, Request)
 
     def server_bind(self) -> None:
@@ -130,36 +126,8 @@ class Endpoint(ThreadingMixIn, WSGIServer):
         self.server_name, self.server_port = "radarstream", self.server_address[1]
         self.setup_environ()
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        """Make room for a new connection and serve it."""
-        with self._lock:
-            if len(self._open) >= CONNECTIONS:
-                oldest = next(iter(self._open))
-                cut_off(oldest)
-                del self._open[oldest]
-            self._open[request] = None
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        """Close a connection that was served."""
-        with self._lock:
-            self._open.pop(request, None)
-        super().shutdown_request(request)
-
-    def cut_off_all(self) -> None:
-        """End the connections that are still open."""
-        with self._lock:
-            for connection in self._open:
-                cut_off(connection)
-
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: what gets here is a client that hung up or was too slow."""
-
-
-def cut_off(connection: socket.socket) -> None:
-    """End a connection; its thread notices and closes it."""
-    with suppress(OSError):
-        connection.shutdown(socket.SHUT_RDWR)
 
 
 class Request(WSGIRequestHandler):
