@@ -20,11 +20,9 @@ from radarstream.connectors.models.answer_agreement.phrases import one_spelling
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import is_of_a_country
-from radarstream.connectors.models.answer_agreement.values import Quantity
 from radarstream.connectors.models.answer_agreement.wording import Token, word_by_word
 from radarstream.connectors.models.answer_agreement.words import TITLES, key_of
 
-_LEAST_BASE = 100
 _MOST_OF_ITEM = 3  # words
 _MOST_BEFORE_NAME = 8  # words
 _BEHIND = re.compile(r"^(?P<named>[^,]+), (?P<told>[^,]*)$")  # an apposition
@@ -63,9 +61,8 @@ def is_known_addition(
     reading: Reading, extra: Sequence[Token], others: Sequence[Token], told: Account
 ) -> bool:
     """Whether the words that only one answer has are a kind of detail that takes nothing back."""
-    values = (told.my_values, told.their_values)
-    if not extra or others or told.turned or (any(values) and not _are_bases(*values)):
-        return _is_base_only(reading, extra, others, told)
+    if not extra or others or told.turned or told.my_values or told.their_values:
+        return False
     keys = {token.key for token in extra}
     if {"currency", "money"} & reading.question.said and all(
         is_of_a_country(t.word) for t in extra
@@ -101,23 +98,6 @@ def are_places(reading: Reading, keys: set[str]) -> bool:
         if rest and place in SEVERAL_PLACES and place not in BEST_KNOWN:
             return False
     return True
-
-
-def _is_base_only(
-    reading: Reading, extra: Sequence[Token], others: Sequence[Token], told: Account
-) -> bool:
-    """Whether all that one adds are numbers that its share is of: "62 % of 2,005"."""
-    own = told.my_values if told.my_values else told.their_values
-    if extra or others or not own or (told.my_values and told.their_values) or told.turned:
-        return False
-    return set(own) <= set(word_by_word(reading).values) and _are_bases(own, ())
-
-
-def _are_bases(mine: Sequence[object], theirs: Sequence[object]) -> bool:
-    return all(
-        isinstance(v, Quantity) and not v.dimension and v.value >= _LEAST_BASE
-        for v in (*mine, *theirs)
-    )
 
 
 def _are_items(reading: Reading, extra: set[str]) -> bool:
