@@ -45,9 +45,6 @@ _WHERE = re.compile(r"\b(?:where|city|town|country|state|place|region|village|lo
 _COUNTS = re.compile(r"\bhow many\b", re.I)
 _HOW_OLD = re.compile(r"\bhow old (?:is|was|are|were) (?:he|she|they|[A-Z])", re.I)
 _COPULAR = re.compile(r"\b(?:is|are|was|were)\b", re.IGNORECASE)
-_VERBAL = re.compile(
-    r"\b(?:do|does|did|has|have|had|can|could|will|would|should)\b(?!.*\b(?:do|happen)\W*$)", re.I
-)
 _MODAL = re.compile(r"\b(?:will|would|can|could|may|might|must|should|why)\b")
 
 
@@ -70,7 +67,7 @@ class Question:
     by how much something fell. `unit` is what it asks to count ("How many milligrams"),
     `numbers` are those it names itself, `said` its content words in lower case, also as phrases are
     spelt alike. `wants_all` tells that it asks in the plural ("Which cities"), so that an answer
-    with one more or less is another; `is_copular` that it has no verb of its own ("What was"),
+    with one more or less is another; `is_copular` that it asks what something is or was,
     `asks_where` that it asks for a place, `counts` that it asks how many. `text` is all of it.
     """
 
@@ -117,7 +114,7 @@ def read_question(text: str) -> Question:
         wants_all=bool(_ALL.search(plain)),
         counts=bool(_COUNTS.search(plain)),
         asks_where=bool(_WHERE.search(plain)),
-        is_copular=bool(_COPULAR.search(plain)) and not _VERBAL.search(plain),
+        is_copular=bool(_COPULAR.search(plain)),
     )
 
 

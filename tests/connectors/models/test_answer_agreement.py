@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from radarstream.connectors.models.answer_agreement import AnswerAgreement, synonyms
+from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.answer_agreement.scorer import compare_pair
 from radarstream.schemas.prompt import AnswerPair
 
@@ -234,13 +234,3 @@ def test_swapping_two_answers_mirrors_the_finding(a, b, question):
     forth = compare_pair(AnswerPair(question, a, b)).finding.value
     back = compare_pair(AnswerPair(question, b, a)).finding.value
     assert back in mirrored.get(forth, {forth})
-
-
-def test_every_stem_begins_with_the_letter_that_it_is_looked_up_by() -> None:
-    """So the table finds each of its words, whether it is regular or not."""
-    for number, group in enumerate(
-        synonyms._rows(synonyms._GROUPS) + synonyms._rows(synonyms._PEOPLES)
-    ):
-        for word in group:
-            for stem in (synonyms.stem_of(word), synonyms._snowball(word)):
-                assert number in synonyms._groups(stem[:1])[stem], (word, stem)
