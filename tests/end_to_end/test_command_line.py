@@ -283,7 +283,7 @@ def test_an_error_at_the_start_is_told_once(
         (["replay", "history.json", "--dry-run", "--config", "none.toml"], "none.toml"),
         (["replay", "history.json", "--dry-run", "--config", "wrong.toml"], "profil"),
         (["ingest", "history.json", "--attack", "pia@1:1999"], "pia@1:1999"),
-        (["simulate", "--years", "later"], "later"),
+        (["simulate", "--snapshots", "later"], "later"),
         (["simulate", "--out", "notes.txt/history.json"], "notes.txt"),
         (["report", "."], "snapshots.jsonl"),
         (["repaly"], "repaly"),

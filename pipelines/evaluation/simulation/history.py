@@ -29,6 +29,8 @@ from radarstream.schemas.snapshot import Provenance
 
 _MARGIN = timedelta(days=14)
 _FRESH, _RECENT, _SETTLED = 2.0, 1.0, 0.5  # stale pages multiply right after a change, then fade
+_STALE, _NOISE, _OFF_TOPIC = 0.1, 0.15, 0.2  # shares of the pages of a snapshot
+YEARS = range(2012, 2025)
 _ATTEMPTS = 50
 
 
@@ -37,41 +39,28 @@ class SimulationOptions:
     """What to simulate.
 
     `questions` beyond the bundled facts are about invented places. Each question gets
-    `min_snapshots` to `max_snapshots` successive `years` (observed on 31 December), each with `k`
-    documents. Shares are of k: `stale_share` doubles in the year of a change and halves two years
-    after it; `noise_share` is chatter, guesses and partial answers. What remains states the truth.
-    Raises ConfigurationError when a value is out of range or no room is left for the truth.
+    `min_snapshots` to `max_snapshots` successive years (observed on 31 December), each with `k`
+    documents. A tenth of them are stale, twice as many in the year of a change and half as many two
+    years after it; others are noise or off the topic. What remains states the truth. Raises
+    ConfigurationError when a value is out of range.
     """
 
     questions: int = 40
     k: int = 10
-    years: tuple[int, ...] = tuple(range(2012, 2025))
     min_snapshots: int = 4
     max_snapshots: int = 8
-    stale_share: float = 0.1
-    noise_share: float = 0.15
-    off_topic_share: float = 0.2
     seed: int = 0
 
     def __post_init__(self) -> None:
         if self.questions < 1 or self.k < 1:
             raise ConfigurationError("a history needs at least 1 question and k >= 1")
-        if not 1 <= self.min_snapshots <= self.max_snapshots:
-            raise ConfigurationError("need 1 <= min_snapshots <= max_snapshots")
-        if not set(self.years) <= set(range(2012, 2025)) or len(self.years) < self.min_snapshots:
-            raise ConfigurationError(
-                "years must lie in 2012-2024 and be at least min_snapshots many"
-            )
-        shares = (self.stale_share, self.noise_share, self.off_topic_share)
-        if not all(0.0 <= share <= 1.0 for share in shares) or self.truth_minimum < 1:
-            raise ConfigurationError(
-                "shares must lie in [0, 1] with 2 * stale + noise + off-topic below 1"
-            )
+        if not 1 <= self.min_snapshots <= self.max_snapshots or self.min_snapshots > len(YEARS):
+            raise ConfigurationError("need 1 <= min_snapshots <= max_snapshots, and 13 at most")
 
     @property
     def truth_minimum(self) -> int:
         """Fewest documents of any snapshot that state the whole truth."""
-        others = _FRESH * self.stale_share + self.noise_share + self.off_topic_share
+        others = _FRESH * _STALE + _NOISE + _OFF_TOPIC
         return ceil(self.k * (1.0 - others) - 1e-9)
 
 
@@ -96,23 +85,22 @@ def observation_day(year: int) -> date:
 
 
 def _chosen_facts(options: SimulationOptions) -> list[Fact]:
-    enough = [f for f in bundled_facts() if len(_usable_years(f, options)) >= options.min_snapshots]
+    enough = [f for f in bundled_facts() if len(_usable_years(f)) >= options.min_snapshots]
     Random(f"questions {options.seed}").shuffle(enough)
     missing = max(0, options.questions - len(enough))
     pool = enough[: options.questions]
     for fact in invented_facts(4 * missing, options.seed) if missing else ():
         if len(pool) == options.questions:
             break
-        if len(_usable_years(fact, options)) >= options.min_snapshots:
+        if len(_usable_years(fact)) >= options.min_snapshots:
             pool.append(fact)
     if len(pool) < options.questions:
         raise ConfigurationError(f"only {len(pool)} questions have enough settled years")
     return pool
 
 
-def _usable_years(fact: Fact, options: SimulationOptions) -> list[int]:
-    years = sorted(set(options.years))
-    return [year for year in years if fact.settled_on(observation_day(year), _MARGIN)]
+def _usable_years(fact: Fact) -> list[int]:
+    return [year for year in YEARS if fact.settled_on(observation_day(year), _MARGIN)]
 
 
 def _entry(fact: Fact, options: SimulationOptions) -> dict[str, Any]:
@@ -128,7 +116,7 @@ def _entry(fact: Fact, options: SimulationOptions) -> dict[str, Any]:
 
 def _observed_years(fact: Fact, options: SimulationOptions, rng: Random) -> list[int]:
     """Consecutive usable years, over a change of the answer where there is one."""
-    usable = _usable_years(fact, options)
+    usable = _usable_years(fact)
     count = min(len(usable), rng.randint(options.min_snapshots, options.max_snapshots))
     windows = [usable[start : start + count] for start in range(len(usable) - count + 1)]
     index = {year: fact.index_on(observation_day(year)) for year in usable}
@@ -193,7 +181,7 @@ def _assignments(
     holding = fact.holdings[index]
     outdated = _outdated(fact, index)
     factor = _stale_factor(holding.start, day) if outdated else 0.0
-    shares = (options.stale_share * factor, options.noise_share, options.off_topic_share)
+    shares = (_STALE * factor, _NOISE, _OFF_TOPIC)
     stale, noise, off_topic = (floor(options.k * share + 1e-9) for share in shares)
     partial = (noise + 1) // 2 if len(holding.answers) > 1 else 0
     counts = {

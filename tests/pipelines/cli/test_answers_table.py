@@ -18,9 +18,7 @@ SINGLE = "single source"
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     directory = tmp_path_factory.mktemp("replay")
-    options = SimulationOptions(
-        questions=3, k=10, years=tuple(range(2012, 2025)), min_snapshots=4, max_snapshots=4, seed=0
-    )
+    options = SimulationOptions(questions=3, min_snapshots=4, max_snapshots=4)
     write_history(directory / "history.json", options)
     return Replay(
         directory / "history.json",
