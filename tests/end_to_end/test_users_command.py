@@ -50,7 +50,6 @@ def test_what_cannot_be_done_says_why(config: Path, capsys: pytest.CaptureFixtur
     run("users", "add", "ada", "--config", config)
     for arguments, told in {
         ("add", "ada"): "already",
-        ("add", "pipeline"): "no name",
         ("rotate", "nobody"): "no user",
         ("revoke", "nobody", "--yes"): "no user",
         ("revoke", "ada"): "--yes",

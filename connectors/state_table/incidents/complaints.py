@@ -68,17 +68,17 @@ def count_open(connection: Connection, sender: str | None = None) -> int:
 
 
 def find_complaints(
-    engine: Engine, limit: int = 100, query_id: str | None = None
+    engine: Engine, limit: int = 100, incident: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return the newest complaints, of one query or all, with status and decision of each."""
+    """Return the newest complaints, of one incident or all, with status and decision of each."""
     statement = (
         _ROWS.add_columns(_I.status, _I.finding, _I.decision)
         .outerjoin(INCIDENTS, _I.incident == _C.incident)
         .order_by(_C.received_ms.desc(), _C.complaint_id)
         .limit(limit)
     )
-    if query_id is not None:
-        statement = statement.where(_C.query_id == query_id)
+    if incident is not None:
+        statement = statement.where(_C.incident == incident)
     return [row._asdict() for row in db.fetch(engine, statement)]
 
 

@@ -12,7 +12,11 @@ from sqlalchemy import Connection, Engine
 
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.incidents import quarantine, store
-from radarstream.connectors.state_table.incidents.complaints import complaint_of, find_complaints
+from radarstream.connectors.state_table.incidents.complaints import (
+    StoredComplaint,
+    complaint_of,
+    find_complaints,
+)
 from radarstream.pipelines.job.incidents import settling
 from radarstream.pipelines.job.operating.incidents import (
     MEANING,
@@ -164,13 +168,12 @@ def event_of(engine: Engine, row: Mapping[str, Any]) -> EventView | None:
     return view_of(known, known.event, complaints_of(engine, row), texts)
 
 
-def complaints_of(engine: Engine, row: Mapping[str, Any]) -> list[Any]:
+def complaints_of(engine: Engine, row: Mapping[str, Any]) -> list[StoredComplaint]:
     """The complaints behind an incident, the newest first."""
-    found = find_complaints(engine, limit=20 * COMPLAINTS, query_id=row["query_id"])
-    mine = [complaint_of(one) for one in found if one["incident"] == row["incident"]]
-    if not mine:
+    found = find_complaints(engine, COMPLAINTS, row["incident"])
+    if not found:
         raise NotFoundError("the complaints of this incident are gone")
-    return mine[:COMPLAINTS]
+    return [complaint_of(one) for one in found]
 
 
 SHOWN: Final = 200  # characters of an answer or a question
