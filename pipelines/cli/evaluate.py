@@ -194,6 +194,6 @@ class Group(Commands):
         return super().parse_args(ctx, args if named else [next(iter(KINDS)), *args])
 
 
-app = typer.Typer()
+app = typer.Typer(help="Compare defences (or retrieval, attribution, service) under attacks.")
 for name, kind in KINDS.items():
     app.command(name)(with_options(kind))
