@@ -101,5 +101,6 @@ def test_one_option_stops_every_lasting_command_at_the_end() -> None:
     commands = CONTEXTS[0].command.commands
     for name in ("run", "submit", "attribute", "watch", "tail", "alert"):
         for given in ["--once"], []:
-            with commands[name].make_context(name, list(given), parent=CONTEXTS[0]) as context:
+            typed = [*given, "--job-endpoint", "a:1"] if name == "submit" else list(given)
+            with commands[name].make_context(name, typed, parent=CONTEXTS[0]) as context:
                 assert context.params["once"] is bool(given)
