@@ -96,19 +96,19 @@ def built(attributing: Attributing, log: Log | None) -> Worker:
 
 def test_from_the_topic_to_the_topic(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
-    values = [told("eve"), b"{}", None, told("eve"), told("eve", query="nobody"), told("pipeline")]
+    values = [told("eve"), b"{}", None, told("eve"), told("eve", query="nobody")]
     bomb = InputError(ReasonClass.OVERSIZED_RECORD, "offsets 0 to 1: records of too many bytes")
     log = Log([bomb, *values])
     worker = built(worker_on(engine), log)
     worker.run(drain=True)
-    assert log.committed == [{0: 7}]
+    assert log.committed == [{0: 6}]
     assert [row["state"] for row in find_complaints(engine)] == ["judged"]
     assert [record.topic for record in worker.sink.records] == ["events.attribution"]
     assert pending(engine) == []
     exposed = generate_latest(worker.attributing.metrics.registry).decode()
     for line in (
         'radarstream_complaints_total{result="taken_in"} 2.0',
-        'radarstream_complaints_total{result="refused"} 2.0',
+        'radarstream_complaints_total{result="refused"} 1.0',
         'radarstream_complaints_total{result="unreadable"} 3.0',
         'radarstream_attributions_total{finding="texts_flagged"} 1.0',
         'radarstream_attributions_total{finding="unverified"} 0.0',

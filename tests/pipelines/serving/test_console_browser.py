@@ -256,7 +256,7 @@ def test_pages_work_without_scripts(browser, app, service):
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         browser.get(f"{service}/console/sources")
-        assert "fact-hub.example" in browser.find_element(By.TAG_NAME, "table").text
+        assert "quick-answers.example" in browser.find_element(By.TAG_NAME, "table").text
         browser.get(f"{service}/console/act/block?domain=fact-hub.example")
         browser.find_element(By.CSS_SELECTOR, "button.primary").click()
         until(browser, lambda: "/console/done" in browser.current_url)
