@@ -13,15 +13,20 @@ from radarstream.schemas.snapshot import Document, Query, Strict
 
 FloatArray = NDArray[np.float64]
 
+Quote = tuple[int, int]  # part of a text: its first character, and the one behind its last
 AGREEMENT: Final = 0.5  # with at least this probability one answer entails, or contradicts, another
 
 
 @dataclass(frozen=True, slots=True)
 class AtomicAnswer(Strict):
-    """The answer a model gave from one document alone; an abstention says nothing."""
+    """The answer a model gave from one document alone; an abstention says nothing.
+
+    `quote` is where the document's passage says it, None where nobody looked.
+    """
 
     text: str
     abstained: bool = False
+    quote: Quote | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
+from radarstream.schemas.evidence import Quote
 from radarstream.schemas.memory import Probability
-from radarstream.schemas.snapshot import Strict
+from radarstream.schemas.snapshot import ABSENT_UNSET, Strict
 
 MEMORY_NODE = 0  # node number of the memory in `Edge`; documents use their rank, which starts at 1
 
@@ -67,7 +68,8 @@ class DocumentVerdict(Strict):
 
     `keep_evidence` is S_i and `reject_evidence` F_i (RADAR, Eq. 6 and 7); `margin` is by how much
     the energy would rise if this document alone changed sides (0 = a tie). None where the defence
-    has no such quantity.
+    has no such quantity. `quote` is where the document's passage, as it was read, says the atomic
+    answer: its first character, and the one behind its last.
     """
 
     rank: Annotated[int, Field(ge=1)]
@@ -77,6 +79,7 @@ class DocumentVerdict(Strict):
     keep_evidence: float | None = None
     reject_evidence: float | None = None
     margin: float | None = None
+    quote: Annotated[Quote | None, ABSENT_UNSET] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ def weighed(
 
 def supported(evidence: Evidence, verdict: Verdict, state: StateT, known: Known) -> Decided[StateT]:
     """One verdict with its support, from relations that are all known."""
-    verdict = named_steering(evidence, verdict)
+    verdict = quoting(evidence, named_steering(evidence, verdict))
     if verdict.abstained:
         return Decided(verdict, state, None, None)
     previous = verdict.memory.previous_answer
@@ -141,6 +141,14 @@ def named_steering(evidence: Evidence, verdict: Verdict) -> Verdict:
         for d in verdict.documents
     )
     return replace(verdict, documents=documents) if ranks else verdict
+
+
+def quoting(evidence: Evidence, verdict: Verdict) -> Verdict:
+    """The verdict, each atomic answer with the place where its document says it."""
+    answers = zip(evidence.documents, evidence.answers or (), strict=False)
+    quotes = {document.rank: answer.quote for document, answer in answers if not answer.abstained}
+    documents = tuple(replace(d, quote=quotes.get(d.rank)) for d in verdict.documents)
+    return replace(verdict, documents=documents) if quotes else verdict
 
 
 def insisting(decision: Decided[StateT], min_support: int, before: StateT) -> Decided[StateT]:

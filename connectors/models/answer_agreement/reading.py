@@ -147,11 +147,11 @@ def read_answer(text: str, question: Question) -> Reading:
     says_yes, is_open = read_polarity(body, question)
     body = LEADING.sub("", body)
     affirmed, denied = (body, "") if question.is_negative else _split_denials(body)
-    values, rest = _take_values(affirmed, question)
+    values, rest = take_values(affirmed, question)
     words = read_words(rest)
     if not words and not values and not denied:
         words = read_words(rest, keep_stopwords=True)  # "The Who", "S"
-    denied_values, denied_rest = _take_values(denied, question)
+    denied_values, denied_rest = take_values(denied, question)
     is_list = bool(_CONJUNCTION.search(rest)) or rest.count(",") > 1
     items = [frozenset(w.key for w in read_words(part)) for part in _JOINED.split(rest)]
     return Reading(
@@ -209,7 +209,7 @@ def _split_denials(body: str) -> tuple[str, str]:
     return ", ".join(part for part in affirmed if part.strip()), ", ".join(denied)
 
 
-def _take_values(text: str, question: Question) -> tuple[list[Value], str]:
+def take_values(text: str, question: Question) -> tuple[list[Value], str]:
     """Numbers and dates that matter, and the rest of the text.
 
     A date beside other words ("Elvis Presley in 1961") is dropped unless dates are asked for.

@@ -241,7 +241,7 @@ def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) ->
     A value that meets comparable ones but never an equal one is a disagreement if that happens on
     both sides, whatever else agrees ("15% of 2,005 adults" against "32% of 2,005 adults").
     """
-    table = [[_compare(p, h) for h in hypothesis] for p in premise]
+    table = [[compare_value(p, h) for h in hypothesis] for p in premise]
     rows = [_best(row) for row in table]
     columns = [_best([row[j] for row in table]) for j in range(len(hypothesis))]
     agreeing = {match for match in rows if match in _AGREEING}
@@ -269,7 +269,7 @@ def _best(matches: list[Match]) -> Match:
     return min(matches, key=_PREFERENCE.index, default=Match.INCOMPARABLE)
 
 
-def _compare(premise: Value, hypothesis: Value) -> Match:
+def compare_value(premise: Value, hypothesis: Value) -> Match:
     if type(premise) is not type(hypothesis):
         return Match.INCOMPARABLE
     return premise.compare(hypothesis)  # type: ignore[arg-type]

@@ -95,7 +95,7 @@ def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
 
     server.always = unless_lima
     pipeline = pipeline_over(server, engine)
-    pages = [("Zoo in Bern.", "In Bern."), ("Zoo in Lima.", "Perhaps Oslo."), ("Zoo in Kyiv.",)]
+    pages = [("Zoo in Bern.", "In Bern."), ("Zoo in Lima.", "Perhaps Oslo."), ("The zoo of Bern.",)]
     snapshots = [
         make_snapshot(question=f"Where is zoo {i}?", texts=texts) for i, texts in enumerate(pages)
     ]
