@@ -21,7 +21,7 @@ class Reason(StrEnum):
     NOT_JUDGED = "not_judged"  # the defence does not select documents
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
-    UNINFORMATIVE = "uninformative"  # the document does not answer the question
+    UNINFORMATIVE = "uninformative"  # the model read no answer in the document
     STEERING = "steering"  # its answer tells the judge of relations what to say
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
     NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept

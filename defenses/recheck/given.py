@@ -37,6 +37,7 @@ ALWAYS: Final = {
     "verdict.answer": _MODELS,
     "changed": _MODELS,
     "verdict.documents.atomic_answer": _MODELS,
+    "verdict.documents.quote": _MODELS,
     "verdict.documents.reason": _MODELS,
     "verdict.edges": _MODELS,
     "verdict.conflicts": _MODELS,

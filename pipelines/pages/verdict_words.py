@@ -25,7 +25,7 @@ RIVAL = 80  # characters of a rival answer beside the answer
 WEAK_AGREEMENT = 0.5  # share of the step's strongest edge below which two answers disagree
 ABSTENTIONS = {
     Abstention.NO_DOCUMENTS: "there is no document to answer from",
-    Abstention.NO_EVIDENCE: "no document answers the question",
+    Abstention.NO_EVIDENCE: "the model read no answer in any document",
     Abstention.NO_CONSENSUS: "the documents contradict each other and none was kept",
     Abstention.MODEL_ABSTAINED: "the model would not answer from the kept documents",
     Abstention.THIN_EVIDENCE: "too few independent sites say what would be the answer",
@@ -148,7 +148,7 @@ def memory_in_words(event: AnswerEvent) -> str:
 REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
-    Reason.UNINFORMATIVE: "does not answer the question",
+    Reason.UNINFORMATIVE: "the model read no answer in it",
     Reason.STEERING: "steers the model: its answer agrees with answers from elsewhere, too",
     Reason.NOT_JUDGED: "this defence does not select documents",
     Reason.CONTRADICTED: "outside the largest set of documents that do not contradict each other",

@@ -78,7 +78,7 @@ def _answers_in(
 
 
 def _quoting(answer: AtomicAnswer, query: Query, passage: str) -> AtomicAnswer:
-    """The answer with its quote, an abstention if there is none; long answers are not looked for."""
+    """The answer with its quote; none is an abstention. Long answers are not looked for."""
     if answer.abstained or query.long_form:
         return answer
     quote = quote_of(answer.text, query.text, passage)

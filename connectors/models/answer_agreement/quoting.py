@@ -20,8 +20,8 @@ def quote_of(answer: str, question: str, passage: str) -> Quote | None:
     """The sentence of a passage that says most of an answer; None if the passage does not say it.
 
     A passage says an answer if it has its words in a row, or somewhere all its numbers, dates and
-    times and all its words that the question lacks. A bare yes or no is in no words: the sentence
-    that is nearest to the question stands for it.
+    times and all its words that the question lacks; of a sentence, its names. A bare yes or no is
+    in no words: the sentence that is nearest to the question stands for it.
 
     >>> passage = "A concert. Her two symphonies were played on 3 May 1999."
     >>> quote_of("2", "How many symphonies did she write?", passage)
@@ -65,7 +65,7 @@ def sentences(text: str) -> list[Quote]:
 
 def _by_parts(answer: str, question: Question, passage: str, places: list[Quote]) -> Quote | None:
     reading = read_answer(answer, question)
-    words = frozenset(word.key for word in reading.words)
+    words = (reading.names if reading.is_sentence else None) or reading.all_keys
     wanted: list[str | Value] = [*(words - question.words or words), *reading.values]
     if not wanted:
         near = None if reading.says_yes is None else nearest_sentence(question.text, passage)

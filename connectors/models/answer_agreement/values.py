@@ -270,6 +270,7 @@ def _best(matches: list[Match]) -> Match:
 
 
 def compare_value(premise: Value, hypothesis: Value) -> Match:
+    """Relate two values; those of two types are incomparable."""
     if type(premise) is not type(hypothesis):
         return Match.INCOMPARABLE
     return premise.compare(hypothesis)  # type: ignore[arg-type]

@@ -236,7 +236,7 @@ def test_abstentions_are_explained(run, reason):
         (Reason.CUT, 0.3, 0.1, 1.0, "falls with the documents that share its answer"),
         (Reason.CUT, 0.3, 0.3, 0.0, "keeping and cutting cost the same; ties are cut"),
         (Reason.CUT, None, None, None, "no agreement with document 3"),
-        (Reason.UNINFORMATIVE, None, None, None, "does not answer the question"),
+        (Reason.UNINFORMATIVE, None, None, None, "the model read no answer in it"),
     ],
 )
 def test_reasons_in_plain_words(reason, keep, reject, margin, words):

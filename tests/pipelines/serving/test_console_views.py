@@ -55,7 +55,7 @@ def test_an_abstention_says_why_and_what_stands():
     standing = StandingAnswer("Rome", AT)
     event = replace(EVENT, abstention=Abstention.NO_EVIDENCE, support=None,
                     status=AnswerStatus.ABSTAINED, standing=standing)  # fmt: skip
-    assert view.answer_in_words(event) == "No answer: no document answers the question"
+    assert view.answer_in_words(event) == "No answer: the model read no answer in any document"
     status, _, behind = view.grounds_of(event)
     assert status == "no answer"
     assert behind.startswith("Rome stands, unconfirmed since")

@@ -1,5 +1,6 @@
 """Relations between atomic answers: distinct answers are scored once, the matrices are whole."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 
@@ -8,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.signals.evidence import relate_answers
+from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray
-from radarstream.schemas.prompt import AnswerPair
+from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
+from tests.builders import make_snapshot
 from tests.scripted_models import FixedRows, nan_rows
 
 ABSTAINED = AtomicAnswer("I don't know", True)
@@ -72,3 +74,34 @@ def test_fifty_documents_with_ten_answers_cost_a_hundred_pairs() -> None:
 def test_a_malformed_response_is_a_model_error(rows: FloatArray) -> None:
     with pytest.raises(ModelError):
         relate_answers(FixedRows(rows), [("Who?", [AtomicAnswer("Rome"), AtomicAnswer("Oslo")])])
+
+
+@dataclass
+class Speaking:
+    """Completes by the last words of a passage, "I don't know" for any other; logs each batch."""
+
+    replies: dict[str, str]
+    model_id: str = "speaking"
+    log: list[list[str]] = field(default_factory=list)
+
+    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
+        passages = [prompt.passages[0] for prompt in prompts]
+        self.log.append(passages)
+        found = [[r for end, r in self.replies.items() if p.endswith(end)] for p in passages]
+        return [Completion(*replies or ["I don't know"]) for replies in found]
+
+
+def test_an_answer_is_what_its_passage_says_and_the_nearest_sentence_is_asked_alone() -> None:
+    said, invented = "The zoo of Bern is open.", "The zoo moved in May."
+    sentence = "Ann Lee, head of the zoo, spoke."
+    speaking = Speaking({said: "Bern", invented: "1876", sentence: "Ann Lee"})
+    snapshot = make_snapshot(
+        question="Who is head of the zoo?",
+        texts=(said, invented, f"They met. {sentence} It rained."),
+    )
+    ((first, second, third),) = answer_documents(speaking, [snapshot])
+    passages = [document.passage for document in snapshot.documents]
+    assert (first.text, passages[0][slice(*first.quote or ())]) == ("Bern", said)
+    assert second.abstained
+    assert (third.text, passages[2][slice(*third.quote or ())]) == ("Ann Lee", sentence)
+    assert [len(batch) for batch in speaking.log] == [3, 2]
