@@ -65,7 +65,8 @@ def sentences(text: str) -> list[Quote]:
 
 def _by_parts(answer: str, question: Question, passage: str, places: list[Quote]) -> Quote | None:
     reading = read_answer(answer, question)
-    words = (reading.names if reading.is_sentence else None) or reading.all_keys
+    names = frozenset(word.key for word in reading.words if word.is_name)
+    words = (names if reading.is_sentence else None) or reading.all_keys
     wanted: list[str | Value] = [*(words - question.words or words), *reading.values]
     if not wanted:
         near = None if reading.says_yes is None else nearest_sentence(question.text, passage)
