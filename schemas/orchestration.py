@@ -13,6 +13,7 @@ from pydantic import Field
 from radarstream.schemas.snapshot import Strict
 
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Thresholds = Literal["corrected", "paper"]  # of measured questions, or those of ADO
 MOST_DELTA = 0.1  # of trust, by one look of the Sentinel
 
 

@@ -15,7 +15,7 @@ from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.defenses.kernels.spread import dispersion, drop_off, robust_z
 from radarstream.defenses.orchestration.wordings import asks_verbatim, fills_masks
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals
+from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals, Thresholds
 from radarstream.schemas.snapshot import Strict
 
 WINDOW: Final = 5  # earlier questions of a user that count
@@ -31,19 +31,26 @@ class Usual(Strict):
     """What is usual of documents that nobody attacked.
 
     `median` and `mad` are those of M_DIS; `overlap` is the ROUGE-L above which two documents are
-    near duplicates, at the 95th percentile of the most alike pair. Only documents that are more
-    alike than usual are unusual: what is found in a small corpus is always less alike, and planted
-    texts are never less alike than true ones. The defaults belong to ten search results and
-    all-MiniLM-L6-v2, see `docs/orchestration.md`.
+    near duplicates, at the 95th percentile of the most alike pair. With `spread` documents that are
+    less alike than usual are unusual too; without, only those that are more alike. The defaults
+    belong to ten search results and all-MiniLM-L6-v2, see `docs/orchestration.md`: what is found in
+    a small corpus is always less alike, and planted texts are never less alike than true ones.
     """
 
     median: float = 0.32
     mad: float = 0.08
     overlap: float = 0.8
+    spread: bool = False
+
+    @classmethod
+    def of(cls, thresholds: Thresholds) -> "Usual":
+        """With the papers' overlap and both sides of M_DIS, or as measured."""
+        return cls(overlap=0.25, spread=True) if thresholds == "paper" else cls()
 
     def z(self, dispersion: float) -> float:
-        """How many robust standard deviations M_DIS is below the median; 0 above it."""
-        return min(0.0, robust_z(dispersion, self.median, self.mad))
+        """How many robust standard deviations M_DIS is from the median; see `spread`."""
+        z = robust_z(dispersion, self.median, self.mad)
+        return z if self.spread else min(0.0, z)
 
 
 def question_signals(

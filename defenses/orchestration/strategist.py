@@ -24,6 +24,7 @@ from radarstream.schemas.orchestration import (
     RiskLevel,
     RiskProfile,
     Share,
+    Thresholds,
     TrustragPlan,
 )
 from radarstream.schemas.prompt import Task
@@ -37,6 +38,9 @@ SPEED_ALERT: Final = 0.7  # M_INT_norm
 COMPLEXITY_ALERT: Final = 0.6  # M_CMP
 EPSILON_ELEVATED: Final = 3.0
 EPSILON_CRITICAL: Final = 1.0
+SIGMA: Final = 0.88
+SIGMA_CRITICAL: Final = {"corrected": SIGMA, "paper": 0.90}
+RHO: Final = {"corrected": 0.80, "paper": 0.25}
 
 
 def theta_eff(theta: float, trust: float) -> float:
@@ -56,17 +60,22 @@ class RuleStrategist:
     speed; TrustRAG from a poisoning risk of theta, or where M_DIS is unusual; the attention filter,
     the guardrail and an enforcing audit from a leakage or jailbreak risk of theta, or where the
     question is complex. At level critical all modules of the stage act. With high trust and level
-    low, only the overrides about the user's own questions remain. TrustRAG's sigma is .88 at every
-    level: the paper's .90 at level critical is less strict, and .80 leaves nothing of honest
-    results that are much alike.
+    low, only the overrides about the user's own questions remain.
 
     Parameters
     ----------
     threshold
         theta before trust moves it.
+    thresholds
+        "corrected": TrustRAG's sigma is .88 at every level, and near duplicates begin at a measured
+        rho of .8. A sigma of .80 at level critical would be stricter, and with all-MiniLM-L6-v2 it
+        leaves nothing of honest results that are much alike. "paper": critical raises sigma to .90,
+        which is called stricter there and flags less; a rho of .25 drops half of harmless search
+        results.
     """
 
     threshold: Share = 0.4
+    thresholds: Thresholds = "corrected"
 
     def asks(self, _profile: RiskProfile, _seen: Seen, _earlier: Plan | None) -> None:
         """No model is asked."""
@@ -106,9 +115,10 @@ class RuleStrategist:
         unusual = found is not None and abs(found.dispersion_z or 0.0) >= UNUSUAL
         poisoned |= critical or (not trusted and unusual)
         leaks |= critical or seen.signals.complexity > COMPLEXITY_ALERT
+        sigma = SIGMA_CRITICAL[self.thresholds] if critical else SIGMA
         return replace(
             earlier,
-            trustrag=TrustragPlan(poisoned),
+            trustrag=TrustragPlan(poisoned, sigma, RHO[self.thresholds]),
             attention_filtering=AttentionPlan(leaks),
             guardrail=GuardrailPlan(leaks),
             output_audit=AuditPlan(True, "enforce" if leaks else "log"),

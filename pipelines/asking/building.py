@@ -17,6 +17,7 @@ from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.finding import options_of
 from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.parts import CHOOSING, drawn, from_question, registered
+from radarstream.pipelines.asking.planning import plain
 from radarstream.pipelines.asking.retrievers import WebSearch, given_documents, nearest
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.build import (
@@ -30,7 +31,7 @@ from radarstream.pipelines.settings import SentenceEmbedder, Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.orchestration import Module, Plan
+from radarstream.schemas.orchestration import Module
 
 logger = logging.getLogger(__name__)
 
@@ -80,14 +81,14 @@ def build_control(settings: Settings, models: Models) -> ControlPlane | None:
     chosen = settings.orchestration
     if chosen.policy != "adaptive":
         return None
-    rules = RuleStrategist(chosen.threshold)
+    rules = RuleStrategist(chosen.threshold, chosen.thresholds)
     # What is usual was measured with the default embedder; of another nothing is known.
     known = settings.embedder == SentenceEmbedder()
     return ControlPlane(
         sentinel=ModelSentinel() if chosen.sentinel == "language_model" else RuleSentinel(),
         strategist=ModelStrategist(rules) if chosen.strategist == "language_model" else rules,
         models=models,
-        usual=Usual() if known else None,
+        usual=Usual.of(chosen.thresholds) if known else None,
         limit_s=CONTROL_S,
     )
 
@@ -109,7 +110,7 @@ def usable_modules(
         if module not in (*chosen.modules, *chosen.always):
             continue
         try:
-            method = registered(module, options_of(Plan(), module))
+            method = registered(module, options_of(plain(chosen), module))
             with_needs = build_models(settings, engine, needs | method.needs)
             check_needs(method, with_needs)
         except ConfigurationError as error:

@@ -13,6 +13,7 @@ from typing import Final
 from radarstream.defenses.orchestration.seen import Seen
 from radarstream.defenses.orchestration.sentinel import delta_of
 from radarstream.defenses.orchestration.signals import question_signals
+from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.pipelines.asking.known import KnownQuery, query_of
 from radarstream.pipelines.asking.parts import Parts
 from radarstream.pipelines.asking.values import (
@@ -23,8 +24,9 @@ from radarstream.pipelines.asking.values import (
     Replied,
     UserQuestion,
 )
+from radarstream.pipelines.settings.serving import OrchestrationSettings
 from radarstream.schemas.errors import InputError, RadarstreamError, ReasonClass
-from radarstream.schemas.orchestration import Module, Plan, RiskProfile
+from radarstream.schemas.orchestration import Module, Plan, RiskProfile, TrustragPlan
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.verdict import Reason
 
@@ -109,10 +111,10 @@ def _decide(
     Where the risk is not known, the plan is that of the policy, or everything acts.
     """
     chosen, control = parts.settings.orchestration, parts.control
-    without = Plan()
+    without = plain(chosen)
     if chosen.policy != "none":
         told = STATIC if chosen.policy == "static" else FAILED
-        without = full(parts.allowed, told)
+        without = full(chosen, parts.allowed, told)
     decided: list[tuple[RiskProfile | None, Plan]] = [(None, without)] * len(seen)
     known = {place: one for place, one in enumerate(seen) if one is not None}
     if control is None or not known:
@@ -172,6 +174,11 @@ def bounded(plan: Plan, allowed: Collection[Module], always: Collection[Module])
     return replace(plan, **(changed | {Module.AUDIT.value: audit}))
 
 
-def full(modules: Collection[Module], reasoning: str) -> Plan:
+def plain(settings: OrchestrationSettings) -> Plan:
+    """A plan that switches nothing on, with the thresholds of the settings."""
+    return Plan(trustrag=TrustragPlan(rouge_threshold=RHO[settings.thresholds]))
+
+
+def full(settings: OrchestrationSettings, modules: Collection[Module], reasoning: str) -> Plan:
     """A plan that switches on all these modules."""
-    return replace(bounded(Plan(), (), modules), reasoning=reasoning)
+    return replace(bounded(plain(settings), (), modules), reasoning=reasoning)

@@ -19,6 +19,7 @@ from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.defenses.kernels.spread import dispersion, robust_z
 from radarstream.defenses.orchestration.signals import Usual
+from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.defenses.orchestration.wordings import asks_verbatim, fills_masks
 from radarstream.defenses.responses import Asking
 from radarstream.defenses.trust_rag import KEPT, TooMuchAlike
@@ -86,13 +87,13 @@ def unusual(questions: FloatArray, lies: Sequence[FloatArray], pages: FloatArray
 
     (n, d) questions and one (5, d) array of planted texts for each, (m, d) pages.
     """
-    told, usual = [], Usual()
+    told = []
     for planted in PLANTED:
         z = []
         for question, own in zip(questions, lies, strict=True):
             corpus = np.concatenate([own[:planted], pages])
             found = corpus[np.argsort(-(corpus @ question))[:k]]
-            z.append(robust_z(dispersion(found), usual.median, usual.mad))
+            z.append(Usual(spread=True).z(dispersion(found)))
         more, less = np.mean(np.array(z) <= -2.0), np.mean(np.array(z) >= 2.0)
         told.append(f"{planted} planted: more alike {more:.0%}, less alike {less:.0%}")
     return "; ".join(told)
@@ -136,7 +137,7 @@ def tell_of_filters(
 ) -> None:
     """Print what TrustRAG's filter drops, and how often small corpora are unusual."""
     rows = [np.asarray(embedder.embed(texts)) for texts in usual]
-    for rho in (0.8, 0.25, 0.5):
+    for rho in (*RHO.values(), 0.5):
         tell(f"TrustRAG's filter, rho {rho}: {dropped(rows, usual, rho)}")
     questions = np.asarray(embedder.embed([snapshot.query.text for snapshot in asked]))
     lies = [np.asarray(embedder.embed(planted_for(snapshot)[:5])) for snapshot in asked]

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, NonNegativeInt, PositiveFloat, PositiveInt
 
 from radarstream.pipelines.settings.job import checked_listen, host_and_port
-from radarstream.schemas.orchestration import Module
+from radarstream.schemas.orchestration import Module, Thresholds
 from radarstream.schemas.section import Section
 
 
@@ -52,6 +52,11 @@ class OrchestrationSettings(Section):
     )
     threshold: float = Field(
         default=0.4, ge=0.05, le=0.95, description="risk from which a defence is switched on"
+    )
+    thresholds: Thresholds = Field(
+        default="corrected",
+        description="what counts as near duplicates and as unusual: corrected, as measured on"
+        " harmless questions, or paper, as published",
     )
     epsilon_budget: PositiveFloat = Field(
         default=100.0,

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.defenses.orchestration.signals import Usual
+from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.defenses.protocol import Complete, Embed
 from radarstream.defenses.retrieval.trust_rag import TrustRagFilter
 from radarstream.defenses.trust_rag import TrustRag
@@ -73,10 +74,10 @@ def test_candidates_that_were_not_judged_do_not_fill_up():
 
 
 def test_thresholds_are_those_of_the_paper():
-    rules = TrustRagFilter()
-    assert rules.similarity_threshold == TrustragPlan().similarity_threshold
-    assert rules.overlap_threshold == 0.25
-    assert TrustragPlan().rouge_threshold == Usual().overlap
+    plan, rules = TrustragPlan(rouge_threshold=RHO["paper"]), TrustRagFilter()
+    assert rules.similarity_threshold == plan.similarity_threshold
+    assert rules.overlap_threshold == plan.rouge_threshold
+    assert TrustragPlan().rouge_threshold == RHO["corrected"] == Usual().overlap
 
 
 @given(

@@ -79,13 +79,13 @@ def test_dispersion_is_total_and_knows_no_order(rows: np.ndarray) -> None:
     assert dispersion(rows * 2.0) == pytest.approx(value)
 
 
-def test_documents_that_are_more_alike_than_usual_are_unusual() -> None:
-    usual = Usual(median=0.3, mad=0.06745)
+def test_unusual_spread_is_told_on_both_sides() -> None:
+    usual = Usual(median=0.3, mad=0.06745, spread=True)
     assert robust_z(0.5, 0.3, 0.06745) == pytest.approx(2.0)
     tight = retrieval_signals(np.array([[1.0, 0.0]] * 2), (0.9, 0.8), ("one", "two"), usual)
     loose = retrieval_signals(np.eye(2), (0.9, 0.8), ("one", "two"), usual)
     assert tight.dispersion_z == pytest.approx(-3.0)
-    assert loose.dispersion_z == 0.0
+    assert loose.dispersion_z == pytest.approx(7.0)
     assert np.isfinite(robust_z(0.5, 0.3, 0.0))
 
 
@@ -198,3 +198,13 @@ def test_the_same_question_again_is_no_probe() -> None:
     assert question_signals(asked, recent[1:], NOW).lexical_overlap == 0.0
     assert question_signals(asked, recent, NOW).lexical_overlap == pytest.approx(3 / 4)
     assert question_signals("France leads who?", recent[1:], NOW).lexical_overlap == 1.0
+
+
+def test_what_is_less_alike_than_usual_is_unusual_for_the_paper_alone() -> None:
+    apart = np.eye(3)
+    for thresholds, z in (("corrected", 0.0), ("paper", 5.73325)):
+        found = retrieval_signals(apart, [0.3, 0.2, 0.1], ["a", "b", "c"], Usual.of(thresholds))
+        assert found.dispersion == 1.0
+        assert found.dispersion_z == pytest.approx(z)
+    alike = retrieval_signals(np.ones((3, 1)), [0.3, 0.2, 0.1], ["a", "b", "c"])
+    assert alike.dispersion_z == pytest.approx(-2.698)

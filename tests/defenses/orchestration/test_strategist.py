@@ -108,6 +108,8 @@ def test_what_looks_like_a_leak(profile: RiskProfile, seen: Seen) -> None:
 def test_critical_is_everything_and_stricter() -> None:
     assert second(CRITICAL, CALM, Plan(PrivacyPlan(True))).active == tuple(Module)
     assert second(CRITICAL).trustrag.similarity_threshold == 0.88
+    published = RuleStrategist(thresholds="paper")
+    assert published.plan(CRITICAL, CALM, NO_PLAN).trustrag == TrustragPlan(True, 0.9, 0.25)
 
 
 @pytest.mark.parametrize("strategist", [RuleStrategist(), ModelStrategist()])
