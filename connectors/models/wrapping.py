@@ -34,6 +34,10 @@ class Embedder(Protocol):
         """(m, d) rows of unit Euclidean length, one a text, in order. Raises ModelError."""
         ...
 
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        """(m,) Euclidean lengths of the rows before normalisation, positive."""
+        ...
+
 
 class TokenScorer(Protocol):
     """A language model that returns probabilities of tokens: the generator, or a proxy for it."""
@@ -134,6 +138,10 @@ class Wrapped:
         if not texts:  # only the model knows d
             return np.asarray(self._model.embed(texts))
         return as_array(self._replies(Method.EMBED, texts))
+
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        """(m,) lengths of rows, of the model itself."""
+        return np.asarray(self._model.norms(texts))
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms."""
