@@ -27,12 +27,15 @@ class TooMuchAlike:
     The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
     Generation" (arXiv:2501.00879), after its published code; its second stage, which has the
     model consolidate the documents with what it knows itself, is not part of it. Lists without
-    any pair of near duplicates and lists of at most two documents pass unchanged. A cluster whose
-    mean cosine reaches `similarity_threshold` is suspect, and two such leave nothing; beside a
-    loose cluster a document alone is an outlier.
+    any pair of near duplicates and lists of at most two documents pass unchanged.
 
     Parameters
     ----------
+    mode
+        "original": a cluster whose mean cosine reaches `similarity_threshold` is suspect, and two
+        such leave nothing; beside a loose cluster a document alone is an outlier. "ado_alg1":
+        "Adaptive Defense Orchestration for RAG", Algorithm 1 as printed, which does the reverse
+        and keeps the more coherent cluster; for comparison only.
     similarity_threshold
         sigma. The authors' .88 belongs to their SimCSE encoder. With all-MiniLM-L6-v2, the clusters
         of the first 10 results of 50 RealTimeQA questions have mean cosines of .73 (median), .90
@@ -42,13 +45,14 @@ class TooMuchAlike:
         rho: ROUGE-L above which two documents are near duplicates. At .25, over half of those
         results count as duplicates, because snippets share the words of the question.
     overlap_gate
-        Whether lists without near duplicates pass unchanged.
+        Whether "original" passes lists without near duplicates unchanged.
     on_empty
         What to do when nothing is left.
     seed
         Of the clustering's starts, for more than 12 documents.
     """
 
+    mode: Literal["original", "ado_alg1"] = "original"
     similarity_threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.88
     overlap_threshold: Annotated[float, Field(ge=0.0, le=1.0)] = 0.25
     overlap_gate: bool = True
@@ -61,13 +65,17 @@ class TooMuchAlike:
         if n <= 2:
             return [Reason.NOT_JUDGED] * n
         alike = rouge_l(passages) > self.overlap_threshold
-        if self.overlap_gate and not alike.any():
+        if self.mode == "original" and self.overlap_gate and not alike.any():
             return [Reason.NOT_JUDGED] * n
         vectors = unit_rows((yield from ask(Embed(passages))))
         cosines = vectors @ vectors.T
         rng = np.random.default_rng(self.seed)
-        reasons = self.drop_tight(cosines, two_means(standardised(vectors), rng))
-        drop_later_duplicates(reasons, alike)
+        if self.mode == "ado_alg1":
+            reasons = self.keep_coherent(cosines, two_means(vectors, rng))
+            drop_incoherent_duplicates(reasons, alike, cosines)
+        else:
+            reasons = self.drop_tight(cosines, two_means(standardised(vectors), rng))
+            drop_later_duplicates(reasons, alike)
         if self.on_empty == "all_documents" and not set(reasons) & set(KEPT):
             return [Reason.BEST_OF_NONE] * n
         return reasons
@@ -91,13 +99,20 @@ class TooMuchAlike:
             return reasons_for(np.zeros_like(split))
         return reasons_for(~split if first > second else split)
 
+    def keep_coherent(self, cosines: FloatArray, split: BoolArray) -> list[Reason]:
+        """ADO's rule: all of two coherent clusters, else the more coherent one alone."""
+        first, second = mean_cosine(cosines, ~split), mean_cosine(cosines, split)
+        if min(first, second) >= self.similarity_threshold:
+            return reasons_for(np.zeros_like(split))
+        return reasons_for(split if first >= second else ~split, Reason.ISOLATED)
+
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
 class TrustRag(TooMuchAlike, Stateless):
     """Answers from the documents that `TooMuchAlike` leaves.
 
     The first stage of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
-    Generation"; "Adaptive Defense Orchestration for RAG" prints the reverse as Algorithm 1.
+    Generation"; `mode` "ado_alg1" is Algorithm 1 of "Adaptive Defense Orchestration for RAG".
     """
 
     needs: ClassVar[frozenset[Signal]] = frozenset()
@@ -133,3 +148,15 @@ def drop_later_duplicates(reasons: list[Reason], alike: BoolArray) -> None:
         kept = [i for i in range(later) if reasons[i] is Reason.SUPPORTED]
         if reason is Reason.SUPPORTED and alike[later, kept].any():
             reasons[later] = Reason.NEAR_DUPLICATE
+
+
+def drop_incoherent_duplicates(
+    reasons: list[Reason], alike: BoolArray, cosines: FloatArray
+) -> None:
+    """Mark of each similar pair the one less like all kept ones, in place; on ties the later."""
+    kept = np.array([reason is Reason.SUPPORTED for reason in reasons])
+    coherence = (cosines * kept).sum(axis=1) - np.diagonal(cosines)
+    for first, second in np.argwhere(np.triu(alike, 1)):
+        if reasons[first] is reasons[second] is Reason.SUPPORTED:
+            less = first if coherence[first] < coherence[second] else second
+            reasons[less] = Reason.NEAR_DUPLICATE

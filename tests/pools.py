@@ -21,9 +21,11 @@ VARIANTS: list[Variant] = [
     ("grada", {"likeness": "dense"}),
     ("grada", {"normalised": False}),
     ("gmtp", {"mode": "fixed"}),
+    ("gmtp", {"mode": "quantile"}),
     ("raguard", {"entropy": False}),
     ("dp_rag", {"epsilon": 0.5, "seed": 7}),
     ("attention_variance", {"threshold": 50.0, "multiple": 1}),
+    ("trust_rag", {"mode": "ado_alg1"}),
     ("trust_rag", {"overlap_gate": False, "multiple": 1}),
 ]
 POOLS = [

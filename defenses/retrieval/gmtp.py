@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -16,6 +17,8 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
+
+BoolArray = NDArray[np.bool_]
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -35,7 +38,8 @@ class Gmtp:
     ----------
     mode
         Where the cut is. "calibrated", as the paper: `share` of `reference`. "fixed": at
-        `threshold`.
+        `threshold`. "quantile": at the `quantile` of the pool, which drops that share of
+        candidates, planted or not.
     tokens, lowest
         N and M of the paper.
     reference
@@ -47,14 +51,17 @@ class Gmtp:
     threshold
         Of "fixed". With -1, the default of the published class, nothing is dropped, since no
         probability is negative; .2 is its configuration's.
+    quantile
+        Of "quantile"; equal candidates stay together.
     """
 
-    mode: Literal["calibrated", "fixed"] = "calibrated"
+    mode: Literal["calibrated", "fixed", "quantile"] = "calibrated"
     tokens: Annotated[int, Field(ge=1)] = 10
     lowest: Annotated[int, Field(ge=1)] = 5
     reference: Annotated[float, Field(ge=0.0, le=1.0)] | None = None
     share: Annotated[float, Field(ge=0.0)] = 0.1
     threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.2
+    quantile: Annotated[float, Field(ge=0.0, le=1.0)] = 0.6
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_SALIENCES, Signal.MASKED_TOKENS})
 
@@ -70,7 +77,8 @@ class Gmtp:
             return reranked("gmtp", pool, ())
         hidden = yield from self.hidden([(pool.query.text, d.passage) for d in pool.documents])
         means = np.array([lowest_mean(probabilities, self.lowest) for probabilities in hidden])
-        suspects = frozenset(np.flatnonzero(means <= self.cut(hidden)).tolist())
+        stays = self.stay(means, hidden)
+        suspects = frozenset(np.flatnonzero(~stays).tolist())
         return reranked("gmtp", pool, range(count), suspects=suspects, scores=means)
 
     def reference_from(self, pairs: Sequence[tuple[str, str]]) -> Asking[float]:
@@ -99,6 +107,12 @@ class Gmtp:
         lengths = np.array([token.length for token in read])
         places = salient(lengths, self.tokens) if np.isfinite(lengths).all() else ()
         return tuple((read[place].start, read[place].stop) for place in places)
+
+    def stay(self, means: FloatArray, hidden: Sequence[FloatArray]) -> BoolArray:
+        """(n,) whether each candidate stays."""
+        if self.mode == "quantile":
+            return np.asarray((means >= np.quantile(means, self.quantile)) & (means > 0.0))
+        return np.asarray(means > self.cut(hidden))
 
     def cut(self, hidden: Sequence[FloatArray]) -> float:
         """What the mean of a candidate that stays exceeds."""

@@ -311,7 +311,7 @@ class TestRegistry:
             ("prog_rank", {"layer": 99}, "layer: .* less than 64"),
             ("prog_rank", {"gate_temperature": 0.0}, "gate_temperature"),
             ("grada", {"likeness": "tfidf"}, "likeness"),
-            ("gmtp", {"share": -0.1}, "share"),
+            ("gmtp", {"quantile": 1.1}, "quantile"),
             ("raguard", {"remove_count": -1}, "remove_count"),
             ("dp_rag", {"epsilon": 0.0}, "epsilon"),
             ("dp_rag", {"epsilon": -1.0}, "epsilon"),

@@ -115,6 +115,13 @@ class TestModes:
         found = rerank(texts(a=[0.0], b=[1e-9], c=[], d=[0.9]), mode="fixed", threshold=-1.0)
         assert kept(found) == [1, 2, 3, 4]
 
+    def test_quantile_drops_a_share_of_benign_candidates(self):
+        found = rerank(texts(a=[0.9], b=[0.8], c=[0.7], d=[0.6], e=[0.5]), mode="quantile")
+        assert kept(found) == [1, 2]
+
+    def test_equal_candidates_stay_together(self):
+        assert kept(rerank(texts(a=[0.5], b=[0.5], c=[0.5]), mode="quantile")) == [1, 2, 3]
+
     def test_more_of_the_lowest_than_are_hidden(self):
         with pytest.raises(ConfigurationError, match="lowest"):
             build_reranker("gmtp", {"tokens": 3, "lowest": 4})

@@ -65,13 +65,20 @@ class TestDirection:
         assert verdict.kept_ranks == (4, 5)
         assert reasons(verdict) == [TIGHT] * 3 + [SUPPORTED] * 2
 
+    def test_the_printed_algorithm_keeps_it(self):
+        verdict = judge(GOLDEN, mode="ado_alg1")
+        assert verdict.kept_ranks == (1, 2, 3)
+        assert reasons(verdict) == [SUPPORTED] * 3 + [ALONE] * 2
+
     def test_two_tight_clusters(self):
         vectors = at(0, 5, 10, 90, 95)
         assert reasons(judge(vectors)) == [TIGHT] * 5
+        assert reasons(judge(vectors, mode="ado_alg1")) == [SUPPORTED] * 5
 
     def test_two_loose_clusters(self):
         vectors = at(0, 50, 180, 230)
         assert reasons(judge(vectors)) == [SUPPORTED] * 4
+        assert reasons(judge(vectors, mode="ado_alg1")) == [SUPPORTED] * 2 + [ALONE] * 2
 
 
 class TestClusters:
@@ -150,6 +157,25 @@ class TestNearDuplicates:
         assert judge(vectors, texts, overlap_threshold=0.5).kept_ranks == (1, 2, 3, 4)
         assert judge(vectors, texts, overlap_threshold=0.49).kept_ranks == (1, 3, 4)
 
+    def test_the_printed_algorithm_drops_the_less_coherent(self):
+        texts = ("a b c d", UNLIKE[1], "a b c e", *UNLIKE[3:5])
+        options = {"mode": "ado_alg1", "similarity_threshold": 0.0}
+        # 1 lies at the rim of its cluster, 3 in the middle.
+        assert judge(at(0, 30, 25, 180, 190), texts, **options).kept_ranks == (2, 3, 4, 5)
+        assert judge(at(25, 30, 0, 180, 190), texts, **options).kept_ranks == (1, 2, 4, 5)
+
+    def test_the_printed_algorithm_measures_coherence_among_the_kept(self):
+        """Documents 4 and 5 are dropped and draw nobody towards them."""
+        texts = ("a b c d", UNLIKE[1], "a b c e", *UNLIKE[3:5])
+        vectors = at(0, 1, 20, 100, 150)
+        assert judge(vectors, texts, mode="ado_alg1").kept_ranks == (1, 2)
+
+    def test_of_equally_coherent_ones_the_better_ranked_stays(self):
+        texts = ("a b c d", "a b c e", *UNLIKE[2:5])
+        vectors = [(1.0, 0.0), (1.0, 0.0), (0.0, 1.0), (0.0, 1.0), (0.0, 1.0)]
+        verdict = judge(vectors, texts, mode="ado_alg1")
+        assert reasons(verdict) == [SUPPORTED, DUPLICATE, SUPPORTED, SUPPORTED, SUPPORTED]
+
 
 class TestAnswer:
     def test_kept_documents_answer_in_rank_order(self):
@@ -162,9 +188,10 @@ class TestAnswer:
         ]
         assert (verdict.answer, verdict.abstention, state) == ("final", None, None)
 
+    @pytest.mark.parametrize("mode", ["original", "ado_alg1"])
     @pytest.mark.parametrize("n", [1, 2])
-    def test_up_to_two_documents_pass_unchanged(self, n: int):
-        verdict = judge(at(0, 0)[:n], ("a b", "a b c")[:n])
+    def test_up_to_two_documents_pass_unchanged(self, mode: str, n: int):
+        verdict = judge(at(0, 0)[:n], ("a b", "a b c")[:n], mode=mode)
         assert reasons(verdict) == [Reason.NOT_JUDGED] * n
         assert verdict.answer == "final"
 

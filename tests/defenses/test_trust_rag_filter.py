@@ -38,8 +38,9 @@ def dropped(reranking: Reranking) -> set[int]:
     return {c.found_rank for c in reranking.candidates if c.reason is Reason.SUSPECT}
 
 
-def test_the_tight_golden_cluster_goes():
+def test_the_golden_clusters_tell_the_modes_apart():
     assert kept(rerank(GOLDEN)) == [4, 5]
+    assert kept(rerank(GOLDEN, mode="ado_alg1")) == [1, 2, 3]
 
 
 def test_two_tight_clusters_leave_nothing_or_all():
@@ -48,6 +49,7 @@ def test_two_tight_clusters_leave_nothing_or_all():
     found = rerank(vectors)
     assert (kept(found), dropped(found)) == ([], {1, 2, 3, 4, 5})
     assert kept(rerank(vectors, on_empty="all_documents")) == [1, 2, 3, 4, 5]
+    assert kept(rerank(vectors, mode="ado_alg1")) == [1, 2, 3, 4, 5]
 
 
 def test_of_near_duplicates_the_most_similar_to_the_question_stays():
@@ -82,16 +84,17 @@ def test_thresholds_are_those_of_the_paper():
 
 @given(
     st.lists(st.sampled_from(["a b c", "a b d", "e f g", "h i", "a b c d"]), max_size=8),
+    st.sampled_from(["original", "ado_alg1"]),
     st.booleans(),
 )
 @settings(deadline=None)
-def test_it_drops_what_the_defence_drops(texts: list[str], gate: bool):
+def test_it_drops_what_the_defence_drops(texts: list[str], mode: str, gate: bool):
     """One filter: in the order of similarity, both judge alike."""
 
     def embedding(text: str) -> tuple[float, float]:
         return math.cos(len(text)), math.sin(len(text) * 2.0)
 
-    options = {"overlap_gate": gate}
+    options = {"mode": mode, "overlap_gate": gate}
     distinct = [f"{text} {'.' * place}" for place, text in enumerate(texts)]
     pool = make_pool(distinct, keep=99)
     found = run(TrustRagFilter(**options).rerank(pool), Script(embedding=embedding))
