@@ -92,6 +92,16 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True)
+class Norms:
+    """Ask how long the embeddings of texts are before they are brought to unit length.
+
+    Response: (m,) Euclidean lengths.
+    """
+
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LogProbs:
     """Ask how probable `continuation` is as the reply to each of `rows`.
 
@@ -159,6 +169,7 @@ Request = (
     | Relate
     | AttemptAll
     | Embed
+    | Norms
     | LogProbs
     | LogProbsAll
     | ProbeGradients

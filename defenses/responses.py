@@ -16,6 +16,7 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
+    Norms,
     ProbeGradients,
     Relate,
     Request,
@@ -34,7 +35,7 @@ def ask(request: Complete) -> Asking[AtomicAnswer]: ...
 def ask(request: CompleteAll) -> Asking[tuple[AtomicAnswer, ...]]: ...
 @overload
 def ask(
-    request: Relate | Embed | LogProbs | ProbeGradients | Attention,
+    request: Relate | Embed | Norms | LogProbs | ProbeGradients | Attention,
 ) -> Asking[FloatArray]: ...
 @overload
 def ask(request: AttemptAll) -> Asking[tuple[Any, ...]]: ...

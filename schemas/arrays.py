@@ -26,6 +26,14 @@ def embedding_rows(response: Any, count: int) -> FloatArray:
     return _finite_rows("embeddings", response, count)
 
 
+def norm_values(response: Any, count: int) -> FloatArray:
+    """(count,) lengths, > 0."""
+    lengths = _numbers("norms", response)
+    if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
+        raise ValueError(f"norms must be {count} positive lengths, got shape {lengths.shape}")
+    return lengths
+
+
 def gram_matrices(response: Any, count: int) -> FloatArray:
     """(count, r, r) inner products, r >= 2; a matrix with a NaN is NaN throughout."""
     grams = _numbers("gradients", response)

@@ -33,11 +33,12 @@ class Task(StrEnum):
     # Of an evaluator, about an answer that was given.
     JUDGE_ANSWER = "judge_answer"  # passages: correct answers, the attacker's target, the answer
     JUDGE_LONG_FORM = "judge_long_form"  # passages: a reference, the answer
-    # Of a model by itself, as an attributor or an attacker compares it; the last two for
+    # Of a model by itself, as an attributor or an attacker compares it; the last three for
     # log-probabilities only.
     ANSWER_UNAIDED = "answer_unaided"  # no passages, and no way out for who does not know
     DESCRIBE_UNAIDED = "describe_unaided"
     PREDICT_QUESTION = "predict_question"  # the reply is the question to the one passage
+    BARE_TEXT = "bare_text"  # the reply is any text, after as little as possible
     CONTINUE_TEXT = "continue_text"  # the reply goes on with the one passage
     # Of a judge, for an attributor; replies are read as YES or NO.
     JUDGE_INDUCEMENT = "judge_inducement"  # passages: a text, the answer it may try to induce

@@ -16,6 +16,7 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
+    Norms,
     ProbeGradients,
     Relate,
     Request,
@@ -69,6 +70,7 @@ class Script:
     answer: Callable[[Complete], AtomicAnswer] = field(default_factory=lambda: saying("final"))
     relation: Relation = by_equality
     embedding: Callable[[str], Sequence[float]] = lambda text: (1.0, 0.0)
+    norm: Callable[[str], float] = lambda text: 1.0 + len(text)
     gradients: Callable[[ProbeQuery], Any] = lambda query: np.ones((query.runs, 2))
     saliences: Callable[[SalienceQuery], tuple[TokenSalience, ...]] = lambda _: ()
     masked: Callable[[MaskedQuery], Sequence[float]] = lambda query: [0.5] * len(query.spans)
@@ -99,6 +101,8 @@ class Script:
                 )
             case Embed(texts=texts):
                 return np.array([self.embedding(text) for text in texts], dtype=np.float64)
+            case Norms(texts=texts):
+                return np.array([self.norm(text) for text in texts], dtype=np.float64)
         return self.insight(request)
 
     def insight(

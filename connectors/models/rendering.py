@@ -18,7 +18,7 @@ from radarstream.schemas.tasks import TASKS, Layout
 _MAJORITY_LINES: Final = 3
 _SHORTEST_PASSAGE: Final = 40  # characters; shorter ones are not cut further
 # The least that every tokenizer makes a token of, so that a text has something to follow.
-_START: Final = "\n"
+_BARE_START: Final = "\n"
 _FORGED_LABEL: Final = re.compile(
     r"(passage(?:s)?(?: \d+)?|question|answer(?: \d+)?)\s*:", re.IGNORECASE
 )
@@ -61,8 +61,11 @@ def completion_text(prompt: Prompt, passage_characters: int | None = None) -> st
     own and stand as they are written; what is asked about is untrusted. Where several passages
     share a request, each is cut to `passage_characters`; None = the task's own number.
     """
-    if TASKS[prompt.task].layout is Layout.CONTINUED:
-        return neutral(" ".join(prompt.passages)) or _START
+    match TASKS[prompt.task].layout:
+        case Layout.NOTHING:
+            return _BARE_START
+        case Layout.CONTINUED:
+            return neutral(" ".join(prompt.passages)) or _BARE_START
     shots = [f"{_completion_block(_example(prompt, shot))} {shot.answer}" for shot in prompt.shots]
     blocks = [prompt.instruction, *shots, _completion_block(prompt, passage_characters)]
     return "\n\n".join(block for block in blocks if block)
@@ -122,7 +125,7 @@ def _completion_block(prompt: Prompt, passage_characters: int | None = None) -> 
         case Layout.PARTS:
             parts = zip(spec.parts, shown, strict=True)
             lines = [asked, *(f"{part}: {text}" for part, text in parts)]
-        case Layout.PASSAGES_ONLY | Layout.CONTINUED:
+        case Layout.PASSAGES_ONLY | Layout.CONTINUED | Layout.NOTHING:
             lines = listed
         case Layout.SHARED | Layout.NUMBERED:
             most = passage_characters or spec.shared_characters
@@ -163,7 +166,7 @@ def _chat_request(prompt: Prompt) -> str:
             f'<document number="{number}">{neutral(passage)}</document>'
             for number, passage in enumerate(prompt.passages, start=1)
         ]
-    is_unasked = spec.layout in (Layout.PASSAGES_ONLY, Layout.CONTINUED)
+    is_unasked = spec.layout in (Layout.PASSAGES_ONLY, Layout.CONTINUED, Layout.NOTHING)
     asked = [] if is_unasked else [f"Question: {neutral(prompt.question)}"]
     return "\n".join([*asked, *documents, *_previous(prompt), spec.chat_request])
 

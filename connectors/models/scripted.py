@@ -100,7 +100,10 @@ class ScriptedRelations(Scripted):
 
 @dataclass
 class ScriptedEmbedder(Scripted):
-    """Unit vectors drawn from a seed that is the text's hash: equal texts, equal vectors."""
+    """Unit vectors drawn from a seed that is the text's hash: equal texts, equal vectors.
+
+    Before that, a row is as long as its text has words, and one more.
+    """
 
     dimensions: int = 32
 
@@ -114,3 +117,7 @@ class ScriptedEmbedder(Scripted):
         seed = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         row = np.random.default_rng(int.from_bytes(seed)).standard_normal(self.dimensions)
         return np.asarray(row / np.linalg.norm(row))
+
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        """(m,) lengths of the rows before they are brought to unit length."""
+        return np.array([1.0 + len(text.split()) for text in texts], dtype=np.float64)

@@ -82,6 +82,18 @@ class SentenceEmbedder:
 
         Raises ModelError when the model fails or returns something that is not finite.
         """
+        rows, lengths = self._encode(texts)
+        return np.asarray(rows / lengths[:, None])
+
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        """(m,) Euclidean lengths of the rows as the network gives them, before any normalisation.
+
+        Raises ModelError like `embed`.
+        """
+        return self._encode(texts)[1]
+
+    def _encode(self, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+        """Rows as the network gives them, and their lengths."""
         encoder = self._loaded()
         asked = texts or [""]  # only the model knows d
         with self._lock:
@@ -92,7 +104,7 @@ class SentenceEmbedder:
         lengths = np.linalg.norm(rows, axis=1)
         if not (np.isfinite(lengths).all() and (lengths > 0.0).all()):
             raise ModelError("the embedder returned a row without a direction")
-        return np.asarray(rows / lengths[:, None])
+        return rows, np.asarray(lengths)
 
     def _loaded(self) -> Callable[[list[str]], FloatArray]:
         with self._lock:

@@ -160,7 +160,7 @@ def passage_places(prompt: Prompt, render: Callable[[Prompt], str]) -> tuple[str
     that a passage cannot pretend to end. Raises ModelError where a passage is not found.
 
     >>> from radarstream.schemas.prompt import Task
-    >>> prompt = Prompt(Task.ANSWER_UNAIDED, "", (), "", ("one", "two"), 1)
+    >>> prompt = Prompt(Task.BARE_TEXT, "", (), "", ("one", "two"), 1)
     >>> passage_places(prompt, lambda p: "\n".join(["A:", *reversed(p.passages), "B"]))
     ('A:\ntwo\none\nB', [(7, 10), (3, 6)])
     """

@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.attribution.scope import checked
+from radarstream.defenses.kernels.responsibility import split_in_two
 from radarstream.defenses.protocol import Request, Signal
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText, TextScore
 from radarstream.schemas.evidence import FloatArray
@@ -34,13 +35,14 @@ class Baseline(ABC):
 
     method: ClassVar[str]
     needs: ClassVar[frozenset[Signal]] = frozenset()
+    compares: ClassVar[bool] = False  # texts with each other: equal ones are not asked about
 
     def attribute(self, case: Case) -> Attributing:
         """Judge every text. Raises EvidenceError on malformed input."""
         case = checked(case)
         case = Case(case.query, case.answer, case.texts[: self.max_texts], case.k)
         shown = passages(case.texts)
-        if len(shown) < 2:
+        if len(set(shown) if self.compares else shown) < 2:
             return self.unseparated(case.texts)
         return (yield from self.judge(case, shown))
 
@@ -53,6 +55,13 @@ class Baseline(ABC):
         finding = Finding.NO_SEPARATION if texts else Finding.NO_DOCUMENTS
         nobody = np.zeros(len(texts), np.bool_)
         return Attribution(self.method, finding, _text_scores(texts, nobody, scores))
+
+    def split(self, texts: Texts, scores: FloatArray) -> Attribution:
+        """Flag the upper of the two groups that (n,) finite scores fall into, if they do."""
+        split = split_in_two(scores)
+        if split is None:
+            return self.unseparated(texts, scores)
+        return self.flagged(split.upper, texts, scores)
 
     def flagged(
         self, flags: NDArray[np.bool_], texts: Texts, scores: FloatArray, detail: str = ""

@@ -34,6 +34,7 @@ class Pfdnn(Baseline):
     seed: Annotated[int, Field(ge=0)] = 0
 
     method: ClassVar[str] = "pfdnn"
+    compares: ClassVar[bool] = True
 
     def judge(self, case: Case, shown: tuple[str, ...]) -> Judging:
         """Embed, split, compare."""

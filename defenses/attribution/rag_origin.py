@@ -9,7 +9,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.attribution.scope import Scope, ScopeOptions, checked
-from radarstream.defenses.kernels.responsibility import LEAST, split_in_two, standard_scores
+from radarstream.defenses.kernels.log_odds import LEAST
+from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
 from radarstream.defenses.responses import ask
 from radarstream.schemas.attribution import (

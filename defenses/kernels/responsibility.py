@@ -11,7 +11,6 @@ BoolArray = NDArray[np.bool_]
 
 SHUFFLES: Final = 4_999
 SEED: Final = 0
-LEAST: Final = -100.0  # of the logarithm of a probability; stands for any smaller one, as of 0
 LEAST_SPREAD = 1e-12  # scores nearer to each other are all one group
 SAME = 1e-12  # share of all squared distances below which two splits are equally good
 

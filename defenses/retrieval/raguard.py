@@ -7,7 +7,8 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.kernels.responsibility import LEAST, standard_scores
+from radarstream.defenses.kernels.responsibility import standard_scores
+from radarstream.defenses.perplexity import surprise
 from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,
@@ -111,8 +112,7 @@ class RaguardLeaveOneOut:
             LogProbs((row,), answer[: self.characters])
             for row, answer in zip(rows, answers, strict=True)
         )
-        log_probs = yield from ask(LogProbsAll(asked))
-        return np.array([-logs.clip(LEAST, 0.0).mean() for logs in log_probs])
+        return np.array([surprise(logs) for logs in (yield from ask(LogProbsAll(asked)))])
 
 
 def asked_from(pool: CandidatePool, passages: tuple[str, ...]) -> Complete:

@@ -28,7 +28,7 @@ def evaluate_attribution(
         ),
     ] = "plain",
     attributors: Annotated[
-        str, Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,pfdnn.")
+        str, Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
     ] = "all",
     k: studies.Documents = 5,
     out: studies.Out = Path("build/evaluate-attribution"),

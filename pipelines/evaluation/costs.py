@@ -15,6 +15,7 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
+    Norms,
     ProbeGradients,
     Relate,
     Request,
@@ -114,7 +115,7 @@ class Spending:
             case Relate(question=question, premises=premises, hypotheses=hypotheses):
                 related = zip(premises, hypotheses, strict=True)
                 self.charge_pairs(AnswerPair(question, *pair) for pair in related)
-            case Embed(texts=texts):
+            case Embed(texts=texts) | Norms(texts=texts):
                 self._charge_each("embeddings", texts, self.ledger.text_seconds, SELECTION)
             case ProbeGradients() | TokenSaliences() | MaskedTokenProbabilities() | Attention():
                 self._charge_insight(request)

@@ -17,6 +17,7 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     MaskedTokenProbabilities,
+    Norms,
     ProbeGradients,
     Relate,
     Request,
@@ -43,7 +44,7 @@ from radarstream.pipelines.signals.token_probabilities import (
     log_probs_all,
     prompts_of,
 )
-from radarstream.schemas.arrays import embedding_rows
+from radarstream.schemas.arrays import embedding_rows, norm_values
 from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
@@ -173,6 +174,12 @@ def _embed_all(models: Models, requests: Sequence[Embed]) -> list[Any]:
     return _split(rows, [len(request.texts) for request in requests])
 
 
+def _measure_all(models: Models, requests: Sequence[Norms]) -> list[Any]:
+    texts = [text for request in requests for text in request.texts]
+    lengths = checked(norm_values, models.embedder.norms(texts), len(texts))
+    return _split(lengths, [len(request.texts) for request in requests])
+
+
 def _split(rows: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
     """Cut `rows` into consecutive parts of the given sizes."""
     return np.split(rows, np.cumsum(sizes)[:-1])
@@ -183,6 +190,7 @@ _KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
     Complete: _complete_all,
     Relate: _relate_all,
     Embed: _embed_all,
+    Norms: _measure_all,
     LogProbs: log_probs_all,
     ProbeGradients: probe_all,
     TokenSaliences: saliences_all,

@@ -40,6 +40,15 @@ QUESTION: Final = TaskSpec(
     scripted=ScriptedRule.QUESTION,
 )
 
+BARE: Final = TaskSpec(
+    task=Task.BARE_TEXT,
+    instruction="Write one text about anything.",  # completions show a line break instead
+    max_tokens=128,
+    labels=("Passage", "Text"),
+    layout=Layout.NOTHING,
+    chat_request="Reply with the text alone.",
+)
+
 CONTINUED: Final = TaskSpec(
     task=Task.CONTINUE_TEXT,
     instruction="Go on with the passage: write what comes next in it.",  # completions show no word

@@ -20,7 +20,7 @@ class Layout(Enum):
 
     The passage comes before the question: small base models then answer the question instead of
     continuing the passage (43 % against 27 % of single search snippets right with 270M
-    parameters). The chat form differs for PARTS, PASSAGES_ONLY and CONTINUED only.
+    parameters). The chat form differs for PARTS, PASSAGES_ONLY, CONTINUED and NOTHING only.
     """
 
     PASSAGES_FIRST = auto()
@@ -33,6 +33,7 @@ class Layout(Enum):
     PARTS = auto()  # every passage has a part of its own to play, see `TaskSpec.parts`
     PASSAGES_ONLY = auto()  # no question
     CONTINUED = auto()  # the passage and nothing else: the reply is what comes next in it
+    NOTHING = auto()  # neither question nor passages, as little as possible
 
 
 class Reply(Enum):

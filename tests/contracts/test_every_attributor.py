@@ -30,6 +30,8 @@ from tests.builders import make_case
 from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run
 
+# Without a threshold these flag nothing at all.
+OPTIONS: dict[str, dict[str, Any]] = {"norm": {"threshold": 30.0}, "perplexity": {"threshold": 9.0}}
 LIE, TRUTH = "It was Rome", "They say Oslo won the cup"
 EVENTS = [
     make_case([LIE, f"{LIE}.", f"{LIE}!", TRUTH, f"{TRUTH}.", f"{TRUTH}!"], k=3),
@@ -51,7 +53,7 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def attributor(name: str) -> Attributor:
-    return build_attributor(name)
+    return build_attributor(name, OPTIONS.get(name))
 
 
 def believing(request: Complete) -> AtomicAnswer:
@@ -108,7 +110,7 @@ def test_deterministic_across_processes_and_hash_seeds():
     program = (
         "from tests.contracts.test_every_attributor import *\n"
         "for name in sorted(ATTRIBUTORS):\n"
-        "    a = build_attributor(name)\n"
+        "    a = build_attributor(name, OPTIONS.get(name))\n"
         "    print(name, [attribute(a, event) for event in EVENTS])\n"
     )
     (output,) = printed_under_two_seeds(program)
@@ -125,9 +127,13 @@ def test_texts_may_come_in_any_order(attributor: Attributor, event: Case):
         assert attribute(attributor, shuffled) == found
 
 
+@pytest.mark.parametrize("name", sorted(ATTRIBUTORS.keys() - {"context_cite"}))
 @pytest.mark.parametrize("event", EVENTS)
 def test_ids_are_only_names(attributor: Attributor, event: Case):
-    """Texts keep their scores under other ids, also under ids that sort the other way."""
+    """Texts keep their scores under other ids, also under ids that sort the other way.
+
+    ContextCite draws its masks from the ids, which are hashes of the texts.
+    """
     found = attribute(attributor, event)
     names = {text.id: f"n{99 - index}" for index, text in enumerate(event.texts)}
     renamed = replace(event, texts=tuple(replace(t, id=names[t.id]) for t in event.texts))
@@ -205,7 +211,7 @@ def test_needs_are_honest(attributor: Attributor):
 
 
 def completions_of(name: str) -> list[Complete]:
-    asked = asked_by(build_attributor(name))
+    asked = asked_by(build_attributor(name, OPTIONS.get(name)))
     return [request for request in asked if isinstance(request, Complete)]
 
 
@@ -235,7 +241,9 @@ def test_pickles_and_still_attributes_alike(attributor: Attributor):
 def test_cost_stops_growing_with_the_corpus(name: str):
     """With a limit on the texts, more of them cost nothing more."""
     limits = {"rag_origin": {"max_segments": 3}}
-    limited = build_attributor(name, limits.get(name, {"max_texts": 9}))
+    limited = build_attributor(
+        name, {**OPTIONS.get(name, {}), **limits.get(name, {"max_texts": 9})}
+    )
     counts = []
     for size in (9, 60):
         script = world()

@@ -49,7 +49,7 @@ def test_equal_embeddings_flag_nothing():
     assert found.flagged == ()
 
 
-@pytest.mark.parametrize("texts", [[], ["one"]])
+@pytest.mark.parametrize("texts", [[], ["one"], ["same"] * 5])
 def test_nothing_to_tell_apart_asks_nothing(texts: list[str]):
     script = Script()
     found = run(Pfdnn().attribute(make_case(texts)), script)

@@ -14,6 +14,7 @@ from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
 from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.evaluation.attribution_studies import towns
 
 
@@ -61,12 +62,12 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
 
 
 def test_results_as_json(questions: Path) -> None:
-    result = run("--dataset", questions, "--attacks", "clean", "--attributors", "rag_origin,pfdnn",
+    result = run("--dataset", questions, "--attacks", "clean", "--attributors", "rag_origin,norm",
                  "--limit", 2, "--dry-run", "--json", "--out", "out")  # fmt: skip
     assert result.exit_code == 0, (result.output, result.exception)
     told = json.loads(result.stdout)
     assert [scores["questions"] for scores in told["results"]["scenarios"]] == [2, 2, 2]
-    assert {spec["name"] for spec in told["record"]["attributors"]} == {"rag_origin", "pfdnn"}
+    assert {spec["name"] for spec in told["record"]["attributors"]} == {"rag_origin", "norm"}
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_results_as_json(questions: Path) -> None:
         (("--attacks", "pia"), "attacks result lists"),
         (("--attacks", "nonsense"), "unknown attack"),
         (("--attributors", "nobody"), "no attributor named"),
-        (("--attributors", "pfdnn:beauty=1"), "beauty"),
+        (("--attributors", "norm:beauty=1"), "beauty"),
         (("--table", "cases.xlsx"), "a table is written as .parquet or .csv"),
     ],
 )
@@ -97,7 +98,7 @@ def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
     def cut(*_: object) -> None:
         raise KeyboardInterrupt
 
-    words = ("--dataset", questions, "--attacks", "clean", "--attributors", "pfdnn",
+    words = ("--dataset", questions, "--attacks", "clean", "--attributors", "norm",
              "--dry-run", "--out", "out")  # fmt: skip
     monkeypatch.setattr(AttributionPlugin, "attribute", cut)
     result = run(*words)
@@ -128,23 +129,28 @@ def targets(file: Path) -> Path:
     return file
 
 
-def test_targets_without_documents_are_evaluated(tmp_path: Path) -> None:
+def test_targets_without_documents_are_evaluated_without_thresholds(tmp_path: Path) -> None:
     words = ("--dataset", targets(tmp_path / "targets.json"), "--attacks", "poisonedrag,injection",
              "--dry-run", "--limit", 2, "--out", "out")  # fmt: skip
     result = run(*words)
     assert result.exit_code == 0, (result.output, result.exception)
     said = result.stderr.replace("\n", " ")
     assert "note: the questions bring no documents" in said
+    assert "norm is left out: norm takes its threshold from benign texts" in said
     record = json.loads(Path("out/study.json").read_text())
     assert (record["texts"], len(record["asked"])) == (0, 2)
     assert "rag_origin" in {spec["name"] for spec in record["attributors"]}
     assert len(Path("out/events.jsonl").read_text().splitlines()) == 4
+    refused = run(*words, "--attributors", "norm")
+    assert isinstance(refused.exception, ConfigurationError)
+    assert "name a data set that has some as another --dataset" in str(refused.exception)
 
 
 def test_targets_are_put_to_the_corpus_of_another_data_set(tmp_path: Path, questions: Path) -> None:
     result = run("--dataset", targets(tmp_path / "targets.json"), "--dataset", questions,
-                 "--attacks", "poisonedrag", "--attributors", "pfdnn", "--limit", 2, "--dry-run",
+                 "--attacks", "poisonedrag", "--attributors", "norm", "--limit", 2, "--dry-run",
                  "--out", "out")  # fmt: skip
     assert result.exit_code == 0, (result.output, result.exception)
     record = json.loads(Path("out/study.json").read_text())
     assert (record["texts"], len(record["asked"])) == (12, 2)
+    assert "norm come from 12 benign texts" in " ".join(record["notes"])

@@ -7,8 +7,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.attribution.thresholds import Thresholded
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
-from radarstream.pipelines.evaluation.attribution.attributors import attributor_of
+from radarstream.pipelines.evaluation.attribution.attributors import (
+    attributor_of,
+    benign_sample,
+    wants_threshold,
+)
 from radarstream.pipelines.evaluation.attribution.events import observe
 from radarstream.pipelines.evaluation.attribution.judged import (
     ScopeRule,
@@ -36,6 +42,7 @@ from radarstream.pipelines.evaluation.study.specs import Spec
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.errors import ConfigurationError, ModelError
 
 AT_ONCE = 4  # cases attributed in lockstep, and lost when a run is stopped
@@ -160,7 +167,7 @@ class AttributionPlugin:
         due = self.due(scenario, spec)
         if not due:
             return
-        attributor = attributor_of(spec)
+        attributor = self.calibrated(spec)
         yield PREPARED
         for part in batched(due, AT_ONCE):
             events = [self.events[scenario.name, query_id] for query_id in part]
@@ -170,6 +177,23 @@ class AttributionPlugin:
             given = {event.query_id: event.reported or "" for event in events}
             rows = with_removal(rows, items, self.asking, k=self.request.k, reported=given)
             yield Batch(spec.name, len(part), rows)
+
+    def calibrated(self, spec: Spec) -> Attributor:
+        """The attributor, with a threshold from benign texts if it takes one and has none.
+
+        Raises ModelError when the texts cannot be measured.
+        """
+        attributor = attributor_of(spec)
+        if not isinstance(attributor, Thresholded) or not wants_threshold(attributor):
+            return attributor
+        thresholds = self.study.record.thresholds
+        if spec.name not in thresholds:
+            benign = benign_sample(self.questions.corpus, self.request.seed)
+            (found,) = drive([attributor.threshold_from(benign)], self.asking)
+            thresholds = thresholds | {spec.name: or_raise(found)}
+            self.study.update(thresholds=thresholds)
+            self.study.write_record()
+        return replace(attributor, threshold=thresholds[spec.name])
 
     def sized(
         self, spec: Spec, events: Sequence[EventRow]

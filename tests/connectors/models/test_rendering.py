@@ -38,6 +38,15 @@ def test_a_question_to_be_predicted_is_not_shown() -> None:
     assert "Who won?" not in str(chat_messages(prompt))
 
 
+def test_a_text_alone_follows_as_little_as_a_tokenizer_can_read() -> None:
+    prompt = build_prompt(Task.BARE_TEXT, "Who won?", ())
+    assert completion_text(prompt) == "\n"
+    assert [m["content"] for m in chat_messages(prompt)] == [
+        "Write one text about anything.",
+        "Reply with the text alone.",
+    ]
+
+
 def test_nothing_is_shown_to_a_model_that_answers_by_itself() -> None:
     request = completion_text(build_prompt(Task.ANSWER_UNAIDED, "Who won?", ())).split("\n\n")[-1]
     assert request == "Question: Who won?\nShort answer:"

@@ -39,6 +39,23 @@ def test_rows_are_unit_float64_in_order(embedder):
     assert np.array_equal(rows[0], rows[4])
 
 
+def test_norms_are_those_before_normalisation(embedder):
+    """Pinned by an independent forward pass: mean of the token states over the mask."""
+    transformers = pytest.importorskip("transformers")
+
+    tokenizer = transformers.AutoTokenizer.from_pretrained(embedder.directory)
+    network = transformers.AutoModel.from_pretrained(embedder.directory)
+    expected = []
+    for text in TEXTS:
+        states = network(**tokenizer(text, return_tensors="pt")).last_hidden_state
+        expected.append(states.mean(dim=1).norm().item())
+    lengths = embedder.norms(TEXTS)
+    assert lengths.shape == (5,)
+    assert lengths == pytest.approx(expected, rel=1e-4)
+    assert np.ptp(lengths) > 1.0
+    assert embedder.norms([]).shape == (0,)
+
+
 def test_meaning_orders_the_cosines(embedder):
     car, automobile, banana = embedder.embed(["car", "automobile", "banana"])
     assert car @ automobile > 0.8 > 0.5 > car @ banana
@@ -75,6 +92,7 @@ def test_rows_are_those_of_sentence_transformers(embedder):
     texts = [*TEXTS, "Åsa's naïve café \u4e2d\u6587 \U0001f600", "one two three " * 150]
     rows = embedder.embed(texts)
     np.testing.assert_allclose(rows, reference.embed(texts), atol=1e-6)
+    np.testing.assert_allclose(embedder.norms(texts), reference.norms(texts), rtol=1e-6)
     assert reference.model_id == embedder.model_id
 
 

@@ -53,6 +53,9 @@ class WordEmbedder:
                 row[sum(decision.encode()) % 512] += 1.0
         return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
+    def norms(self, texts: Sequence[str]) -> FloatArray:
+        return np.array([float(len(text)) for text in texts])
+
 
 def obedient(prompt: Prompt) -> str:
     """Gives the answer that a passage orders or states, the first of them; else does not know."""

@@ -259,6 +259,16 @@ def test_an_interrupted_study_goes_on(bench, monkeypatch):
     assert len((bench.out / "rows.jsonl").read_text().splitlines()) == 6
 
 
+def test_thresholds_come_from_benign_texts_and_are_kept(bench):
+    study = bench.run("injection", "norm,perplexity")
+    longest = max(len(e.document.passage) for e in study.plugin.questions.corpus.entries)
+    assert study.record.thresholds["norm"] == longest
+    before = len(bench.embedder.asked)
+    again = bench.run("injection", "norm,perplexity")
+    assert again.record.thresholds == study.record.thresholds
+    assert len(bench.embedder.asked) == before
+
+
 def test_attributors_that_the_models_cannot_serve_are_left_out(bench):
     poor = replace(bench.models, tokens=None)
     specs = attributors.parse_attributors("rag_origin,marked")
@@ -344,3 +354,14 @@ def test_another_limit_is_another_study(bench):
     ):
         bench.study("injection", NOBODY, limit=2)
     bench.study("injection", NOBODY, limit=1)
+
+
+def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):
+    specs = attributors.parse_attributors("marked,norm,perplexity,norm:threshold=3")
+    kept, notes = attributors.served(specs, bench.models, 0, insisted="all,norm:threshold=3")
+    assert [spec.name for spec in kept] == ["marked", "norm:threshold=3"]
+    assert [note.split()[0] for note in notes] == ["the", "norm", "perplexity"]
+    with pytest.raises(ConfigurationError, match="norm takes its threshold from benign texts"):
+        attributors.served(specs, bench.models, 0, insisted="norm")
+    _, notes = attributors.served(specs, bench.models, 9, insisted="all")
+    assert notes == ("thresholds of norm, perplexity come from 9 benign texts, not from 1,000",)

@@ -10,6 +10,7 @@ from radarstream.defenses.protocol import (
     Embed,
     LogProbs,
     LogProbsAll,
+    Norms,
     Relate,
 )
 from radarstream.pipelines.evaluation.costs import ItemCosts, Ledger, Spending
@@ -63,7 +64,8 @@ def test_scored_prompts_count_apart_with_their_tokens():
 
 def test_comparisons_and_embeddings():
     related = Relate("Who won?", ("Rome", "Rome"), ("Bern", "Bern"))
-    found = cost((related, None), (AttemptAll((related,)), None), (Embed(("text", "text")), None))
+    found = cost((related, None), (AttemptAll((related,)), None), (Embed(("text", "text")), None),
+                 (Norms(("text",)), None))  # fmt: skip
     assert (found.pairs, found.embeddings, found.seconds) == (1, 1, 0.75)
 
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     bench = Bench(tmp_path_factory.mktemp("pages") / "study")
-    study = bench.run("injection,false-reports", "rag_origin,keyword_match,pfdnn")
+    study = bench.run("injection,false-reports", "rag_origin,keyword_match,norm")
     ATTRIBUTION.report(study.out, study.record, study.store)
     return study.out / REPORT
 

@@ -73,7 +73,7 @@ def test_judges_stay_as_they_are(task: Task):
     assert instructed(prompt, [GUARDRAIL]) is prompt
 
 
-@pytest.mark.parametrize("task", [Task.RECALL_PASSAGE, Task.ANSWER_UNAIDED])
+@pytest.mark.parametrize("task", [Task.RECALL_PASSAGE, Task.ANSWER_UNAIDED, Task.BARE_TEXT])
 def test_without_passages_there_is_nothing_to_guard(task: Task):
     prompt = build_prompt(task, QUESTION, [])
     assert instructed(prompt, [GUARDRAIL]) is prompt

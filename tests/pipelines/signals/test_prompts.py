@@ -50,6 +50,7 @@ MANY = [
         Task.RECALL_PASSAGE,
         Task.ANSWER_UNAIDED,
         Task.DESCRIBE_UNAIDED,
+        Task.BARE_TEXT,
     )
 ]
 MANY_TASKS = st.sampled_from(MANY)

@@ -20,6 +20,7 @@ from radarstream.pipelines.signals.responses import checked
 from radarstream.schemas.arrays import (
     embedding_rows,
     log_prob_rows,
+    norm_values,
     relation_rows,
 )
 from radarstream.schemas.errors import ModelError
@@ -32,6 +33,7 @@ Check = Callable[[object, int], FloatArray]
 GOOD: dict[Check, FloatArray] = {
     relation_rows: np.array([[0.9, 0.1, 0.0], [0.0, 0.0, 1.0]]),
     embedding_rows: np.array([[0.6, 0.8], [1.0, 0.0]]),
+    norm_values: np.array([1.0, 12.5]),
     log_prob_rows: np.array([[-1.0, -np.inf], [0.0, -2.0]]),
 }
 BAD: list[tuple[Check, object]] = [
@@ -42,6 +44,8 @@ BAD: list[tuple[Check, object]] = [
     (relation_rows, np.array([[1.1, 0.0, 0.0]] * 2)),
     (relation_rows, np.array([[0.5, 0.5]] * 2)),
     (embedding_rows, np.empty((2, 0))),
+    (norm_values, np.array([1.0, 0.0])),
+    (norm_values, np.array([[1.0], [2.0]])),
     (log_prob_rows, np.array([[0.1], [0.0]])),
     (log_prob_rows, np.empty((2, 0))),
 ]

@@ -10,7 +10,7 @@ from radarstream.connectors.models import gguf_tokens
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.attribution.rag_origin import RagOrigin
+from radarstream.defenses.attribution.ablations import LeaveOneOut
 from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
@@ -81,8 +81,8 @@ class TestChecks:
 class TestNeeds:
     def test_missing_token_probabilities_are_named_with_the_remedy(self) -> None:
         with pytest.raises(ConfigurationError, match="token probabilities.*`tokens`.*openai"):
-            check_needs(RagOrigin(), scripted_models())
-        check_needs(RagOrigin(), with_tokens())
+            check_needs(LeaveOneOut(), scripted_models())
+        check_needs(LeaveOneOut(), with_tokens())
         for defense in (Radar(), Vanilla()):
             check_needs(defense, scripted_models())
 
@@ -90,7 +90,7 @@ class TestNeeds:
 class TestBuild:
     def test_the_scripted_profile_tells_probabilities(self) -> None:
         models = build_models(load_settings(profile="scripted"), None)  # type: ignore[arg-type]
-        check_needs(RagOrigin(), models)
+        check_needs(LeaveOneOut(), models)
 
     def test_a_service_tells_none_unless_said_so(self) -> None:
         assert build_tokens(load_settings(profile="api")) is None
