@@ -113,9 +113,7 @@ def numbers_in_one_spelling(text: str) -> str:
     """
     text = _TWO.sub("2 ", text)
     text = _NAMED_NUMBER.sub(_named_number, text)
-    text = _DAY_OF.sub(
-        lambda m: spell_in_digits(m[1] or f"the {m[2]}") + " ", text
-    )
+    text = _DAY_OF.sub(lambda m: spell_in_digits(m[1] or f"the {m[2]}") + " ", text)
     text = _AND_A_HALF.sub(_and_a_half, text)
     text = _HALF.sub(r"0.5 \2", text)
     text = _FRACTION.sub(_fraction, text)
@@ -157,11 +155,7 @@ def _named_number(match: re.Match[str]) -> str:
 
 
 def _fraction(match: re.Match[str]) -> str:
-    count = float(
-        1
-        if match["count"].lower() in ("a", "an")
-        else spell_in_digits(match["count"])
-    )
+    count = float(1 if match["count"].lower() in ("a", "an") else spell_in_digits(match["count"]))
     part = count / _PARTS[match["part"].lower()]
     if match["whole"]:
         whole = float(spell_in_digits(match["whole"]))
