@@ -1,7 +1,7 @@
 """The record of an attribution study and the code of its rows."""
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Self
 
 from radarstream.pipelines.evaluation.attribution.attributors import attributor_of
 from radarstream.pipelines.evaluation.attribution.rows import EVENTS
@@ -26,8 +26,10 @@ JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.fulfilment"
 
 @dataclass(frozen=True, kw_only=True)
 class AttributionRecord(CorpusRecord):
-    """Provenance of an attribution study. The code of events is on record as that of an author of
-    its own.
+    """Provenance of an attribution study.
+
+    `thresholds` are those that attributors were given by benign texts. The code of events is on
+    record as that of an author of its own.
     """
 
     KIND: ClassVar[str] = "attribution"
@@ -35,6 +37,11 @@ class AttributionRecord(CorpusRecord):
 
     scenarios: tuple[str, ...]
     attributors: tuple[Spec, ...]
+    thresholds: dict[str, float] = field(default_factory=dict)
+
+    def continuing(self, earlier: Self) -> Self:
+        """The record of both runs, with the thresholds that are known."""
+        return replace(super().continuing(earlier), thresholds=earlier.thresholds)
 
 
 def code_of(attributors: tuple[Spec, ...]) -> dict[str, str | None]:
