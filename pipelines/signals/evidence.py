@@ -67,7 +67,9 @@ def answer_documents(
 def _answers_in(
     generator: Generator, passages: Sequence[tuple[Query, str]]
 ) -> list[AtomicAnswer | ModelError]:
-    """What each passage says to its question, in one batch."""
+    """What each passage says to its question, in one batch; no passages, no call."""
+    if not passages:
+        return []
     prompts = [build_prompt(Task.ATOMIC_ANSWER, query.text, (text,)) for query, text in passages]
     return [
         reply

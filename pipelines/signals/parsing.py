@@ -40,8 +40,8 @@ def parse_answer(text: str, question: str = "") -> AtomicAnswer:
     Never raises. A text with nothing to say is an abstention; a call that failed is none of this
     module's business and must have raised ModelError before.
 
-    >>> parse_answer('Answer: "Canberra."\nQuestion: ...')
-    AtomicAnswer(text='Canberra', abstained=False)
+    >>> parse_answer('Answer: "Canberra."\nQuestion: ...').text
+    'Canberra'
     >>> parse_answer("I don\u2019t know.").abstained
     True
     """
