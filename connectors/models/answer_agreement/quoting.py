@@ -1,6 +1,7 @@
 """Where a passage says an answer: in the same words, or value by value and word by word."""
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from radarstream.connectors.models.answer_agreement.question import Question, read_question
@@ -30,6 +31,8 @@ def quote_of(answer: str, question: str, passage: str) -> Quote | None:
     True
     """
     passage = passage[:MOST_CHARACTERS]
+    if (at := _find(answer, passage)) >= 0:
+        return next(place for place in _sentences(passage) if at < place[1])
     places = sentences(passage)
     for start, end in places:
         if contains(passage[start:end], answer, strict=True):
@@ -58,9 +61,26 @@ def sentences(text: str) -> list[Quote]:
     >>> sentences("One. Two by J. Doe?\nThree")
     [(0, 4), (5, 19), (20, 25)]
     """
-    gaps = [gap.span() for gap in _GAP.finditer(text)]
-    starts, ends = [0, *(end for _, end in gaps)], [*(start for start, _ in gaps), len(text)]
-    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+    return list(_sentences(text))
+
+
+def _sentences(text: str) -> Iterator[Quote]:
+    start = 0
+    for gap in _GAP.finditer(text):
+        if start < gap.start():
+            yield start, gap.start()
+        start = gap.end()
+    if start < len(text):
+        yield start, len(text)
+
+
+def _find(answer: str, passage: str) -> int:
+    """Where a passage has an answer to the letter, between spaces or marks; -1 where not."""
+    at = passage.find(answer) if answer else -1
+    before = passage[max(0, at - 1) : at]
+    behind = passage[at + len(answer) :][:2].lstrip(".,;:!?)\"'")
+    apart = (not before or before in " \n(\"'") and (not behind or behind[0].isspace())
+    return at if apart else -1
 
 
 def _by_parts(answer: str, question: Question, passage: str, places: list[Quote]) -> Quote | None:
