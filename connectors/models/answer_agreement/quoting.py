@@ -14,6 +14,12 @@ from radarstream.schemas.evidence import Quote
 MOST_CHARACTERS: Final = 5_000  # of a passage that are searched: it is untrusted
 
 _GAP: Final = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])(?<!\b[A-Z]\.)\s+|\s*[\r\n]+\s*")
+_INITIALS: Final = re.compile(r"(?<=\b[A-Z]\.)\s+(?=[A-Z]\.)")
+_GROUPS: Final = re.compile(r"(?<=\d)[ \u00a0\u2009\u202f](?=\d{3}\b)")
+# Thai to Khmer, Japanese, Chinese, Korean: no space parts a word from the next or its ending.
+_UNSPACED: Final = re.compile(
+    r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]"
+)
 _SAID: Final = (Match.SAME, Match.PREMISE_FINER, Match.PREMISE_DECIDES)
 
 
@@ -34,11 +40,9 @@ def quote_of(answer: str, question: str, passage: str) -> Quote | None:
     if (at := _find(answer, passage)) >= 0:
         return next(place for place in _sentences(passage) if at < place[1])
     places = sentences(passage)
-    for start, end in places:
-        if contains(passage[start:end], answer, strict=True):
-            return start, end
-    if contains(passage, answer, strict=True):
-        return 0, len(passage)
+    if _contains(passage, answer):
+        whole = 0, len(passage)
+        return next((at for at in places if _contains(passage[slice(*at)], answer)), whole)
     return _by_parts(answer, read_question(question), passage, places)
 
 
@@ -78,9 +82,21 @@ def _find(answer: str, passage: str) -> int:
     """Where a passage has an answer to the letter, between spaces or marks; -1 where not."""
     at = passage.find(answer) if answer else -1
     before = passage[max(0, at - 1) : at]
-    behind = passage[at + len(answer) :][:2].lstrip(".,;:!?)\"'")
-    apart = (not before or before in " \n(\"'") and (not behind or behind[0].isspace())
-    return at if apart else -1
+    after = passage[at + len(answer) :][:2]
+    behind = after.lstrip(".,;:!?)\"'")
+    apart = not before or before in " \n(\"'" or _UNSPACED.search(before + answer[:1])
+    ends = not behind or behind[0].isspace() or _UNSPACED.search(answer[-1:] + after[:1])
+    return at if apart and ends else -1
+
+
+def _contains(text: str, answer: str) -> bool:
+    """Whether a text has an answer as whole words, "J.K." as "J. K." and 1000 as "1 000"."""
+    text, answer = _joined(text), _joined(answer)
+    return contains(text, answer, strict=True)
+
+
+def _joined(text: str) -> str:
+    return _GROUPS.sub(",", _INITIALS.sub("", text))
 
 
 def _by_parts(answer: str, question: Question, passage: str, places: list[Quote]) -> Quote | None:

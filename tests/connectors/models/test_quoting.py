@@ -20,6 +20,10 @@ SAID = [
     ("What number has it?", "17.37.59", "Drawings. Number 17.37.59. Gift.", "Number 17.37.59."),
     ("Is it open?", "Yes", "The bridge. It is open now.", "It is open now."),
     ("Where?", "Bern and Lima", "First Lima, of Peru. Then Bern.", "First Lima, of Peru."),
+    ("首都?", "東京", "日本の首都は東京です。", "日本の首都は東京です。"),
+    ("哪一年?", "1918", "由鲁迅于1918年写成", "由鲁迅于1918年写成"),
+    ("Who?", "J.K. Rowling", "A book. By J. K. Rowling.", "By J. K. Rowling."),
+    ("How many?", "1,234,567", "A city. Of 1 234 567 people.", "Of 1 234 567 people."),
     ("Where?", "First. Then", "It was first. Then it was not.", "It was first. Then it was not."),
 ]  # fmt: skip
 UNSAID = [
@@ -29,6 +33,7 @@ UNSAID = [
     ("Which arm?", "the left arm", "Her right arm was nearly lost."),
     ("Who was it?", "John Napier", "It was Arthur Cayley, a lawyer."),
     ("Who was it?", "Ann Lee", ""),
+    ("哪一年?", "918年", "由鲁迅于1918年写成"),
 ]
 
 
