@@ -1,5 +1,6 @@
 """Times as stored (whole milliseconds since 1970-01-01 UTC) and as written on the wire."""
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
@@ -8,6 +9,8 @@ from pydantic import AwareDatetime, PlainSerializer
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 CALENDAR_MS: Final = range(-62_135_596_800_000, 253_402_300_800_000)  # the years 1 to 9999
 _MILLISECOND: Final = timedelta(milliseconds=1)
+# A quote inside a JSON string is escaped, so the text of a page cannot look like this.
+_EVENT_TIME: Final = re.compile(rb'"observed_at"\s*:\s*"([0-9T:.+Z-]{20,40})"')
 
 
 def milliseconds(time: datetime) -> int:
@@ -52,3 +55,19 @@ def stored_time(since_epoch_ms: int) -> str:
 
 # A time of a value on the wire: aware, written as `wire_time` does.
 Moment = Annotated[AwareDatetime, PlainSerializer(wire_time, return_type=str, when_used="json")]
+
+
+def event_time(payload: bytes) -> datetime | None:
+    """Read a snapshot's event time without decoding it; None when it says none.
+
+    >>> event_time(b'{"schema":"search.snapshot/1","observed_at":"2025-06-01T12:00:00.000Z"}')
+    datetime.datetime(2025, 6, 1, 12, 0, tzinfo=datetime.timezone.utc)
+    """
+    found = _EVENT_TIME.search(payload)
+    if found is None:
+        return None
+    try:
+        time = datetime.fromisoformat(found[1].decode())
+    except ValueError:
+        return None
+    return time if time.tzinfo else None

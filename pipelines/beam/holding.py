@@ -6,8 +6,8 @@ from math import inf
 
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec.decoding import decoded
-from radarstream.schemas.codec.event_time import event_time
 from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.times import event_time
 
 Waiting = dict[int, tuple[float, float, RawRecord]]
 

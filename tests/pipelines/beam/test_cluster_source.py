@@ -27,9 +27,9 @@ from radarstream.pipelines.beam.cluster.kafka_source import (
 )
 from radarstream.pipelines.beam.holding import HoldBack, event_time_of
 from radarstream.schemas.codec import encode
-from radarstream.schemas.codec.event_time import event_time
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.times import event_time
 from tests.builders import OBSERVED_AT, make_snapshot
 
 UNHELD = partial(HoldBack, 0.0, event_time_of)
