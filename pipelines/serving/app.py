@@ -52,7 +52,7 @@ def create_app(
         answer_all, warming = built_answerer(settings, engine, metrics)
     people = people or People(engine, settings.serving.session_hours)
     context = Context(settings, engine, answer_all, people, metrics, warming)
-    # The documents of FastAPI load scripts from other hosts: `operations` has a page of its own.
+    # The documents of FastAPI load scripts from other hosts; `operations` describes the routes.
     app = FastAPI(
         title="radarstream",
         version=build()["version"],

@@ -71,17 +71,6 @@ def look(engine: Engine, incident: str) -> Incident | None:
     return _incident(rows[0]) if rows else None
 
 
-def list_attributed(
-    engine: Engine, query_id: str | None = None, limit: int = 100
-) -> list[Incident]:
-    """Return the incidents with a readable event, attributed last first."""
-    statement = _ROWS.where(_I.event.is_not(None)).order_by(_I.attributed_ms.desc(), _I.incident)
-    if query_id is not None:
-        statement = statement.where(_I.query_id == query_id)
-    found = map(_incident, db.fetch(engine, statement.limit(limit)))
-    return [incident for incident in found if incident.event is not None]
-
-
 def list_incidents(
     engine: Engine, limit: int = 100, state: ComplaintState | None = None, prefix: str = ""
 ) -> list[dict[str, Any]]:

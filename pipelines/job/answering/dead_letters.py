@@ -126,19 +126,10 @@ def plan_replay(letters: Iterable[Letter], replayed: frozenset[str]) -> ReplayPl
 
 def replay_key(letter: Letter) -> str:
     """Return the record's key: the query id if the bytes tell it, else where they came from."""
-    return _read_id(letter) or letter.content.source
-
-
-def is_unreadable(letter: Letter) -> bool:
-    """Whether the record is at fault, whatever limits and clock say."""
-    return letter.content.disposition == "poison" and _read_id(letter) is None
-
-
-def _read_id(letter: Letter) -> str | None:
     try:
         return decode_snapshot(letter.payload, limits=UNLIMITED).query.id
     except InputError:
-        return None
+        return letter.content.source
 
 
 def query_of(letter: DeadLetter) -> str | None:

@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 from itertools import product
 from typing import Any, ClassVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Engine, select
 
+from radarstream.connectors.state_table.database.statements import fetch
+from radarstream.connectors.state_table.database.tables import INCIDENTS
 from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.defenses.attribution.protection import Rules
@@ -152,8 +154,13 @@ def trusted(engine: Engine, *senders: str, rules: Rules = DEFAULT) -> None:
 
 def events_of(engine: Engine, query_id: str | None = None) -> list[TaughtEvent]:
     """The last event of each attributed incident, attributed last first."""
-    found = store.list_attributed(engine, query_id)
-    return [incident.event for incident in found if incident.event is not None]
+    of = INCIDENTS.c
+    attributed = select(of.incident).where(of.event.is_not(None))
+    if query_id is not None:
+        attributed = attributed.where(of.query_id == query_id)
+    named = fetch(engine, attributed.order_by(of.attributed_ms.desc(), of.incident))
+    found = [store.look(engine, name) for (name,) in named]
+    return [incident.event for incident in found if incident and incident.event]
 
 
 def release(engine: Engine, query_id: str, text_keys: Sequence[str] | None = None) -> int:
