@@ -27,7 +27,7 @@ Needs = Callable[[Evidence], frozenset[Signal]]  # the signals that a snapshot m
 
 
 class Stage(StrEnum):
-    """A stage that asks models."""
+    """A stage whose calls of models and seconds are counted."""
 
     RERANKING = "reranking"
     READING = "reading"
