@@ -74,7 +74,7 @@ class ModelSentinel:
     def profile(
         self, seen: Seen, earlier: RiskProfile | None = None, reply: str | None = None
     ) -> RiskProfile:
-        """The model's profile. Where it gave none that of the first look, else what METHODS names:
+        """The model's profile. Where it gave none that of the first look, else:
         elevated where trust is below 0.5, with a low probability of each.
         """
         told = profile_in(json_object(reply))

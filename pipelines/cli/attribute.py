@@ -22,8 +22,8 @@ def attribute(
 ) -> None:
     """Find out, until it is stopped, which texts taught the answers that somebody complained about.
 
-    Takes the most urgent complaint of the state database, asks the models, writes event, quarantine
-    and ledger in one transaction, and publishes to events.attribution. SIGTERM finishes the
+    Takes the most urgent complaint of the state database, asks the models, writes event and
+    quarantine in one transaction, and publishes to events.attribution. SIGTERM finishes the
     attribution in hand and exits 0. Budgets and rules are in section `attribution`.
     """
     settings = chosen.settings()

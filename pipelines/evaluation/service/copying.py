@@ -8,7 +8,7 @@ from typing import Final
 from radarstream.schemas.answer_text import normalised
 
 GRAM: Final = 4  # characters
-LEAST_SPAN: Final = 12  # words in a row that count as copied (METHODS of the output audit)
+LEAST_SPAN: Final = 12  # words in a row that count as copied (as in the output audit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ def at_once(work: Callable[[int], ResultT]) -> list[ResultT]:
 
 
 def test_the_path_of_trust_in_the_paper() -> None:
-    """METHODS E.5: .5 -(+.1, +.1)-> .7 -(-.1, -.1)-> .5 -(-.1, +.05)-> .45, where no cap holds."""
+    """.5 -(+.1, +.1)-> .7 -(-.1, -.1)-> .5 -(-.1, +.05)-> .45, where no cap holds."""
     trust, path = UserTrust(), []
     for deltas in ((0.1, 0.1), (-0.1, -0.1), (-0.1, 0.05)):
         for delta in deltas:

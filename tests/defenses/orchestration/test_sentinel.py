@@ -1,4 +1,4 @@
-"""The profiles of METHODS E.3, by rules and by a model that is not to be trusted."""
+"""The profiles, by rules and by a model that is not to be trusted."""
 
 import json
 from dataclasses import replace

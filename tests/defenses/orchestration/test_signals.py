@@ -1,4 +1,4 @@
-"""The metrics of the Sentinel: METHODS E.2 with its worked numbers, and the wordings of attacks."""
+"""The metrics of the Sentinel with worked numbers, and the wordings of attacks."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""The mapping of METHODS E.4, and that a model's plan cannot undo it."""
+"""The mapping, and that a model's plan cannot undo it."""
 
 import json
 from dataclasses import replace

@@ -1,8 +1,8 @@
 """Which words of a document MBA hides: those that a proxy model finds hardest to guess.
 
 The rank of a word is the rank of its first token under the proxy, given the text before it. So the
-attacker hides what hardly anyone can fill in who does not have the document (METHODS of the attack:
-one word per section, at least 20 characters apart).
+attacker hides what hardly anyone can fill in who does not have the document: one
+word per section, at least 20 characters apart.
 """
 
 import re
