@@ -107,7 +107,7 @@ def export(
     config: Config = None,
     out: Annotated[Path | None, Option(help="JSON lines; default: standard output.")] = None,
 ) -> None:
-    """Write memory, watchlist, credits and verdicts on sources as of one moment, for `state import`."""
+    """Write memory, watchlist, credits and verdicts as of one moment, for `state import`."""
     engine = existing_engine(load_settings(config))
     if unsent := depth(engine):
         note(f"{unsent} events wait to be published and are not in the export")
