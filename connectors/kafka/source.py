@@ -169,13 +169,17 @@ class KafkaLog(Reader):
 
     @contextmanager
     def _connected(self, action: str) -> Iterator[KafkaConsumer]:
-        """Give a working consumer; after an error the next call gets a new one."""
+        """Give a working consumer; after an error the next call gets a new one.
+
+        So does an error of the database, which `insist` and `note` ask: records that the consumer
+        had fetched are in nobody's hand.
+        """
         try:
             if self._consumer is None:
                 self._connect()
             with broker_errors(action):
                 yield self._consumer
-        except (BrokerError, ConfigurationError) as error:
+        except Exception as error:
             # Out of the group only for now: the same consumer joins again in its next poll.
             if not isinstance(error.__cause__, (CommitFailedError, RebalanceInProgressError)):
                 self._disconnect()

@@ -20,7 +20,7 @@ from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.pipelines.job.waiting import pause_s
 from radarstream.pipelines.settings import JobSettings
-from radarstream.schemas.errors import BrokerError, InputError, RadarstreamError, ReasonClass
+from radarstream.schemas.errors import InputError, RadarstreamError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import RawRecord
 
@@ -127,7 +127,9 @@ class Driver:
                 break
             try:
                 records += self.log.poll(max_records=room, max_bytes=space, timeout_s=remaining)
-            except BrokerError as error:
+            except Exception as error:
+                if kind_of(error) != "transient":
+                    raise
                 self.observer.retried("poll", error)
                 break  # what was polled is in hand and nowhere else
         return records
