@@ -229,7 +229,8 @@ class KafkaLog(Reader):
         before = self._partitions.difference(revoked)
         self._partitions = frozenset(place.partition for place in consumer.assignment())
         taken = self._partitions - before
-        self._insist({(self._epoch, p): self._committed(consumer, p) for p in taken})
+        if taken:
+            self._insist({(self._epoch, p): self._committed(consumer, p) for p in taken})
         for partition in self._partitions.intersection(revoked):
             self._go_back(consumer, partition)
 

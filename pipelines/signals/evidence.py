@@ -70,7 +70,7 @@ def _answers_in(
     """What each passage says to its question, in one batch; no passages, no call."""
     if not passages:
         return []
-    prompts = [build_prompt(Task.ATOMIC_ANSWER, query.text, (text,)) for query, text in passages]
+    prompts = [_prompt(query, text) for query, text in passages]
     return [
         reply
         if isinstance(reply, ModelError)
@@ -112,8 +112,21 @@ def _tuple_of(
 
 def document_prompts(snapshot: SearchSnapshot | Evidence) -> list[Prompt]:
     """What is asked to answer each document of a snapshot by itself."""
-    question = snapshot.query.text
-    return [build_prompt(Task.ATOMIC_ANSWER, question, (d.passage,)) for d in snapshot.documents]
+    return [_prompt(snapshot.query, document.passage) for document in snapshot.documents]
+
+
+def sentence_prompts(snapshot: SearchSnapshot | Evidence) -> list[Prompt]:
+    """What is asked besides of documents without an answer: here of all that have such a
+    sentence.
+    """
+    passages = [(snapshot.query, document.passage) for document in snapshot.documents]
+    return [
+        _prompt(query, text[slice(*at)]) for query, text in passages if (at := _alone(query, text))
+    ]
+
+
+def _prompt(query: Query, passage: str) -> Prompt:
+    return build_prompt(Task.ATOMIC_ANSWER, query.text, (passage,))
 
 
 def entails(rows: FloatArray) -> NDArray[np.bool_]:

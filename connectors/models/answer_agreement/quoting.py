@@ -28,7 +28,7 @@ def quote_of(answer: str, question: str, passage: str) -> Quote | None:
 
     A passage says an answer if it has its words in a row, or somewhere all its numbers, dates and
     times and all its words that the question lacks; of a sentence, its names. A bare yes or no is
-    in no words: the sentence that is nearest to the question stands for it.
+    in no words: the sentence nearest to the question stands for it, if it shares a word with that.
 
     >>> passage = "A concert. Her two symphonies were played on 3 May 1999."
     >>> quote_of("2", "How many symphonies did she write?", passage)
@@ -106,7 +106,7 @@ def _by_parts(answer: str, question: Question, passage: str, places: list[Quote]
     wanted: list[str | Value] = [*(words - question.words or words), *reading.values]
     if not wanted:
         near = None if reading.says_yes is None else nearest_sentence(question.text, passage)
-        return near and near[0]
+        return near[0] if near and near[1] else None
     missing, best, most = set(range(len(wanted))), None, 0
     for start, end in places:
         plain = plain_text(passage[start:end])

@@ -20,7 +20,7 @@ from radarstream.pipelines.round import gathering
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Chosen, Concluded, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
-from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts
+from radarstream.pipelines.signals.evidence import answer_pairs, document_prompts, sentence_prompts
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
@@ -78,6 +78,9 @@ class Gathered:
         if needs & EVIDENCE:
             for prompt in document_prompts(self.snapshot):
                 tally.charge_prompt(prompt, ATOMIC)
+            for prompt in sentence_prompts(self.snapshot):
+                if prompt.digest() in self.ledger.completions:  # it was asked
+                    tally.charge_prompt(prompt, ATOMIC)
         if Signal.RELATIONS in needs:
             tally.charge_pairs(pairs_of(self))
             tally.counts[RELATIONS] = self.relation_seconds

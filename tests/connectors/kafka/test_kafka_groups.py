@@ -229,3 +229,18 @@ def until_done(everything: set[bytes], workers: Sequence[Worker], patience_s: fl
             before, deadline = len(done), time.monotonic() + patience_s
         assert time.monotonic() < deadline, sorted(everything - done)
         time.sleep(0.1)
+
+
+@LASTING
+def test_partitions_are_taken_over_again_where_the_database_failed(
+    published: KafkaOptions,
+) -> None:
+    """What had come with them is read, and what the group committed is compared, after all."""
+    insist = MagicMock(side_effect=[RuntimeError("the database is away"), None])
+    with KafkaLog(published, membership="group", insist=insist) as log:
+        with pytest.raises(RuntimeError, match="away"):
+            read(log, 1)
+        records = read(log, 60)
+    assert len({record.log for record in records}) == 60
+    once, again = insist.call_args_list  # not in every poll
+    assert once == again

@@ -33,6 +33,7 @@ UNSAID = [
     ("Which arm?", "the left arm", "Her right arm was nearly lost."),
     ("Who was it?", "John Napier", "It was Arthur Cayley, a lawyer."),
     ("Who was it?", "Ann Lee", ""),
+    ("Is the bridge open?", "Yes", "Bananas are yellow."),
     ("哪一年?", "918年", "由鲁迅于1918年写成"),
 ]
 

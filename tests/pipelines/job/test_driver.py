@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from sqlalchemy.exc import OperationalError
 
 from radarstream.pipelines.job.answering.driver import DeadShareError, Driver
 from radarstream.schemas.codec import encode
@@ -82,8 +83,16 @@ def test_what_is_read_again_is_committed_again(life: Life, monkeypatch: pytest.M
     assert published(life) == ["cup-0/0", "cup-0/1"]
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        BrokerError("gone"),
+        OperationalError("SELECT", None, ConnectionError(), connection_invalidated=True),
+    ],
+    ids=["broker", "database"],
+)
 def test_an_error_while_the_batch_fills_loses_nothing(
-    life: Life, monkeypatch: pytest.MonkeyPatch
+    life: Life, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     append(life, payload(0, 0))
     reader, calls = life.worker.reader, []
@@ -91,7 +100,7 @@ def test_an_error_while_the_batch_fills_loses_nothing(
     def poll(**limits: Any) -> list[RawRecord]:
         calls.append(limits)
         if len(calls) == 2:
-            raise BrokerError("gone")
+            raise error
         return type(reader).poll(reader, **limits)
 
     monkeypatch.setattr(reader, "poll", poll)
