@@ -121,7 +121,9 @@ def ask(
     if found := findings_in_words(reply.orchestration.audit):
         say(f"the audit noted of this answer: {found}", style="yellow")
     if origin is Origin.CORPUS and not reply.documents:
-        note("nothing was found in the corpus; `radarstream corpus add FILE.jsonl` adds texts to it")
+        note(
+            "nothing was found in the corpus; `radarstream corpus add FILE.jsonl` adds texts to it"
+        )
     say(f"modules that acted: {acted(reply.orchestration.hooks)}")
     if explain:
         _explain(reply)

@@ -1,6 +1,7 @@
 """White-box attacks are carried out here: question by question, each result stored at once."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
@@ -51,7 +52,7 @@ class Written:
     trigger: str = ""
 
 
-class WhiteBox:
+class WhiteBox(ABC):
     """What a white-box attack is: a frozen dataclass of its options. `shared` says that one set of
     texts attacks all questions, `uses` which models of `Tools` have a part in the texts.
     """
@@ -64,6 +65,7 @@ class WhiteBox:
         """The answer that it works towards: the target that the data name."""
         return wanted(aim)
 
+    @abstractmethod
     def write(
         self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
     ) -> Written:
@@ -72,7 +74,6 @@ class WhiteBox:
         Equal arguments give equal texts. Raises UnattackableError where a question lacks what the
         attack needs, ConfigurationError where `tools` do, ModelError.
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True)

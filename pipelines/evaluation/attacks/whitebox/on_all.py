@@ -1,5 +1,6 @@
 """White-box attacks on many questions at once: the texts are the same for all of them."""
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
@@ -63,11 +64,11 @@ class OnAll(WhiteBox):
         """What stands behind the words, in turn."""
         return refusals(FALSE_INFORMATION)
 
+    @abstractmethod
     def objectives(
         self, known: Sequence[str], count: int, encoder: OpenEncoder, rng: np.random.Generator
     ) -> Sequence[Objective]:
         """What each of the texts climbs, given the questions that are known."""
-        raise NotImplementedError
 
     def write(
         self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
