@@ -17,6 +17,7 @@ from radarstream.schemas.section import Section
 
 FILE_BYTES: Final = 4 * 2**20
 MOST_PROBLEMS: Final = 10
+MOST_NESTED: Final = 20
 Place = tuple[str | int, ...]
 _NORWAY: Final = " (write it in quotes: YAML reads no, on and their like as true or false)"
 
@@ -50,8 +51,11 @@ def read_watchlist(file: Path) -> tuple[Watched, ...]:
     return parse_watchlist(data, str(file))
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML as plain data, in which no key stands twice."""
+class _Loader(yaml.CSafeLoader):
+    """YAML as plain data, in which no key stands twice.
+
+    By libyaml: yaml's own parser refuses `{question: Who won?, id: cup}`.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
@@ -86,7 +90,14 @@ def parse_watchlist(data: bytes, name: str) -> tuple[Watched, ...]:
 
 
 def _plain(data: bytes, name: str) -> Any:
+    depth = 0
     try:
+        for event in yaml.parse(data, _Loader):  # libyaml's stack ends where a file nests too deep
+            depth += isinstance(event, yaml.CollectionStartEvent)
+            depth -= isinstance(event, yaml.CollectionEndEvent)
+            if depth > MOST_NESTED:
+                line = event.start_mark.line + 1
+                raise ConfigurationError(f"{name} line {line}: not YAML: nested too deeply")
         return yaml.load(data, _Loader)  # noqa: S506 a safe one
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1

@@ -47,7 +47,7 @@ def test_entries_win_over_defaults_and_defaults_over_ours() -> None:
         b"""
 defaults: {k: 30, cadence: 6h, tags: [a], country: ch}
 queries:
-  - {question: "Who?", id: who, k: 5, tags: []}
+  - {question: Who?, id: who, k: 5, tags: []}
   - question: Where?
 """,
         "list.yaml",
