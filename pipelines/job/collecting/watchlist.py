@@ -96,11 +96,11 @@ def _plain(data: bytes, name: str) -> Any:
             depth += isinstance(event, yaml.CollectionStartEvent)
             depth -= isinstance(event, yaml.CollectionEndEvent)
             if depth > MOST_NESTED:
-                line = event.start_mark.line + 1
-                raise ConfigurationError(f"{name} line {line}: not YAML: nested too deeply")
+                raise ConfigurationError(f"{name}: not YAML: nested too deeply")
         return yaml.load(data, _Loader)  # noqa: S506 a safe one
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        last = data.count(b"\n") + 1  # libyaml puts the end of a file on a line after it
+        line = min(error.problem_mark.line + 1, last) if error.problem_mark else 1
         raise ConfigurationError(f"{name} line {line}: not YAML: {error.problem}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
         raise ConfigurationError(f"{name}: not YAML: {type(error).__name__}") from None
