@@ -16,6 +16,7 @@ class Tier(StrEnum):
     LOCAL = "local"
     API = "api"
     SCRIPTED = "scripted"
+    LABELS = "labels"
     UNKNOWN = "unknown"
 
 
@@ -24,6 +25,7 @@ WORDS: Final[dict[Tier, str]] = {
     Tier.LOCAL: "local: own weights, or a server on this machine",
     Tier.API: "api: a service on the network",
     Tier.SCRIPTED: "scripted: rules in place of a model",
+    Tier.LABELS: "labels: a reader that is told by the labels of the data what a page says",
     Tier.UNKNOWN: "unknown",
 }
 LIMITED: Final = (
@@ -39,7 +41,7 @@ def tier_of(model_id: str) -> Tier:
     ('local', 'unknown')
     """
     backend, _, rest = model_id.partition("/")
-    match backend:
+    match backend.partition(",")[0]:
         case "llama.cpp":
             return Tier.EMBEDDED if f"@{GEMMA.fingerprint}" in rest else Tier.LOCAL
         case "transformers":
@@ -49,6 +51,8 @@ def tier_of(model_id: str) -> Tier:
             return Tier.LOCAL if is_loopback(host) else Tier.API
         case "scripted":
             return Tier.SCRIPTED
+        case "labels":
+            return Tier.LABELS
     return Tier.UNKNOWN
 
 

@@ -1,6 +1,7 @@
 """`radarstream evaluate [KIND]`: studies, of defences unless another kind is named."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -20,6 +21,7 @@ from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import print_path, say
 from radarstream.pipelines.evaluation.attacks.protocol import TOP
 from radarstream.pipelines.evaluation.defences.breaking_tables import KEY, sentences, title_of
+from radarstream.pipelines.evaluation.defences.label_reader import LabelReader
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.request import (
     breaking_conditions,
@@ -111,6 +113,13 @@ def evaluate_defences(
             "scripted, cross_encoder:NAME."
         ),
     ] = "",
+    reader: Annotated[
+        str,
+        Option(
+            help="Who reads: the models of the settings, or 'labels', a perfect reader by the "
+            "labels of the data; labels:misses=0.1,invents=0.05 errs."
+        ),
+    ] = "",
     reranking: RerankerOptions,
     run: studies.StudyOptions,
     judge: studies.Judge = "",
@@ -125,7 +134,7 @@ def evaluate_defences(
     (answers of the models). The same command continues where it was interrupted; more defences or
     conditions may be added later.
     """
-    settings = run.settings()
+    settings = (replace(run, dry_run=True) if reader else run).settings()
     settings = kept_in(out, reranking.over(settings))
     plain = breaking_point and not run.dataset
     data = plain_pages(k) if plain else run.data(settings)
@@ -148,7 +157,8 @@ def evaluate_defences(
         surface=conditions[-1].surface.value,
         definition=score,
     )
-    plugin = plugin_of(request, settings, insisted=defenses)
+    by_labels = LabelReader.of(reader, run.seed) if reader else None
+    plugin = plugin_of(request, settings, insisted=defenses, reader=by_labels)
     judging = studies.judge_model(judge, plugin.models, plugin.engine)
     study, report = run.perform(out, plugin, DEFENCES, plugin.judged, judging, told=breaking_point)
     if not run.as_json:

@@ -41,6 +41,7 @@ ATTACKS: dict[str, Attack] = {
     for attack in (
         _repeating("pia", texts.injection),
         _repeating("poison", texts.falsehood, "\n"),
+        _repeating("claim", texts.claim, times=1),
         _repeating("pia-long", texts.injection_between_prompts, "\n", _LONG),
         _repeating("poison-long", texts.falsehood, "\n", _LONG),
         _repeating("a-or-b", texts.either_answer),

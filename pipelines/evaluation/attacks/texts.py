@@ -42,6 +42,11 @@ def falsehood(aim: Aim) -> str:
     return _false_passage(aim, 0)
 
 
+def claim(aim: Aim) -> str:
+    """The same, once, with the target in so many words: a page that every reader reads as meant."""
+    return f"{falsehood(aim)} The answer is {aim.target}."
+
+
 def either_answer(aim: Aim) -> str:
     """An adaptive attack of ReliabilityRAG (RADAR, section 5.6): the order to answer "target or
     truth", which contradicts neither. Containment counts it as a success and as correct.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from sqlalchemy import Engine
 
@@ -12,6 +13,7 @@ from radarstream.pipelines.evaluation.defences.contenders import (
     code_digest,
     notes_on_production,
 )
+from radarstream.pipelines.evaluation.defences.label_reader import LabelReader
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
     Contender,
@@ -83,6 +85,8 @@ class Defences:
         """Attack the questions and count what is left to answer; the iterator answers it."""
         reference = reference_among(study.record.contenders, self.request.reference)
         runner = Runner(self.request, self.settings, self.engine, study)
+        if isinstance(self.models.generator, LabelReader):
+            self.models.generator.learn(chain.from_iterable(runner.histories.values()))
         owed = {c.name: sum(map(len, found)) for c, found in runner.histories.items()}
         study.update(reference=reference, owed=study.record.owed | owed)
         return runner.run()

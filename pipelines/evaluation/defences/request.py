@@ -10,6 +10,7 @@ from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History
 from radarstream.pipelines.evaluation.defences import contenders as contending
 from radarstream.pipelines.evaluation.defences.defences import Defences
+from radarstream.pipelines.evaluation.defences.label_reader import LabelReader
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, DefencesRequest
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
@@ -21,8 +22,14 @@ from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
 
-def plugin_of(request: DefencesRequest, settings: Settings, *, insisted: str = "all") -> Defences:
-    """The plug-in of a request with its models.
+def plugin_of(
+    request: DefencesRequest,
+    settings: Settings,
+    *,
+    insisted: str = "all",
+    reader: LabelReader | None = None,
+) -> Defences:
+    """The plug-in of a request with its models, or with a `reader` in their place.
 
     Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
     Raises ConfigurationError where none is left.
@@ -30,7 +37,7 @@ def plugin_of(request: DefencesRequest, settings: Settings, *, insisted: str = "
     if not request.histories:
         raise ConfigurationError(f"the data set has no question in the {request.half} half")
     engine = shared_engine(settings)
-    models = build_models(settings, engine)
+    models = build_models(settings, engine) if reader is None else reader.models
     if (reranker := build_reranker_of(settings)) is not None:
         check_needs(reranker, models)
     served, left_out = contending.servable(request.contenders, models, insisted=insisted)

@@ -50,10 +50,15 @@ class Perturbation:
 
     def draw(self, *key: str) -> tuple[float, float] | None:
         """What consistency and conflict of a pair become; None where they stay."""
-        text = "\x00".join((str(self.seed), *key)).encode("utf-8", "surrogatepass")
-        source = int.from_bytes(blake2b(text, digest_size=16).digest(), "little")
-        decision, consistency, conflict = np.random.default_rng(source).random(3)
+        decision, consistency, conflict = drawn(self.seed, *key).random(3)
         return (float(consistency), float(conflict)) if decision < self.rate else None
+
+
+def drawn(seed: int, *key: str) -> np.random.Generator:
+    """Random numbers that a seed and some texts decide."""
+    text = "\x00".join((str(seed), *key)).encode("utf-8", "surrogatepass")
+    source = int.from_bytes(blake2b(text, digest_size=16).digest(), "little")
+    return np.random.default_rng(source)
 
 
 def perturbed_relations(scorer: RelationScorer, perturbation: Perturbation) -> RelationScorer:

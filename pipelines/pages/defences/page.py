@@ -1,11 +1,13 @@
 """The page of a study of defences."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 from markupsafe import Markup
 
+from radarstream.connectors.models.tiers import Tier, tier_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.breaking_tables import sentences
@@ -230,8 +232,12 @@ def scored(record: DefencesRecord, store: RowStore, frame: pl.DataFrame) -> Scor
 
 
 def all_tables(record: DefencesRecord, scoreboard: Scoreboard) -> tuple[Table, ...]:
-    """The tables of the results, and what was asked about."""
-    return (*tables_of(scoreboard), data_table(record))
+    """The tables of the results, and what was asked about; a reader by labels is in every title."""
+    tables = (*tables_of(scoreboard), data_table(record))
+    reader = record.models.get("generator", "")
+    if tier_of(reader) is not Tier.LABELS:
+        return tables
+    return tuple(replace(table, title=f"{table.title}; reader: {reader}") for table in tables)
 
 
 def data_table(record: DefencesRecord) -> Table:

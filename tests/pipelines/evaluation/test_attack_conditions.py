@@ -102,7 +102,7 @@ def test_surfaces():
     assert parse_condition("pia@m5").surface is Surface.CORPUS
     assert Condition().surface is Surface.LIST
     assert {name for name, attack in ATTACKS.items() if attack.surface is Surface.LIST} == {
-        *("pia", "poison", "pia-long", "poison-long", "a-or-b", "conditional", "stale"),
+        *("pia", "poison", "claim", "pia-long", "poison-long", "a-or-b", "conditional", "stale"),
     }
 
 
