@@ -11,14 +11,17 @@ from radarstream.pipelines.cli.app import app, main
 
 def forget_shared() -> None:
     """Open database and models anew, as another process would."""
-    build._pipeline.cache_clear()
-    build._engine.cache_clear()
+    for cached in (build._pipeline, build._corpus, build._engine):
+        cached.cache_clear()
 
 
 def run(*arguments: object, exit_code: int = 0, answer: str = "") -> Result:
     """A command that ends with this exit code; `answer` is typed where it asks."""
     forget_shared()
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=answer)
+    words = [str(argument) for argument in arguments]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sys, "argv", ["radarstream", *words])
+        result = CliRunner().invoke(app, words, input=answer)
     assert result.exit_code == exit_code, (result.output, result.exception)
     return result
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from sqlalchemy import Engine
 
+from radarstream.connectors.state_table.database.engine import open_engine
 from tests.brokers import Broker, running_broker
 from tests.postgresql import PostgresqlServer, running_server
 
@@ -17,6 +19,14 @@ os.environ.pop("COLUMNS", None)
 # On a busy machine a deadline fails tests that are right.
 settings.register_profile("radarstream", deadline=None)
 settings.load_profile("radarstream")
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    """A state database in a file."""
+    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    yield opened
+    opened.dispose()
 
 
 @pytest.fixture(scope="session", params=["noida", "tansu", "kafka"])

@@ -1,6 +1,6 @@
 """What the state table costs: bytes per query, commits per second, microseconds per cache hit."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
@@ -30,13 +30,6 @@ pytestmark = pytest.mark.bench
 QUERIES = 2_000
 TARGET_BYTES = 300
 BATCH = 500
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield engine
-    engine.dispose()
 
 
 def name_of(query: int) -> str:

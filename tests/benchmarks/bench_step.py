@@ -4,10 +4,9 @@ The models are scripted, so what they cost is small and what remains is the defe
 encoding of its events and the commit. There is no undefended answer to compare with.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,6 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import load, row_bytes
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.cut_graph import verdict_on
@@ -119,13 +117,6 @@ class InMemory:
         self.state = encode_state(self.memory.state, self.memory.standing)
         self.records.extend(outgoing(event, 0))
         self.events.append(event)
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield engine
-    engine.dispose()
 
 
 @pytest.mark.parametrize("k", STEPS)

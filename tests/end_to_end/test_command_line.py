@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +20,7 @@ from radarstream.pipelines.cli.terminal import cell
 from radarstream.schemas.codec import encode
 from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot
-from tests.commands import forget_shared, refused, run
+from tests.commands import refused, run
 from tests.end_to_end.interrupting import interrupted
 from tests.programs import REPOSITORY, done
 from tests.servers import free_port
@@ -38,12 +37,7 @@ OUTPUTS = {
 }
 
 
-@pytest.fixture(autouse=True)
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every test runs in a directory of its own, as a process of its own would."""
-    monkeypatch.chdir(tmp_path)
-    yield
-    forget_shared()
+pytestmark = pytest.mark.usefixtures("own_directory")
 
 
 @pytest.fixture(scope="module")

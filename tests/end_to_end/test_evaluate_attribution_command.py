@@ -1,59 +1,33 @@
 """`radarstream evaluate attribution` as a user meets it."""
 
 import json
-import sys
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
 
 from radarstream.connectors.files.directory_lock import hold_directory
-from radarstream.pipelines import build
-from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin
-from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
-from tests.pipelines.evaluation.attribution_studies import towns
+from tests import commands
 
-
-@pytest.fixture(autouse=True)
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    yield
-    build._engine.cache_clear()
-
-
-@pytest.fixture
-def questions(tmp_path: Path) -> Path:
-    file = tmp_path / "towns.jsonl"
-    lines = [encode(snapshot) + b"\n" for history in towns().histories for snapshot in history]
-    file.write_bytes(b"".join(lines))
-    return file
-
-
-def run(*arguments: object) -> Result:
-    build._engine.cache_clear()
-    words = ["evaluate", "attribution", *map(str, arguments)]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", *words])
-        return CliRunner().invoke(app, words)
+pytestmark = pytest.mark.usefixtures("own_directory")
+run = partial(commands.run, "evaluate", "attribution")
 
 
 def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Path) -> None:
     words = ("--dataset", questions, "--attacks", "injection,clean", "-k", 2, "--dry-run",
              "--out", "out")  # fmt: skip
     first = run(*words)
-    assert first.exit_code == 0, (first.output, first.exception)
     assert "Scenarios" in first.output and "tables: out/tables.md" in first.output
     assert "report: out/report.html" in first.output
     names = {"report.html", "tables.md", "results.json", "events.jsonl", "rows.jsonl", "study.json"}
     assert names <= {path.name for path in Path("out").iterdir()}
     rows = Path("out/rows.jsonl").read_bytes()
     assert rows
-    second = run(*words, "--table", "cases.csv")
-    assert second.exit_code == 0 and Path("out/rows.jsonl").read_bytes() == rows
+    run(*words, "--table", "cases.csv")
+    assert Path("out/rows.jsonl").read_bytes() == rows
     table = pl.read_csv("cases.csv")
     assert table.height == len(rows.splitlines())
     assert {"contender", "condition", "query_id", "tp", "seconds"} <= set(table.columns)
@@ -64,7 +38,6 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
 def test_results_as_json(questions: Path) -> None:
     result = run("--dataset", questions, "--attacks", "clean", "--attributors", "rag_origin,norm",
                  "--limit", 2, "--dry-run", "--json", "--out", "out")  # fmt: skip
-    assert result.exit_code == 0, (result.output, result.exception)
     told = json.loads(result.stdout)
     assert [scores["questions"] for scores in told["results"]["scenarios"]] == [2, 2, 2]
     assert {spec["name"] for spec in told["record"]["attributors"]} == {"rag_origin", "norm"}
@@ -81,15 +54,14 @@ def test_results_as_json(questions: Path) -> None:
     ],
 )
 def test_wrong_usage_is_told(questions: Path, words: tuple[str, ...], message: str) -> None:
-    result = run("--dataset", questions, "--dry-run", "--out", "out", *words)
+    result = run("--dataset", questions, "--dry-run", "--out", "out", *words, exit_code=1)
     assert message in str(result.exception)
 
 
 def test_two_runs_do_not_share_a_directory(questions: Path) -> None:
     Path("out").mkdir()
     with hold_directory(Path("out")):
-        result = run("--dataset", questions, "--dry-run", "--out", "out")
-    assert result.exit_code != 0
+        run("--dataset", questions, "--dry-run", "--out", "out", exit_code=1)
 
 
 def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
@@ -101,8 +73,7 @@ def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
     words = ("--dataset", questions, "--attacks", "clean", "--attributors", "norm",
              "--dry-run", "--out", "out")  # fmt: skip
     monkeypatch.setattr(AttributionPlugin, "attribute", cut)
-    result = run(*words)
-    assert result.exit_code == 130
+    result = run(*words, exit_code=130)
     command = " ".join(["radarstream evaluate attribution", *map(str, words)])
     assert result.stderr.splitlines()[-3:] == [
         "interrupted: 0 answers are kept in out",
@@ -133,7 +104,6 @@ def test_targets_without_documents_are_evaluated_without_thresholds(tmp_path: Pa
     words = ("--dataset", targets(tmp_path / "targets.json"), "--attacks", "poisonedrag,injection",
              "--dry-run", "--limit", 2, "--out", "out")  # fmt: skip
     result = run(*words)
-    assert result.exit_code == 0, (result.output, result.exception)
     said = result.stderr.replace("\n", " ")
     assert "note: the questions bring no documents" in said
     assert "norm is left out: norm takes its threshold from benign texts" in said
@@ -141,16 +111,15 @@ def test_targets_without_documents_are_evaluated_without_thresholds(tmp_path: Pa
     assert (record["texts"], len(record["asked"])) == (0, 2)
     assert "rag_origin" in {spec["name"] for spec in record["attributors"]}
     assert len(Path("out/events.jsonl").read_text().splitlines()) == 4
-    refused = run(*words, "--attributors", "norm")
+    refused = run(*words, "--attributors", "norm", exit_code=1)
     assert isinstance(refused.exception, ConfigurationError)
     assert "name a data set that has some as another --dataset" in str(refused.exception)
 
 
 def test_targets_are_put_to_the_corpus_of_another_data_set(tmp_path: Path, questions: Path) -> None:
-    result = run("--dataset", targets(tmp_path / "targets.json"), "--dataset", questions,
+    run("--dataset", targets(tmp_path / "targets.json"), "--dataset", questions,
                  "--attacks", "poisonedrag", "--attributors", "norm", "--limit", 2, "--dry-run",
                  "--out", "out")  # fmt: skip
-    assert result.exit_code == 0, (result.output, result.exception)
     record = json.loads(Path("out/study.json").read_text())
     assert (record["texts"], len(record["asked"])) == (12, 2)
     assert "norm come from 12 benign texts" in " ".join(record["notes"])

@@ -2,35 +2,31 @@
 
 import json
 import signal
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines import build
 from radarstream.pipelines.cli import terminal
-from radarstream.pipelines.cli.app import app, main
+from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
+from tests import commands
 from tests.end_to_end.interrupting import interrupted
 from tests.pipelines.evaluation.defence_studies import make_history, read_rows
 
 RIVALS = "radar,vanilla,reliability_rag"
 
 
-@pytest.fixture(autouse=True)
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    yield
-    build._engine.cache_clear()
+pytestmark = pytest.mark.usefixtures("own_directory")
 
 
 @pytest.fixture(scope="module")
@@ -45,31 +41,11 @@ def written(file: Path, winners: list[list[str]]) -> Path:
     return file
 
 
-def run(*arguments: object) -> Result:
-    build._engine.cache_clear()
-    words = ["evaluate", *map(str, arguments)]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", *words])
-        return CliRunner().invoke(app, words)
-
-
-def succeeded(*arguments: object) -> Result:
-    result = run(*arguments)
-    assert result.exit_code == 0, (result.output, result.exception)
-    return result
+run = partial(commands.run, "evaluate")
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    """Exit code and error output through the entry point."""
-    build._engine.cache_clear()
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", "evaluate", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stopped:
-            main()
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.out + captured.err
-    assert isinstance(stopped.value.code, int)
-    return stopped.value.code, captured.err
+    return commands.refused(capsys, "evaluate", *arguments)
 
 
 def verdicts(out: Path) -> dict[object, object]:
@@ -77,7 +53,7 @@ def verdicts(out: Path) -> dict[object, object]:
 
 
 def test_the_table_of_the_paper_in_one_command(cups: Path) -> None:
-    result = succeeded(
+    result = run(
         "--dataset", cups, "--dry-run", "--defenses", "all", "--attacks", "pia,poison",
         "--positions", "1,3", "-k", 3, "--out", "out",
     )  # fmt: skip
@@ -96,7 +72,7 @@ def test_the_table_of_the_paper_in_one_command(cups: Path) -> None:
 
 def test_json_is_the_whole_result(cups: Path) -> None:
     options = ["--dataset", cups, "--dry-run", "--attacks", "", "--defenses", RIVALS]
-    output = succeeded(*options, "--out", "out", "--json", "--reference", "vanilla").stdout
+    output = run(*options, "--out", "out", "--json", "--reference", "vanilla").stdout
     found = json.loads(output)
     assert found["record"]["command"]
     assert found["results"]["conditions"] == ["benign"]
@@ -113,7 +89,7 @@ def test_all_answers_are_written_as_a_table_and_scored_by_the_wanted_definition(
     data = tmp_path / "history.json"
     data.write_text(json.dumps(item))
     common = ("--dataset", data, "--dry-run", "--defenses", "vanilla", "--attacks", "")
-    whole = succeeded(*common, "--out", "out", "--table", "answers.parquet")
+    whole = run(*common, "--out", "out", "--table", "answers.parquet")
     frame = pl.read_parquet("answers.parquet")
     assert frame.select("contender", "condition", "step").rows() == [("vanilla", "benign", 0)]
     assert frame["correct"].to_list() == [False]
@@ -121,7 +97,7 @@ def test_all_answers_are_written_as_a_table_and_scored_by_the_wanted_definition(
     accuracy = json.loads(Path("out/results.json").read_text())["cells"][0]["accuracy"]
     assert (accuracy["hits"], accuracy["trials"]) == (0, 1)
     assert "Accuracy / attack success (whole words)" in " ".join(whole.stdout.split())
-    contained = succeeded(*common, "--out", "out", "--score", "contained", "--table", "a.csv")
+    contained = run(*common, "--out", "out", "--score", "contained", "--table", "a.csv")
     assert "Accuracy / attack success (contained)" in " ".join(contained.stdout.split())
     results = json.loads(Path("out/results.json").read_text())
     assert results["definition"] == "contained"
@@ -143,12 +119,12 @@ def test_a_table_of_another_kind_is_refused_before_any_work(
 
 
 def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
-    succeeded("--dataset", cups, "--dry-run", "--defenses", "vanilla", "--out", "a",
+    run("--dataset", cups, "--dry-run", "--defenses", "vanilla", "--out", "a",
               "--condition", "pia@1", "--condition", "poison@2+3", "--limit", 2)  # fmt: skip
     conditions = {key[1] for key in read_rows(Path("a"))}
     assert conditions == {"benign", "pia@1", "poison@2+3"}
     histories = written(tmp_path / "h.jsonl", [["Rome", "Bern", "Oslo"], ["Cork", "Cork"]])
-    succeeded(
+    run(
         "--dataset", histories, "--dry-run", "--defenses", "radar,radar+none,vanilla",
         "--attacks", "pia", "--positions", "1", "--schedule", "late-1", "--out", "b",
     )  # fmt: skip
@@ -165,7 +141,7 @@ def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
 
 
 def test_sensitivity_is_one_option_each(cups: Path) -> None:
-    succeeded(
+    run(
         "--dataset", cups, "--dry-run", "--defenses", "radar,vanilla", "--attacks", "pia",
         "--positions", "1", "--out", "out", "--sweep", "radar.similarity_threshold=0.1,0.2",
         "--nli-noise", "0,0.5", "--relation-scorers", "scripted",
@@ -198,7 +174,7 @@ def test_a_schedule_that_never_applies_and_questions_without_documents_are_noted
             }
         )
     )
-    succeeded("--dataset", cups, "--dataset", bare, "--dry-run", "--defenses", "vanilla",
+    run("--dataset", cups, "--dataset", bare, "--dry-run", "--defenses", "vanilla",
               "--condition", "pia@1:1999", "--out", "out")  # fmt: skip
     notes = " ".join(json.loads(Path("out/study.json").read_text())["notes"])
     assert "pia@1:1999 attacks no step of any question" in notes
@@ -241,11 +217,11 @@ def test_another_experiment_in_the_directory_is_refused(
     cups: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     common = ["--dataset", cups, "--dry-run", "--defenses", "vanilla", "--out", "out"]
-    succeeded(*common, "--positions", "1")
+    run(*common, "--positions", "1")
     code, error = refused(capsys, *common, "--positions", "1", "-k", 2)
     assert code == 2
     assert "k: 10 there, 2 here" in error
-    succeeded(*common, "--positions", "1", "-k", 2, "--no-resume")
+    run(*common, "--positions", "1", "-k", 2, "--no-resume")
 
 
 def test_a_contender_that_always_fails_ends_with_1_and_results(
@@ -268,7 +244,7 @@ def test_settings_may_name_a_cache_to_share(cups: Path, tmp_path: Path) -> None:
     config = tmp_path / "shared.toml"
     config.write_text('profile = "scripted"\ndatabase = "sqlite:///shared.sqlite"\n')
     options = ["--dataset", cups, "--config", config, "--defenses", "vanilla", "--attacks", ""]
-    succeeded(*options, "--out", "a")
+    run(*options, "--out", "a")
     size = Path("shared.sqlite").stat().st_size
     assert size > 0
     assert not Path("a/state.sqlite").exists()
@@ -279,12 +255,12 @@ def test_a_judge_adds_its_scores(cups: Path, tmp_path: Path) -> None:
     judge = tmp_path / "judge.toml"
     judge.write_text('profile = "scripted"\n')
     for out, named in (("a", "own"), ("b", str(judge))):
-        result = succeeded(*options, "--out", out, "--judge", named)
+        result = run(*options, "--out", out, "--judge", named)
         assert "By a judge" in result.output
         lines = Path(out, "judgements.jsonl").read_bytes().splitlines()
         assert {json.loads(line)["label"] for line in lines} == {"CORRECT", "OTHER"}
         assert "judged by scripted/3" in json.loads(Path(out, "study.json").read_text())["notes"]
-    assert run(*options, "--out", "c", "--judge", "none.toml").exception is not None
+    assert run(*options, "--out", "c", "--judge", "none.toml", exit_code=1).exception is not None
 
 
 def test_a_few_errors_are_a_note(cups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -294,7 +270,7 @@ def test_a_few_errors_are_a_note(cups: Path, monkeypatch: pytest.MonkeyPatch) ->
         made(self, **{**options, "fail_on_text": "of 1:"})  # type: ignore[arg-type]
 
     monkeypatch.setattr(ScriptedGenerator, "__init__", failing)
-    result = succeeded("--dataset", cups, "--dry-run", "--defenses", "vanilla", "--attacks", "",
+    result = run("--dataset", cups, "--dry-run", "--defenses", "vanilla", "--attacks", "",
                        "--out", "out")  # fmt: skip
     assert "1 answer failed" in result.output
 
@@ -319,7 +295,7 @@ def test_an_evaluation_goes_on_where_it_was_cut_off(
     (tmp_path / "small.toml").write_text("[batch]\nsnapshots = 2\nqueries = 1\n")
     common = ["--dataset", data, "--dry-run", "--config", tmp_path / "small.toml", "--defenses",
               RIVALS, "--attacks", "pia", "--positions", "1", "--adaptations", "none"]  # fmt: skip
-    succeeded(*common, "--out", "whole")
+    run(*common, "--out", "whole")
     arguments = ["evaluate", *map(str, common), "--out", "out"]
     ended, error = interrupted(tmp_path, call, number, arguments, background=True)
     assert ended == code
@@ -332,7 +308,7 @@ def test_an_evaluation_goes_on_where_it_was_cut_off(
     assert cut < len(read_rows(Path("whole")))
     with Path("out/rows.jsonl").open("ab") as rows:
         rows.write(b'{"contender":"radar","cond')  # what a crash amid a write leaves
-    resumed = succeeded(*common, "--out", "out")
+    resumed = run(*common, "--out", "out")
     assert f"{cut} of 30 answers are in out already" in resumed.stderr
     assert verdicts(Path("out")) == verdicts(Path("whole"))
     found, expected = (json.loads(Path(d, "results.json").read_text()) for d in ("out", "whole"))
@@ -365,10 +341,10 @@ def test_an_error_tells_what_is_done(
 
 def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) -> None:
     common = ["--dataset", cups, "--dry-run", "--attacks", "pia", "--positions", "1"]
-    whole = succeeded(*common, "--defenses", "radar,vanilla", "--out", "out")
+    whole = run(*common, "--defenses", "radar,vanilla", "--out", "out")
     assert "Of 4 questions" not in whole.stdout
     rows, results = read_rows(Path("out")), Path("out/results.json").read_bytes()
-    part = succeeded(*common, "--defenses", "radar,vanilla,trust_rag", "--out", "out", "--limit", 1)
+    part = run(*common, "--defenses", "radar,vanilla,trust_rag", "--out", "out", "--limit", 1)
     assert "4 of 6 answers are in out already" in part.stderr
     assert "answers to 3 other questions are kept there and not counted" in part.stderr
     assert "Of 4 questions of the data set 1 were asked" in part.stdout
@@ -377,7 +353,7 @@ def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) ->
         ("radar", 1), ("vanilla", 1), ("trust_rag", 1),
     }  # fmt: skip
     assert rows.items() <= read_rows(Path("out")).items()
-    again = succeeded(*common, "--defenses", "radar,vanilla", "--out", "out")
+    again = run(*common, "--defenses", "radar,vanilla", "--out", "out")
     assert "16 of 16 answers are in out already" in again.stderr
     assert "not counted" not in again.stderr
     assert "Only 18 of 24 answers are there" in again.stdout.replace("\n", " ")
@@ -390,7 +366,7 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     cups: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(terminal.stdout, "_width", 80)
-    result = succeeded(
+    result = run(
         "--dataset", cups, "--dry-run", "--defenses", "all", "--positions", "1,2,3", "-k", 3,
         "--sweep", "radar.similarity_threshold=0.1234567", "--out", "out",
     )  # fmt: skip
@@ -420,8 +396,8 @@ def test_report_renders_the_same_files_again(tmp_path: Path) -> None:
     )
     options = ["--dataset", histories, "--dry-run", "--defenses", RIVALS, "--condition",
                "pia@1:late-1", "--out", "out"]  # fmt: skip
-    succeeded(*options, "--judge", "own")
-    succeeded(*options, "--limit", 2)  # what the judge said still counts, the third question not
+    run(*options, "--judge", "own")
+    run(*options, "--limit", 2)  # what the judge said still counts, the third question not
     files = [Path("out") / name for name in ("report.html", "tables.md")]
     before = [file.read_bytes() for file in files]
     assert all(words in before[1] for words in (b"By a judge", b"Single documents"))
@@ -436,7 +412,7 @@ def test_breaking_points_of_radar_with_perfect_relations(tmp_path: Path) -> None
     """At k = 10 it takes five documents at the top ranks, six against its memory."""
     out, table = tmp_path / "out", tmp_path / "answers.parquet"
     asked = ("--breaking-point", "--dry-run", "--defenses", "radar,majority", "--limit", 1)
-    told = succeeded(*asked, "--amounts", "4,5,6", "--out", out, "--table", table)
+    told = run(*asked, "--amounts", "4,5,6", "--out", out, "--table", table)
     assert "documents to read" in told.stderr
     board = json.loads((out / "results.json").read_text())
     own, one, steps = board["escalations"]
@@ -473,5 +449,5 @@ def test_breaking_points_of_radar_with_perfect_relations(tmp_path: Path) -> None
     ],
 )
 def test_breaking_points_that_cannot_be_asked(words: list[str], tmp_path: Path) -> None:
-    result = run("--dry-run", *words, "--out", tmp_path / "out")
+    result = run("--dry-run", *words, "--out", tmp_path / "out", exit_code=1)
     assert isinstance(result.exception, ConfigurationError), result.output

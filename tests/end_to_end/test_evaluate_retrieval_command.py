@@ -1,45 +1,21 @@
 """`radarstream evaluate retrieval` as a user meets it."""
 
 import json
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner, Result
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.pipelines import build
-from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
-from radarstream.schemas.codec import encode
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.tokens import ContinuationQuery
-from tests.pipelines.evaluation.attribution_studies import towns
+from tests import commands
 
-
-@pytest.fixture(autouse=True)
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    yield
-    build._engine.cache_clear()
-
-
-@pytest.fixture
-def questions(tmp_path: Path) -> Path:
-    file = tmp_path / "towns.jsonl"
-    lines = [encode(snapshot) + b"\n" for history in towns().histories for snapshot in history]
-    file.write_bytes(b"".join(lines))
-    return file
-
-
-def run(*words: object, command: str = "evaluate retrieval") -> Result:
-    build._engine.cache_clear()
-    arguments = [*command.split(), *map(str, words)]
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["radarstream", *arguments])
-        return CliRunner().invoke(app, arguments)
+pytestmark = pytest.mark.usefixtures("own_directory")
+run = partial(commands.run, "evaluate", "retrieval")
 
 
 def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Path) -> None:
@@ -47,7 +23,6 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
              "--rerankers", "prog_rank:runs=3,grada", "--split", "all", "--pool", 6, "--keep", 2,
              "--dry-run", "--out", "out")  # fmt: skip
     first = run(*words)
-    assert first.exit_code == 0, (first.output, first.exception)
     assert "report: out/report.html" in first.output and "tables: out/tables.md" in first.output
     names = {"report.html", "tables.md", "results.json", "rows.jsonl", "answers.jsonl",
              "pools.jsonl", "passages.jsonl", "study.json"}  # fmt: skip
@@ -55,8 +30,7 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
     files = ("rows.jsonl", "answers.jsonl", "pools.jsonl", "passages.jsonl")
     rows = {name: Path("out", name).read_bytes() for name in files}
     assert all(rows.values())
-    second = run(*words, "--table", "pools.csv")
-    assert second.exit_code == 0, (second.output, second.exception)
+    run(*words, "--table", "pools.csv")
     assert rows == {name: Path("out", name).read_bytes() for name in files}
     table = pl.read_csv("pools.csv")
     counts = dict(table.group_by("before").len().iter_rows())
@@ -71,15 +45,14 @@ def test_a_dry_run_writes_everything_and_a_second_one_adds_nothing(questions: Pa
     } <= set(table.columns)
     assert "hotflip:steps=2" in set(table["condition"])
     Path("out/report.html").unlink()
-    again = run("out", command="report")
-    assert again.exit_code == 0 and Path("out/report.html").exists()
+    commands.run("report", "out")
+    assert Path("out/report.html").exists()
 
 
 def test_results_as_json(questions: Path) -> None:
     result = run("--dataset", questions, "--attacks", "injection", "--rerankers", "grada",
                  "--answers", "none", "--split", "all", "--limit", 2, "--dry-run", "--json",
                  "--out", "out")  # fmt: skip
-    assert result.exit_code == 0, (result.output, result.exception)
     told = json.loads(result.stdout)
     assert [one["pools"] for one in told["results"]["conditions"]] == [2, 2]
     assert [spec["name"] for spec in told["record"]["rerankers"]] == ["none", "grada"]
@@ -98,9 +71,8 @@ def test_attacks_on_the_generator_have_the_one_that_answers(
         return plain(self, queries)
 
     monkeypatch.setattr(ScriptedTokens, "log_probs", noted)
-    result = run("--dataset", questions, "--attacks", "liar", "--rerankers", "none", "--answers",
+    run("--dataset", questions, "--attacks", "liar", "--rerankers", "none", "--answers",
                  "none", "--split", "all", "--limit", 1, "--dry-run", "--out", "out")  # fmt: skip
-    assert result.exit_code == 0, (result.output, result.exception)
     assert asked
 
 
@@ -116,7 +88,7 @@ def test_attacks_on_the_generator_have_the_one_that_answers(
     ],
 )
 def test_wrong_usage_is_told(questions: Path, words: tuple[str, ...], message: str) -> None:
-    result = run("--dataset", questions, "--dry-run", "--out", "out", *words)
+    result = run("--dataset", questions, "--dry-run", "--out", "out", *words, exit_code=1)
     assert message in str(result.exception)
 
 
@@ -129,8 +101,7 @@ def test_who_interrupts_is_told_what_is_kept_and_how_to_go_on(
     words = ("--dataset", questions, "--attacks", "injection", "--rerankers", "grada",
              "--split", "all", "--dry-run", "--out", "out")  # fmt: skip
     monkeypatch.setattr(RetrievalPlugin, "answer", cut)
-    result = run(*words)
-    assert result.exit_code == 130
+    result = run(*words, exit_code=130)
     command = " ".join(["radarstream evaluate retrieval", *map(str, words)])
     assert result.stderr.splitlines()[-3:] == [
         "interrupted: 6 answers are kept in out",

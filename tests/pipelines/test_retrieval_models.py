@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.scripted_networks import ScriptedGradients, ScriptedMasked
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.registry import RERANKERS
 from radarstream.pipelines.build import build_models, build_reranker_of, check_settings
@@ -33,13 +31,6 @@ models = build_models(settings, create_engine("sqlite://"), frozenset(Signal))
 assert None not in (models.gradients, models.surrogate, models.masked, models.attention)
 assert not {"torch", "transformers"} & set(sys.modules), sorted(sys.modules)
 """
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 def scripted(**retrieval: Any) -> Settings:

@@ -20,7 +20,6 @@ from radarstream.connectors.state_table.incidents.quarantine import withheld_key
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.connectors.state_table.queries.watchlist import replace_all
-from radarstream.pipelines import build
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_corpus, shared_engine, shared_pipeline
 from radarstream.pipelines.cli.app import app
@@ -33,6 +32,7 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import Complaint, Decision
 from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.commands import forget_shared
 from tests.pipelines.job.attributing_rig import (
     NOW,
     FixedClock,
@@ -70,8 +70,7 @@ NEEDLES = [spelling for canary in CANARIES for spelling in spellings(canary)]
 @pytest.fixture(autouse=True)
 def own_process_state() -> Iterator[None]:
     yield
-    for cached in (build._pipeline, build._corpus, build._engine):
-        cached.cache_clear()
+    forget_shared()
 
 
 @pytest.fixture

@@ -1,13 +1,11 @@
 """A person's words about sites, and which sites taught wrong answers that are on record."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Engine, event
 
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.sources import (
@@ -29,13 +27,6 @@ ADDRESSES = (
     "https://lies.example/1",
     "",
 )
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 def say(engine: Engine, domain: str, verdict: SourceVerdict | None, at_ms: int = 1) -> None:

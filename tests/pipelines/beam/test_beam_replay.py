@@ -3,7 +3,7 @@
 import json
 import pickle
 from base64 import b64decode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -34,14 +34,6 @@ from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 QUESTION = "Who won the Riverside Cup?"
 TEAMS = ["Rome", "Rome", "Oslo", "Oslo", "Bern"]
 LIMITS = {"record_bytes": 4_096, "document_bytes": 1_024, "documents": 5}
-
-
-@pytest.fixture(autouse=True)
-def own_process_state() -> Iterator[None]:
-    """Guards and engines are kept per process; each test starts with its own."""
-    yield
-    build._pipeline.cache_clear()
-    build._engine.cache_clear()
 
 
 def good(step: int, query_id: str = "cup") -> SearchSnapshot:

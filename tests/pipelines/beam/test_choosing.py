@@ -1,6 +1,6 @@
 """A reranker chooses what the defence sees: 50 results in, 10 judged, 40 dropped and named."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -62,17 +62,14 @@ class Gradients(ScriptedGradients):
 
 
 @pytest.fixture
-def gradients(monkeypatch: pytest.MonkeyPatch) -> Iterator[Gradients]:
+def gradients(monkeypatch: pytest.MonkeyPatch) -> Gradients:
     """The models of a process, made anew for each test."""
     encoder = Gradients()
     monkeypatch.setattr(retrieval_models, "build_gradients", lambda _: encoder)
     monkeypatch.setattr(
         build, "build_generator", lambda _: scripted_models(script=last_words).generator
     )
-    yield encoder
-    build._pipeline.cache_clear()
-    build._engine.cache_clear()
-    build._corpus.cache_clear()
+    return encoder
 
 
 def settings_in(directory: Path, **options: Any) -> Settings:

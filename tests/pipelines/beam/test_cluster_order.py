@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,6 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending, publish_outbox
-from radarstream.pipelines import build
 from radarstream.pipelines.beam.cluster.stream import DefendStream
 from radarstream.pipelines.beam.graph import DefendSnapshots
 from radarstream.pipelines.build import shared_engine
@@ -28,14 +27,6 @@ from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 
 TEAMS = ["Rome", "Oslo", "Bern", "Lima", "Kyiv", "Riga"]
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.fixture(autouse=True)
-def own_process_state() -> Iterator[None]:
-    """Guards and engines are kept per process; each test starts with its own."""
-    yield
-    build._pipeline.cache_clear()
-    build._engine.cache_clear()
 
 
 def settings_for(directory: Path, records: int = 256) -> Settings:

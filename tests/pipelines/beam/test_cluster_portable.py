@@ -18,7 +18,6 @@ import pytest
 from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending, publish_outbox
-from radarstream.pipelines import build
 from radarstream.pipelines.beam.cluster.job import (
     build_pipeline,
     model_hints,
@@ -42,14 +41,6 @@ STEPS = 6
 QUERIES = [f"q{n}" for n in range(7)]
 TEAMS = ["Rome", "Oslo", "Bern"]
 LISTENING: set[str] = set()  # where this process took connections while it read
-
-
-@pytest.fixture(autouse=True)
-def own_process_state() -> Iterator[None]:
-    """Guards and engines are kept per process; each test starts with its own."""
-    yield
-    build._pipeline.cache_clear()
-    build._engine.cache_clear()
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """One damaged row of what queries remember: its query waits, the others are answered."""
 
 import pickle
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ from sqlalchemy import Engine, text
 
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import mark_sent, pending, publish_outbox
-from radarstream.pipelines import build
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import shared_engine
@@ -41,13 +39,6 @@ DAMAGES = {
     "defense = CAST(X'FF' AS TEXT)": "not of defence 'radar'",
 }
 QUERIES = ("cup", "tea", "pie")
-
-
-@pytest.fixture(autouse=True)
-def own_process_state() -> Iterator[None]:
-    yield
-    build._pipeline.cache_clear()
-    build._engine.cache_clear()
 
 
 @pytest.fixture

@@ -33,13 +33,6 @@ Queries = dict[str, list[Item]]
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
-
-
-@pytest.fixture
 def other_engine(tmp_path: Path) -> Iterator[Engine]:
     opened = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
     yield opened

@@ -1,6 +1,5 @@
 """Micro-batches on Beam's own runner: cached or built anew, repeated, broken, interrupted."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.pipelines import build
 from radarstream.pipelines.beam import folding, graph, running
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine
@@ -25,14 +23,6 @@ from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 
 CITIES = ("Rome", "Rome", "Oslo", "Oslo")
-
-
-@pytest.fixture(autouse=True)
-def own_process_state() -> Iterator[None]:
-    """Guards and engines are kept per process; each test starts with its own."""
-    yield
-    build._pipeline.cache_clear()
-    build._engine.cache_clear()
 
 
 def settings_in(directory: Path) -> Settings:

@@ -1,15 +1,12 @@
 """Texts in quarantine are withheld before anything is asked, and said to be; cases are kept."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event
 
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
@@ -32,13 +29,6 @@ from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.pipelines.job.attributing_rig import claims, release
 from tests.scripted_models import scripted_models
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
-    yield opened
-    opened.dispose()
 
 
 def settings_with(**given: Any) -> Settings:
