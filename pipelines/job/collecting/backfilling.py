@@ -13,13 +13,13 @@ from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
 from radarstream.connectors.files.directory_lock import hold_directory
-from radarstream.connectors.files.lines import read_lines
+from radarstream.connectors.files.lines import BYTE_ORDER_MARK
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
 from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
 from radarstream.pipelines.job.collecting.collector import Searcher
 from radarstream.schemas.codec import decode_record, encode
-from radarstream.schemas.errors import ConfigurationError, InputError
-from radarstream.schemas.records import UNLIMITED
+from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.records import UNLIMITED, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
 Every = Literal["year", "quarter", "month"]
@@ -27,6 +27,7 @@ Write = Callable[[SearchSnapshot], None]
 MONTHS: Final[dict[Every, int]] = {"year": 12, "quarter": 3, "month": 1}
 MOMENT: Final = re.compile(r"(\d{4})(?:-(?:(\d\d)|Q([1-4])))?")
 EARLIEST_YEAR: Final = 1990
+CUT_OFF: Final = (ReasonClass.MALFORMED_JSON, ReasonClass.INVALID_ENCODING)
 FATAL: Final = (FailureClass.OUT_OF_SEARCHES, FailureClass.OUT_OF_BUDGET, FailureClass.STOPPED)
 
 
@@ -113,30 +114,33 @@ def run_backfill(
 def opened_history(file: Path) -> Iterator[tuple[frozenset[str], Write]]:
     """Yield the ids of the snapshots that a file holds, and what appends one durably.
 
-    A last line that a crash left unfinished is removed first. One writer at a time in a directory.
-    Raises ConfigurationError if the file holds anything but snapshots.
+    A last line that a crash cut off is removed. One writer at a time in a directory.
+    Raises ConfigurationError, with nothing changed, if the file holds anything but snapshots.
     """
     with hold_directory(file.parent), file.open("a+b") as stream:
-        _drop_unfinished_line(stream)
 
         def write(snapshot: SearchSnapshot) -> None:
             stream.write(encode(snapshot) + b"\n")
             stream.flush()
             os.fsync(stream.fileno())
 
-        yield _present_in(file), write
+        yield _present_in(file, stream), write
 
 
-def _drop_unfinished_line(stream: BinaryIO) -> None:
+def _present_in(file: Path, stream: BinaryIO) -> frozenset[str]:
+    """Ids of the snapshots in a file, whose last line then has an end."""
+    ids, line, whole = set(), b"\n", 0
     stream.seek(0)
-    stream.truncate(sum(len(line) for line in stream if line.endswith(b"\n")))
-
-
-def _present_in(file: Path) -> frozenset[str]:
-    ids = set()
-    for record in read_lines(file, UNLIMITED.record_bytes):
+    for number, line in enumerate(stream, start=1):
+        record = RawRecord(file.name, number, line.removeprefix(BYTE_ORDER_MARK))
         try:
-            ids.add(decode_record(record, limits=UNLIMITED, now=None).id)
+            if line.strip():
+                ids.add(decode_record(record, limits=UNLIMITED, now=None).id)
         except InputError as error:
-            raise ConfigurationError(f"{file} line {record.position} is damaged: {error}") from None
+            if line.endswith(b"\n") or error.reason not in CUT_OFF:
+                raise ConfigurationError(f"{file} line {number} is damaged: {error}") from None
+            stream.truncate(whole)
+            return frozenset(ids)
+        whole += len(line)
+    stream.write(b"" if line.endswith(b"\n") else b"\n")
     return frozenset(ids)

@@ -102,10 +102,11 @@ class Collector:
 
     def fetch_due_once(self, stopping: Callable[[], bool]) -> int:
         """Fetch every query that is due now, once, and return how many of them failed."""
-        now_ms, failures = self._now_ms(), 0
-        for watched in self._due(now_ms):
+        failures = 0
+        for watched in self._due(self._now_ms()):
             if stopping():
                 break
+            now_ms = self._now_ms()  # the lease lasts from here: earlier ones took their time
             if self._claim(watched, now_ms) and not self._fetch(watched, now_ms):
                 failures += 1
                 if self.clock.monotonic() < self.quiet_until:

@@ -24,7 +24,7 @@ from radarstream.pipelines.job.collecting.collector import Collector
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched
-from radarstream.schemas.codec import decode_record
+from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.errors import (
     BrokerError,
     ConfigurationError,
@@ -261,6 +261,27 @@ def test_a_damaged_entry_of_the_table_fails_alone(
     assert world.names() == ["good"]
 
 
+def test_a_query_at_the_end_of_a_long_pass_has_its_whole_lease(
+    engine: Engine, clock: FakeClock, world: World
+) -> None:
+    """Another collector comes by during every search, the first of which takes an hour."""
+    collector = collector_of(engine, world)
+    collector.replace(entries("a", "b"))
+    other = collector_of(engine, World(clock))
+    search = world.search
+
+    def watched_by_another(request: SearchRequest) -> SearchSnapshot:
+        clock.seconds += 10.0 if world.searched else 3600.0
+        if world.searched:
+            other.fetch_next()
+        return search(request)
+
+    world.search = watched_by_another  # type: ignore[method-assign]
+    assert collector.fetch_due_once(lambda: False) == 0
+    assert world.names() == ["a", "b"]
+    assert "b" not in other.searcher.names()
+
+
 def test_once_fetches_what_is_due_and_counts_failures(
     engine: Engine, clock: FakeClock, world: World
 ) -> None:
@@ -334,8 +355,21 @@ def test_a_backfill_goes_past_a_failure_and_stops_when_credits_end(
     ]
 
 
-def test_a_history_with_foreign_lines_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("end", ["\n", "", '\n{"schema":"search.snap'])
+def test_a_history_with_foreign_lines_is_refused_and_left_alone(tmp_path: Path, end: str) -> None:
     file = tmp_path / "h.jsonl"
-    file.write_text(json.dumps({"schema": "other/1"}) + "\n")
+    file.write_text(json.dumps({"schema": "other/1"}) + end)
+    before = file.read_bytes()
     with pytest.raises(ConfigurationError, match="line 1 is damaged"), opened_history(file):
         pass
+    assert file.read_bytes() == before
+
+
+def test_a_last_snapshot_without_a_line_end_is_kept(tmp_path: Path) -> None:
+    file = tmp_path / "h.jsonl"
+    one, two = (SearchSnapshot(Query(n, "Who?"), START, make_documents(["a"])) for n in "ab")
+    file.write_bytes(encode(one))
+    with opened_history(file) as (present, write):
+        assert present == {one.id}
+        write(two)
+    assert file.read_bytes() == encode(one) + b"\n" + encode(two) + b"\n"
