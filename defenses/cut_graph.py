@@ -1,19 +1,21 @@
 """What the defences by minimum cut share: the graph, its requests, selection and verdict."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.answering import answers_of, why_no_evidence
+from radarstream.defenses.answering import answers_of
 from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
-from radarstream.defenses.kernels.radar import both_ways, symmetrise
+from radarstream.defenses.kernels.radar import both_ways
 from radarstream.defenses.protocol import Embed, Relate
 from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.snapshot import OnEmpty
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     Abstention,
@@ -26,6 +28,9 @@ from radarstream.schemas.verdict import (
 )
 
 BoolArray = NDArray[np.bool_]
+# What a defence by minimum cut does when it keeps no document.
+OnEmpty = Literal["best_document", "all_informative", "abstain"]
+EMPTY: Final[Mapping[int, Reason]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,7 +38,8 @@ class Graph:
     """The cut graph of one step.
 
     One node per informative document in rank order, numbered by rank, then MEMORY_NODE if there
-    is a previous answer. `source`, `sink` are (n,), `pair` is (n, n) with a zero diagonal.
+    is a previous answer. `source`, `sink` are (n,), `pair` and `conflict` (n, n) with a zero
+    diagonal: `conflict` is how far two answers contradict each other.
     """
 
     nodes: tuple[int, ...]
@@ -41,6 +47,7 @@ class Graph:
     source: FloatArray
     sink: FloatArray
     pair: FloatArray
+    conflict: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -87,18 +94,21 @@ def relate(
     return weights[:, 0], weights[:, 2]
 
 
-def with_memory(graph: Graph, answer: str, source: float, sink: float, pairs: FloatArray) -> Graph:
+def with_memory(
+    graph: Graph, recalled: Recalled, source: float, sink: float, pairs: FloatArray
+) -> Graph:
     """The graph with the previous answer as its last node; `pairs` are (n,)."""
-    n = len(graph.nodes)
-    pair = np.zeros((n + 1, n + 1))
-    pair[:n, :n] = graph.pair
-    pair[n, :n] = pair[:n, n] = pairs
+
+    def bordered(matrix: FloatArray, last: FloatArray) -> FloatArray:
+        return np.block([[matrix, last[:, np.newaxis]], [last, np.zeros(1)]])
+
     return Graph(
         nodes=(*graph.nodes, MEMORY_NODE),
-        texts=(*graph.texts, answer),
+        texts=(*graph.texts, recalled.state.answer),
         source=np.append(graph.source, source),
         sink=np.append(graph.sink, sink),
-        pair=pair,
+        pair=bordered(graph.pair, pairs),
+        conflict=bordered(graph.conflict, recalled.conflict),
     )
 
 
@@ -153,15 +163,20 @@ def trusted_passages(evidence: Evidence, selection: Selection) -> tuple[str, ...
     return tuple(d.passage for d in evidence.documents if d.rank in ranks)
 
 
-def verdict_without_evidence(evidence: Evidence, state: Belief | None) -> Verdict:
-    """No document answers the question: the previous answer stands, if there is one."""
+def verdict_without_cut(
+    evidence: Evidence,
+    state: Belief | None,
+    outcome: AtomicAnswer | Abstention,
+    voiceless: Mapping[int, Reason] = EMPTY,
+) -> Verdict:
+    """The verdict where no document is a node: none answers, or those are `voiceless`, by place."""
     documents = tuple(
-        DocumentVerdict(d.rank, kept=False, reason=Reason.UNINFORMATIVE) for d in evidence.documents
+        _not_judged(evidence, place, voiceless) for place in range(len(evidence.documents))
     )
-    if state is None:
-        return Verdict("", documents, abstention=why_no_evidence(evidence))
-    memory = MemoryVerdict(MemoryDecision.NONE, state.answer, state.support, state.conflict)
-    return Verdict(state.answer, documents, memory=memory)
+    memory = MemoryVerdict()
+    if state is not None:
+        memory = MemoryVerdict(MemoryDecision.NONE, state.answer, state.support, state.conflict)
+    return _verdict(outcome, documents, memory)
 
 
 def verdict_on(
@@ -169,32 +184,54 @@ def verdict_on(
     recalled: Recalled | None,
     selection: Selection,
     outcome: AtomicAnswer | Abstention,
+    voiceless: Mapping[int, Reason] = EMPTY,
 ) -> Verdict:
-    """Everything needed to re-check the decision: capacities, labels, energy and margins."""
+    """Everything needed to re-check the decision: capacities, labels, energy and margins.
+
+    `voiceless` are documents with an answer that are no nodes, by place, with the reasons.
+    """
     graph, cut = selection.graph, selection.cut
     margins = flip_margins(cut.kept, graph.source, graph.sink, graph.pair)
-    abstention = outcome if isinstance(outcome, Abstention) else None
-    return Verdict(
-        answer="" if isinstance(outcome, Abstention) else outcome.text,
-        documents=_document_verdicts(evidence, selection, margins),
-        abstention=abstention,
-        memory=_memory_verdict(recalled, selection, margins),
+    documents = _document_verdicts(evidence, selection, margins, voiceless)
+    return replace(
+        _verdict(outcome, documents, _memory_verdict(recalled, selection, margins)),
         energy=cut.energy,
         edges=_edges_of(graph.nodes, graph.pair),
-        conflicts=_edges_of(graph.nodes, _conflict(evidence, recalled)),
+        conflicts=_edges_of(graph.nodes, graph.conflict),
     )
 
 
+def _verdict(
+    outcome: AtomicAnswer | Abstention,
+    documents: tuple[DocumentVerdict, ...],
+    memory: MemoryVerdict,
+) -> Verdict:
+    if isinstance(outcome, Abstention):
+        return Verdict("", documents, abstention=outcome, memory=memory)
+    return Verdict(outcome.text, documents, memory=memory)
+
+
+def _not_judged(evidence: Evidence, place: int, voiceless: Mapping[int, Reason]) -> DocumentVerdict:
+    rank = evidence.documents[place].rank
+    if place not in voiceless:
+        return DocumentVerdict(rank, False, Reason.UNINFORMATIVE)
+    text = answers_of(evidence)[place].text
+    return DocumentVerdict(rank, False, voiceless[place], atomic_answer=text)
+
+
 def _document_verdicts(
-    evidence: Evidence, selection: Selection, margins: FloatArray
+    evidence: Evidence,
+    selection: Selection,
+    margins: FloatArray,
+    voiceless: Mapping[int, Reason],
 ) -> tuple[DocumentVerdict, ...]:
     graph = selection.graph
     values = zip(graph.source.tolist(), graph.sink.tolist(), margins.tolist(), strict=True)
     judged = dict(zip(graph.nodes, enumerate(values), strict=True))
     verdicts = []
-    for document in evidence.documents:
+    for place, document in enumerate(evidence.documents):
         if document.rank not in judged:
-            verdicts.append(DocumentVerdict(document.rank, False, Reason.UNINFORMATIVE))
+            verdicts.append(_not_judged(evidence, place, voiceless))
             continue
         node, (keep_evidence, reject_evidence, margin) = judged[document.rank]
         verdicts.append(
@@ -236,14 +273,6 @@ def _memory_verdict(
         conflict_posterior=float(graph.sink[-1]),
         margin=float(margins[-1]),
     )
-
-
-def _conflict(evidence: Evidence, recalled: Recalled | None) -> FloatArray:
-    """How far each two nodes contradict each other, (N, N)."""
-    conflict = symmetrise(known_relations(evidence).contradiction)
-    if recalled is None:
-        return conflict
-    return np.block([[conflict, recalled.conflict[:, None]], [recalled.conflict, np.zeros(1)]])
 
 
 def _edges_of(nodes: tuple[int, ...], pair: FloatArray) -> tuple[Edge, ...]:

@@ -42,7 +42,7 @@ def options_of(method: object) -> str:
 
 
 def as_asked(method: MethodT, query: Query) -> MethodT:
-    """A defence with what a query says of `on_empty`, if it has that option."""
-    if query.on_empty is None or not hasattr(method, "on_empty"):
+    """A defence with what a query says of `withstand`, if it has that option."""
+    if query.withstand is None or not hasattr(method, "withstand"):
         return method
-    return replace(method, on_empty=query.on_empty)  # type: ignore[type-var]
+    return replace(method, withstand=query.withstand)  # type: ignore[type-var]

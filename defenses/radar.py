@@ -11,7 +11,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses import cut_graph
-from radarstream.defenses.cut_graph import Graph, Recalled
+from radarstream.defenses.answering import why_no_evidence
+from radarstream.defenses.cut_graph import Graph, OnEmpty, Recalled
 from radarstream.defenses.kernels.radar import (
     bayes,
     eigenvector_centrality,
@@ -20,13 +21,12 @@ from radarstream.defenses.kernels.radar import (
     rescaled,
     symmetrise,
 )
-from radarstream.defenses.options import as_asked
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.snapshot import STRICT, OnEmpty
+from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.verdict import Abstention, Verdict
 
 
@@ -84,7 +84,8 @@ class Radar:
         question = evidence.query.text
         answers = cut_graph.informative_answers(evidence)
         if not answers:
-            return cut_graph.verdict_without_evidence(evidence, state), state
+            outcome = AtomicAnswer(state.answer) if state else why_no_evidence(evidence)
+            return cut_graph.verdict_without_cut(evidence, state, outcome), state
         recalled = None
         if state is not None:
             cut_graph.known_relations(evidence)  # refuses incomplete evidence before it asks
@@ -93,8 +94,7 @@ class Radar:
             )
         graph = self.build_graph(evidence, answers, recalled)
 
-        on_empty = as_asked(self, evidence.query).on_empty
-        selection = yield from cut_graph.select(graph, on_empty, self.similarity_threshold)
+        selection = yield from cut_graph.select(graph, self.on_empty, self.similarity_threshold)
 
         def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
             return cut_graph.verdict_on(evidence, recalled, selection, outcome)
@@ -127,13 +127,14 @@ class Radar:
             consistency, epsilon=self.epsilon, iterations=self.iterations, delta=self.delta
         )
         centrality = rescaled(raw, delta=self.delta)
-        rejected = reject_evidence(symmetrise(relations.contradiction), centrality)
+        conflict = symmetrise(relations.contradiction)
         graph = Graph(
             nodes=ranks,
             texts=answers,
             source=keep_evidence(centrality, np.array(ranks), retrieved=len(evidence.documents)),
-            sink=rejected,
+            sink=reject_evidence(conflict, centrality),
             pair=self.pair_scale * consistency,
+            conflict=conflict,
         )
         return self.with_memory(graph, recalled)
 
@@ -145,4 +146,4 @@ class Radar:
         support = bayes(state.support, float(recalled.consistency.mean()))
         refutation = bayes(state.conflict, float(recalled.conflict.mean()))
         pairs = self.pair_scale * recalled.consistency
-        return cut_graph.with_memory(graph, state.answer, support, refutation, pairs)
+        return cut_graph.with_memory(graph, recalled, support, refutation, pairs)

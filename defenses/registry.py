@@ -14,6 +14,7 @@ from radarstream.defenses.robust_rag import RobustRag
 from radarstream.defenses.trust_rag import TrustRag
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.defenses.vanilla_claims import VanillaClaims
+from radarstream.defenses.voices import Voices
 
 DEFENSES: dict[str, type[Defense[Any]]] = {
     "astute_rag": AstuteRag,
@@ -25,6 +26,7 @@ DEFENSES: dict[str, type[Defense[Any]]] = {
     "trust_rag": TrustRag,
     "vanilla": Vanilla,
     "vanilla_claims": VanillaClaims,
+    "voices": Voices,
 }
 
 

@@ -27,7 +27,6 @@ from radarstream.connectors.state_table.database.engine import insist_on_databas
 from radarstream.connectors.state_table.database.groups import Offsets, enter
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import Defense, Signal
-from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import settings as s
@@ -64,7 +63,6 @@ def build_defense_pipeline(settings: s.Settings, engine: Engine) -> DefensePipel
         defense=defense,
         models=build_models(settings, engine),
         baseline=baseline,
-        min_support=settings.defense.min_support,
         reading=settings.reading,
         reranker=build_reranker_of(settings),
         keep=settings.retrieval.keep,
@@ -80,13 +78,17 @@ def build_methods(settings: s.Settings) -> tuple[Defense[Any], Defense[Any] | No
 
 
 def defense_options(settings: s.DefenseSettings) -> dict[str, Any]:
-    """The options of the configured defence, with those that settings of their own stand for."""
+    """The options of the configured defence, `withstand` among them if it counts sites.
+
+    Raises ConfigurationError where somebody set it for another.
+    """
     options = dict(settings.options)
-    if issubclass(DEFENSES.get(settings.name, object), Radar):
-        options.setdefault("first_answer", settings.first_answer)
-        options.setdefault("on_empty", settings.on_empty)
-        if settings.unlike_answers == "keep":
-            options.setdefault("similarity_threshold", -1.0)
+    if hasattr(DEFENSES.get(settings.name), "withstand"):
+        options.setdefault("withstand", settings.withstand)
+    elif "withstand" in settings.model_fields_set:
+        raise ConfigurationError(
+            f"defense.withstand is for the defence 'voices': {settings.name!r} counts no sites"
+        )
     return options
 
 

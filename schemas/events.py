@@ -8,7 +8,7 @@ from pydantic import Field
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
-from radarstream.schemas.snapshot import ABSENT_UNSET, MOST_SUPPORT, Document, Provenance, Strict
+from radarstream.schemas.snapshot import ABSENT_UNSET, MOST_LYING, Document, Provenance, Strict
 from radarstream.schemas.support import TOLD_APART, AnswerStatus, Support
 from radarstream.schemas.times import Moment
 from radarstream.schemas.verdict import (
@@ -44,9 +44,10 @@ class AnswerEvent(Strict):
     the job compares; `changed` tells whether the answer means something else than the previous
     step's, None when there is none to compare with. `support` says what is behind the answer, None
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
-    `options` are those of the defence, as JSON; `min_support` is how many independent sites had to
-    say the answer. `reranking` says how a reranker chose the documents, None without one; ranks
-    everywhere else are those of its order.
+    `options` are those of the defence, as JSON; `withstand` is how many of the sites that were
+    read may lie without a false answer, None where no rule counts sites. `wanted_more` says that
+    the documents ended before that was settled. `reranking` says how a reranker chose the
+    documents, None without one; ranks everywhere else are those of its order.
     """
 
     query_id: str
@@ -69,7 +70,8 @@ class AnswerEvent(Strict):
     relation_scorer: str = ""
     tags: tuple[str, ...] = ()
     options: str = "{}"
-    min_support: Annotated[int, Field(ge=0, le=MOST_SUPPORT)] = 0
+    withstand: Annotated[int | None, Field(ge=0, le=MOST_LYING)] = None
+    wanted_more: bool = False
     reranking: Annotated[Reranking | None, ABSENT_UNSET] = None
 
     @property
@@ -86,7 +88,7 @@ class AnswerEvent(Strict):
     def falsified(self) -> bool:
         """Whether the previous answer was given up for this one; without an answer it stands."""
         gave_up = self.verdict.memory.decision is MemoryDecision.FALSIFIED
-        return gave_up and self.abstention is None
+        return gave_up and self.abstention is None and self.changed is not False
 
 
 @dataclass(frozen=True, slots=True)

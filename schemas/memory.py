@@ -6,7 +6,7 @@ from typing import Annotated, Generic, TypeVar
 from pydantic import Field
 
 from radarstream.schemas.answer_text import contains
-from radarstream.schemas.snapshot import Strict
+from radarstream.schemas.snapshot import ABSENT_UNSET, Strict
 from radarstream.schemas.times import Moment
 
 StateT = TypeVar("StateT")
@@ -19,12 +19,14 @@ class Belief(Strict):
 
     `answer` is the last defended answer; `support` (pi_S) and `conflict` (pi_F) are the mean
     entailment and contradiction between it and the atomic answers of the step that produced it
-    (RADAR, Eq. 11 and 12), both in [0, 1].
+    (RADAR, Eq. 11 and 12), both in [0, 1]; `confirmed_at` is the event time of that step, None
+    where the memory does not fade.
     """
 
     answer: str
     support: Probability
     conflict: Probability
+    confirmed_at: Annotated[Moment | None, ABSENT_UNSET] = None
 
 
 @dataclass(frozen=True, slots=True)

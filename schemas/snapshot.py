@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, ClassVar, Final
 from unicodedata import normalize
 
 from pydantic import ConfigDict, Field
@@ -12,9 +12,7 @@ from radarstream.schemas.times import Moment, milliseconds
 
 # On the wire no number is NaN or infinite; `codec.encode` refuses those that it finds written so.
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False, ser_json_inf_nan="constants")
-# What a defence by minimum cut does when it keeps no document.
-OnEmpty = Literal["best_document", "all_informative", "abstain"]
-MOST_SUPPORT: Final = 100  # sites that a setting or a query can ask for
+MOST_LYING: Final = 100  # sites that a setting or a query can ask an answer to withstand
 # Of a field that is not on the wire while it is None, so that older readers accept the rest.
 ABSENT_UNSET: Final = Field(exclude_if=lambda value: value is None)
 LONG_FORM: Final = "long_form"  # the tag of a query that asks for a text rather than a few words
@@ -46,14 +44,13 @@ class Query(Strict):
     """A watched question. `id` keys every topic and table.
 
     `tags` are for whoever consumes; the tag `long_form` also asks for an answer at length.
-    `min_support` and `on_empty` take the place of the settings of these names for this query.
+    `withstand` takes the place of the setting of this name for this query.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tags: Annotated[tuple[Annotated[str, Field(max_length=64)], ...], Field(max_length=32)] = ()
-    min_support: Annotated[Annotated[int, Field(ge=0, le=MOST_SUPPORT)] | None, ABSENT_UNSET] = None
-    on_empty: Annotated[OnEmpty | None, ABSENT_UNSET] = None
+    withstand: Annotated[Annotated[int, Field(ge=0, le=MOST_LYING)] | None, ABSENT_UNSET] = None
 
     @property
     def long_form(self) -> bool:

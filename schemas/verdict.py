@@ -23,6 +23,8 @@ class Reason(StrEnum):
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
     UNINFORMATIVE = "uninformative"  # the model read no answer in the document
     STEERING = "steering"  # its answer tells the judge of relations what to say
+    SAME_SITE = "same_site"  # a better ranked page speaks for its site
+    SELF_CONTRADICTION = "self_contradiction"  # its site contradicts itself, and has no voice
     CONTRADICTED = "contradicted"  # outside the largest set without contradictions
     NOT_SAMPLED = "not_sampled"  # in no round of samples that was kept
     TIGHT_CLUSTER = "tight_cluster"  # in the cluster of documents that are too much alike
@@ -33,12 +35,22 @@ class Reason(StrEnum):
     OUTRANKED = "outranked"  # a reranker put enough others before it: no defence saw it
     SUSPECT = "suspect"  # a filter of candidates took it for planted: no defence saw it
     NOT_DRAWN = "not_drawn"  # below a threshold with noise: no defence saw it
+    NOT_READ = "not_read"  # enough was known before: no defence saw it
 
 
 # A document with one of these was left out before any defence saw it.
 UNSEEN = frozenset(
-    {Reason.BLOCKED, Reason.QUARANTINED, Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN}
+    {
+        Reason.BLOCKED,
+        Reason.QUARANTINED,
+        Reason.OUTRANKED,
+        Reason.SUSPECT,
+        Reason.NOT_DRAWN,
+        Reason.NOT_READ,
+    }
 )
+# A document with one of these has an atomic answer, and its site another voice or none.
+VOICELESS = frozenset({Reason.SAME_SITE, Reason.SELF_CONTRADICTION})
 # A document with one of these was on the keep side of the cut itself.
 SOURCE_SIDE = frozenset({Reason.SUPPORTED, Reason.ISOLATED})
 
@@ -51,7 +63,7 @@ class Abstention(StrEnum):
     NO_CONSENSUS = "no_consensus"  # nothing was kept that could be trusted, and no fallback
     MODEL_ABSTAINED = "model_abstained"
     THIN_EVIDENCE = "thin_evidence"  # too few independent sites say what would be the answer
-    OUTWEIGHED = "outweighed"  # another answer has as much weight as what would be the answer
+    OUTWEIGHED = "outweighed"  # as many independent sites say a rival of what would be the answer
 
 
 class MemoryDecision(StrEnum):
@@ -112,7 +124,7 @@ class Verdict(Strict):
     `energy` is E(y) of Eq. 3-5, 18 recomputed in float64 from the labels, and `edges` with the
     documents' and memory's terminals are all that is needed to recompute it. `conflicts` are how
     far the answers of two nodes contradict each other (Eq. 30); with edges, ranks and options the
-    terminals follow from them.
+    terminals follow from them. `candidate` is what would have been answered had more sites said it.
     """
 
     answer: str
@@ -122,11 +134,17 @@ class Verdict(Strict):
     energy: float | None = None
     edges: tuple[Edge, ...] = ()
     conflicts: tuple[Edge, ...] = ()
+    candidate: Annotated[str | None, ABSENT_UNSET] = None
 
     @property
     def abstained(self) -> bool:
         """Whether there is no answer."""
         return self.abstention is not None
+
+    @property
+    def weighed(self) -> str | None:
+        """The answer, or the candidate where there is none."""
+        return self.candidate if self.abstained else self.answer
 
     @property
     def kept_ranks(self) -> tuple[int, ...]:

@@ -3,10 +3,8 @@
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from functools import reduce
 from itertools import chain, islice
-from operator import and_
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +13,6 @@ from radarstream.defenses.kernels.reliability import independent_set
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-IntArray = NDArray[np.int_]
 
 # Of the spans of the shorter of two texts. A page with three quarters of the spans of another, and
 # as long, shares six tenths of all that the two have: the Jaccard index of near duplicates.
@@ -35,53 +32,22 @@ _UNSPACED: Final = (
 _WORD: Final = re.compile(rf"[{_UNSPACED}]|[^\W{_UNSPACED}]+")
 
 
-class Voices(NamedTuple):
-    """Whose voices n documents are.
+def alike_in(owners: Sequence[Sequence[str]], texts: Sequence[str], untold: str = "?") -> BoolArray:
+    """Which of n documents are one voice: (n, n), symmetric, true on the diagonal.
 
-    Two documents are alike if one owner speaks in both, or if one holds most of the other's text.
-    `groups` (n,) divides the documents into groups in which all are alike; a group has the number
-    of its first document. `independent` is the size of the largest set of documents no two of which
-    are alike: another document never makes it smaller.
-    """
+    Two are alike if one owner speaks in both, or if one holds most of the other's text. `owners`
+    are those who speak in each: of its site, and those that it names as its sources; a document
+    `untold` is like every other. One text holds another's if three quarters of the spans of three
+    words of the shorter, and at least 12, are in both, or if the Jaccard index of their spans is
+    at least 0.6. Two documents that are like a third need not be alike.
 
-    groups: IntArray
-    independent: int
-
-
-def voices_of(owners: Sequence[Sequence[str]], texts: Sequence[str], untold: str = "?") -> Voices:
-    """Whose voices documents are, by their owners and texts.
-
-    `owners` are those who speak in each: first of its site, then of those that it names as its
-    sources; a document `untold` is like every other. What has the same first owner is never
-    divided into groups. One text holds another's if three quarters of the spans
-    of three words of the shorter, and at least 12, are in both, or if the Jaccard index of their
-    spans is at least 0.6. Texts without words are alike. Two documents that are like a third need
-    not be alike. Neither the order of documents nor the names of owners matter.
-
-    >>> voices_of(["a", "b", "ac", "c", ""], ["one", "two", "three", "four", "five"])
-    Voices(groups=array([0, 1, 0, 3, 4]), independent=4)
+    >>> alike_in(["a", "ab", "b"], ["one", "two", "three"]).astype(int).tolist()
+    [[1, 1, 0], [1, 1, 1], [0, 1, 1]]
     """
     alike = _one_owner(owners, untold)
     if not alike.all():
         alike |= _copied([spans_of(text) for text in texts])
-    near_to = _masks(alike)
-    of_site: dict[str | int, int] = defaultdict(int)  # sets of documents, as bit masks
-    for document in _by_content(texts, alike):
-        of_site[owners[document][0] if owners[document] else document] |= 1 << document
-    cliques: list[int] = []
-    for site in of_site.values():
-        near = reduce(and_, (near_to[document] for document in _places(site)))
-        fitting = (number for number, held in enumerate(cliques) if held & near == held)
-        number = next(fitting, None)
-        if number is None:
-            cliques.append(site)
-        else:
-            cliques[number] |= site
-    groups = np.empty(len(texts), dtype=np.intp)
-    for clique in cliques:
-        members = _places(clique)
-        groups[members] = members[0]
-    return Voices(groups, most_independent(alike))
+    return alike
 
 
 def _one_owner(owners: Sequence[Sequence[str]], untold: str) -> BoolArray:
@@ -111,24 +77,6 @@ def _copied(spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
     near = common >= NEARLY_THE_SAME * (one + other - common)
     holds = (common >= ENOUGH_SPANS) & (common >= COPIED * np.minimum(one, other))
     return np.asarray((common > 0.0) & (near | holds))
-
-
-def _by_content(texts: Sequence[str], alike: BoolArray) -> list[int]:
-    """The documents in an order to which neither their ranks nor the names of owners matter.
-
-    By their texts, then by those of the documents that they are like, and so on.
-    """
-    told: list[Any] = list(texts)
-    kinds = np.zeros(len(texts), dtype=np.intp)
-    near = [np.flatnonzero(row) for row in alike]
-    while True:
-        numbers = {each: number for number, each in enumerate(sorted(set(told)))}
-        settled = len(numbers) == len(set(kinds.tolist()))
-        kinds = np.array([numbers[each] for each in told], dtype=np.intp)
-        if settled or len(numbers) == len(texts):
-            order: list[int] = np.argsort(kinds, kind="stable").tolist()
-            return order
-        told = [(kinds[d], *np.sort(kinds[of_d])) for d, of_d in enumerate(near)]
 
 
 def most_independent(alike: BoolArray) -> int:
@@ -215,23 +163,3 @@ def spans_of(text: str) -> frozenset[tuple[str, ...]]:
     if len(words) < SPAN:
         return frozenset({tuple(words)})
     return frozenset(zip(*(words[start:] for start in range(SPAN)), strict=False))
-
-
-def voices(values: FloatArray, groups: NDArray[np.int_]) -> float:
-    """The weight of documents by group: the best of each counts in full, its second half, its third
-    a third. `values` (n,) are >= 0.
-
-    More pages of one group add ever less. If those of each group are alike, the total is at least
-    the values of any documents no two of which are alike, since no two of these share a group.
-
-    >>> voices(np.array([1.0, 1.0, 0.8]), np.array([0, 0, 2]))
-    2.3
-    """
-    members: dict[int, list[float]] = defaultdict(list)
-    for value, group in zip(values.tolist(), groups.tolist(), strict=True):
-        members[group].append(value)
-    return sum(
-        value / place
-        for of_group in members.values()
-        for place, value in enumerate(sorted(of_group, reverse=True), start=1)
-    )

@@ -27,5 +27,5 @@ def rechecked(event: AnswerEvent) -> tuple[Check, ...]:
         record_check(event),
         *cut_checks(event, defense),
         support_check(event, defense),
-        status_check(event),
+        status_check(event, defense),
     )

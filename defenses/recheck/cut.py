@@ -11,13 +11,17 @@ from radarstream.defenses.cut_graph import Graph, Recalled
 from radarstream.defenses.kernels.min_cut import energy, flip_margins, min_cut
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck.checks import TOLERANCE, Check, Outcome, check_of
+from radarstream.defenses.tally import Tally
+from radarstream.defenses.voices import Voices
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
+from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import Document, Query
+from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
+    VOICELESS,
     Abstention,
     DocumentVerdict,
     Edge,
@@ -45,11 +49,12 @@ def cut_checks(event: AnswerEvent, defense: Any) -> tuple[Check, ...]:
     """Whether the energy follows from the recorded sides and capacities, and the verdict from
     capacities, ranks and options.
     """
-    if isinstance(defense, Radar):
+    if isinstance(defense, Radar | Voices):
         kept = f"{sum(document.kept for document in event.seen)} of {len(event.seen)} kept"
+        flaws = verdict_flaws(event, defense)
         return (
             check_of("energy", energy_flaws(event.verdict), f"{event.verdict.energy}"),
-            check_of("verdict", verdict_flaws(event, defense), kept),
+            check_of("verdict", flaws, kept),
         )
     outcome = Outcome.WRONG if has_cut(event.verdict) else Outcome.ABSENT
     return tuple(Check(name, outcome, "no graph was cut") for name in ("energy", "verdict"))
@@ -102,6 +107,10 @@ def matrix_of(nodes: Sequence[int], edges: Sequence[Edge]) -> FloatArray:
 def answers(document: DocumentVerdict) -> bool:
     """Whether a document is a node. Raises ValueError where only part of it says so."""
     held = (document.keep_evidence, document.reject_evidence, document.margin)
+    if document.reason in VOICELESS and document.atomic_answer is not None:
+        if held != (None, None, None):
+            raise ValueError(f"document {document.rank} has no voice, and was judged")
+        return False
     if (document.atomic_answer is None) != (held == (None, None, None)):
         raise ValueError(f"document {document.rank} is only partly judged")
     return document.atomic_answer is not None
@@ -125,7 +134,7 @@ def energy_flaws(verdict: Verdict) -> Iterator[str]:
         yield f"{verdict.energy} is recorded, {found:.6f} computed"
 
 
-def verdict_flaws(event: AnswerEvent, defense: Radar) -> Iterator[str]:
+def verdict_flaws(event: AnswerEvent, defense: Radar | Voices) -> Iterator[str]:
     """Where the verdict is not what capacities, ranks and options lead to."""
     verdict = event.verdict
     graph = recorded_graph(verdict)
@@ -136,10 +145,6 @@ def verdict_flaws(event: AnswerEvent, defense: Radar) -> Iterator[str]:
         yield "a memory without an answer was judged"
     if verdict.memory.previous_answer is not None and MEMORY_NODE not in graph.nodes:
         yield "the memory was not judged"
-    if defense.pair_scale:
-        expected = judged_again(event, defense, graph)
-        yield from unlike("keep-evidence", graph, expected.source - graph.source)
-        yield from unlike("reject-evidence", graph, expected.sink - graph.sink)
     cut = min_cut(graph.source, graph.sink, graph.pair)
     found = energy(graph.kept, graph.source, graph.sink, graph.pair)
     if found > cut.energy + cut.error_bound + TOLERANCE:
@@ -147,7 +152,49 @@ def verdict_flaws(event: AnswerEvent, defense: Radar) -> Iterator[str]:
     margins = flip_margins(graph.kept, graph.source, graph.sink, graph.pair)
     if np.abs(margins - graph.margins).max(initial=0.0) > TOLERANCE:
         yield "a margin is not what its capacities say"
+    if isinstance(defense, Radar):
+        yield from radar_flaws(event, defense, graph)
+    else:
+        yield from voices_flaws(event, graph)
+
+
+def radar_flaws(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Iterator[str]:
+    """Where capacities are not those of Eq. 6, 7 and 13-16, or the fallback is another."""
+    if defense.pair_scale:
+        expected = judged_again(event, defense, graph)
+        yield from unlike("keep-evidence", graph, expected.source - graph.source)
+        yield from unlike("reject-evidence", graph, expected.sink - graph.sink)
     yield from fallback(event, defense, graph)
+
+
+def voices_flaws(event: AnswerEvent, graph: RecordedGraph) -> Iterator[str]:
+    """Where capacities cannot be counts of sites, or those of the answer are not its support.
+
+    Which texts are copies takes the pages: no more sites can say an answer than voices that agree.
+    """
+    size = sum(node != MEMORY_NODE for node in graph.nodes)
+    agree = (graph.pair[:size, :size] * size >= AGREEMENT - TOLERANCE) | np.eye(
+        size, dtype=np.bool_
+    )
+    against = graph.conflict[:size, :size] >= AGREEMENT - TOLERANCE
+    alone = np.eye(size, dtype=np.bool_)
+    tally = Tally(tuple(range(size)), (), (), alone, agree, against)
+    support, answer = event.support, event.verdict.weighed
+    if support is None or event.status is AnswerStatus.REMEMBERED:
+        answer = None
+    sites = np.stack((graph.source, graph.sink), axis=1)[:size] * size
+    for node, text, found, most in zip(graph.nodes, graph.texts, sites, tally.counts, strict=False):
+        whole = np.round(found)
+        if np.abs(found - whole).max() > TOLERANCE * size or (whole > most).any():
+            yield f"the capacities of {node} are no counts of sites"
+        told = support and [support.sites_for, support.rival_sites]
+        if text == answer and whole.tolist() != told:
+            yield f"the capacities of {node} are not the support of its answer"
+    for node in graph.nodes[size:]:
+        if max(graph.source[-1], graph.sink[-1]) * size > 1.0 + TOLERANCE:
+            yield f"node {node} has more than one voice"
+    if any(document.reason is Reason.BEST_OF_NONE for document in event.seen):
+        yield "there is no fallback"
 
 
 def unlike(name: str, graph: RecordedGraph, difference: FloatArray) -> Iterator[str]:
@@ -161,9 +208,13 @@ def without_evidence(event: AnswerEvent) -> Iterator[str]:
     previous, why = event.verdict.memory.previous_answer, Abstention.NO_DOCUMENTS
     if event.seen:
         why = Abstention.NO_EVIDENCE
-    if (event.answer, event.abstention) != ((previous, None) if previous else ("", why)):
+    if any(document.reason is Reason.SELF_CONTRADICTION for document in event.seen):
+        why = Abstention.NO_CONSENSUS
+    given = previous is not None and event.answer == previous and event.abstention is None
+    faded = event.withstand is not None or previous is None  # or there was none
+    if not given and not (faded and (event.answer, event.abstention) == ("", why)):
         yield "no document answers, and the previous answer is not given"
-    if any(document.reason is not Reason.UNINFORMATIVE for document in event.seen):
+    if any(document.reason not in {Reason.UNINFORMATIVE, *VOICELESS} for document in event.seen):
         yield "a document was judged"
 
 

@@ -4,8 +4,9 @@ import json
 from typing import Final
 
 from radarstream.defenses.radar import Radar
-from radarstream.defenses.recheck.support import knows_rival
+from radarstream.defenses.recheck.support import owners_of, sides
 from radarstream.defenses.registry import build_defense
+from radarstream.defenses.voices import Voices
 from radarstream.schemas.events import AnswerEvent
 
 _ASKED: Final = "what was asked, when, and how the pages were found"
@@ -29,7 +30,7 @@ ALWAYS: Final = {
     "tags": _ASKED,
     "defense": _RULES,
     "options": _RULES,
-    "min_support": _RULES,
+    "wanted_more": _MODELS,
     "reranking": _MODELS,
     "generator": _MODELS,
     "relation_scorer": _MODELS,
@@ -60,18 +61,18 @@ def not_checked(event: AnswerEvent) -> dict[str, str]:
     """
     named = dict(ALWAYS)
     defense = build_defense(event.defense, json.loads(event.options))
-    if not isinstance(defense, Radar):
+    if not isinstance(defense, Radar | Voices):
         named |= dict.fromkeys(("verdict.documents.kept", "verdict.abstention"), _MODELS)
         named["verdict.memory.decision"] = _MODELS
-    elif not defense.pair_scale:
+    elif isinstance(defense, Radar) and not defense.pair_scale:
         named |= dict.fromkeys(CAPACITIES, _MODELS)
     support = event.support
     if support is None:
         return named
-    if not knows_rival(event, defense):
-        named |= dict.fromkeys(("support.rival", "support.rival_answer"), _MODELS)
-    for side in ("for", "against"):
-        stances, sites = getattr(support, f"stances_{side}"), getattr(support, f"sites_{side}")
-        if sites < len({voice for _, _, voice in stances}):
-            named[f"support.sites_{side}"] = _TEXTS
+    owners = owners_of(event, defense)
+    for side, sites, stances in sides(support):
+        if sites < len({owners[rank] for rank, _ in stances}):
+            named["support.sites_for" if side == "for" else "support.rival_sites"] = _TEXTS
+    if support.stances_against:
+        named["support.rival_answer"] = _MODELS
     return named

@@ -36,6 +36,7 @@ from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
 from radarstream.schemas.shown import only_shown
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import stored_time, wire_time
+from radarstream.schemas.verdict import Reason
 
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
@@ -224,7 +225,7 @@ def row_after(
 
 
 def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
-    """Collect the answer and one attribution event per document it did not trust."""
+    """Collect the answer and one attribution event per document that was read and not trusted."""
     cited = {source.rank: source for source in event.sources}
     attributions = [
         RejectedEvent(
@@ -244,7 +245,7 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
             tags=event.tags,
         )
         for judged in event.verdict.documents
-        if not judged.kept
+        if not judged.kept and judged.reason is not Reason.NOT_READ
     ]
     events: list[AnswerEvent | RejectedEvent] = [event, *attributions]
     return [outbox_record(value, lane=lane) for value in events]

@@ -1,7 +1,7 @@
 r"""The graph, top to bottom: raw records to defended answers.
 
-    decode -> atomic answers -> relations -> fold by query -> answers
-       \____________\______________\___________\-> dead letters -> outbox
+    decode -> gather -> fold by query -> answers
+       \_________\____________\-> dead letters -> outbox
 
 State and outgoing events are in the database of the settings when the run has ended; publishing
 them is the caller's next step. What comes out of the transform tells the caller what happened.
@@ -25,7 +25,6 @@ from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
 from radarstream.pipelines.beam.model_stages import InBatches
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_pipeline
-from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec import dead_letter, decode_record, outbox_record
@@ -69,8 +68,8 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     """RawRecords of any source -> Ready snapshots under `READY`, Parked records under `DEAD`.
 
     Nothing here is grouped, timed or kept, so it is the same for bounded and unbounded sources.
-    `model_hints` are Beam resource hints for its two stages. The fold asks models too, for the
-    final answer: whoever builds it hints it likewise.
+    `model_hints` are Beam resource hints for the stage that asks models. The fold asks models, too,
+    for the final answer: whoever builds it hints it likewise.
     """
 
     def __init__(
@@ -88,14 +87,12 @@ class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     # Annotated, Beam would warn at every start: it cannot name the type of several outputs.
     def expand(self, records):  # type: ignore[no-untyped-def]
         """Build the steps."""
-        answers = InBatches(DefensePipeline.answer_each, self.settings)
-        relations = InBatches(DefensePipeline.relate, self.settings)
+        gathering = InBatches(self.settings)
         return (
             records
             | "Decode"
             >> beam.ParDo(Decode(self.settings, live=self.live)).with_output_types(Element)
-            | "AtomicAnswers" >> answers.with_resource_hints(**self.model_hints)
-            | "Relations" >> relations.with_resource_hints(**self.model_hints)
+            | "ReadAnswerRelate" >> gathering.with_resource_hints(**self.model_hints)
             | "Split"
             >> beam.FlatMap(split_dead).with_output_types(Element).with_outputs(DEAD, main=READY)
         )

@@ -90,9 +90,9 @@ def evaluate_service(
     studies.insist(study, (policy.name for policy in compared), "no reply without an error under")
 
 
-def with_defense(settings: Settings, name: str, min_support: int) -> Settings:
+def with_defense(settings: Settings, name: str, withstand: int) -> Settings:
     """The settings with another defence, which has options if it is the configured one."""
-    changed: dict[str, Any] = {"min_support": min_support}
+    changed: dict[str, Any] = {"withstand": withstand}
     if name != settings.defense.name:
         changed |= {"name": name, "options": {}}
     return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})

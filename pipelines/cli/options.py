@@ -23,7 +23,7 @@ from radarstream.pipelines.settings.loading import (
     with_served_model,
 )
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty
+from radarstream.schemas.snapshot import MOST_LYING
 
 SPAN = re.compile(r"([0-9]{1,6})([smhd])")
 UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -153,46 +153,24 @@ class RerankerOptions:
 class RuleOptions:
     """When an answer is given at all."""
 
-    min_support: Annotated[
+    withstand: Annotated[
         int | None,
         Option(
-            metavar="N",
+            metavar="W",
             min=0,
-            max=MOST_SUPPORT,
-            help="Independent sites that must say an answer, or the memory agree; 0 gives every "
-            "answer. Default: defense.min_support.",
-        ),
-    ] = None
-    on_empty: Annotated[
-        OnEmpty | None,
-        Option(
-            metavar="WHAT",
-            help=f"What RADAR does when it keeps no document: {', '.join(get_args(OnEmpty))}."
-            " Default: defense.on_empty.",
+            max=MOST_LYING,
+            help="How many of the sites that are read may lie: one more must say an answer. "
+            "Default: defense.withstand.",
         ),
     ] = None
 
     def over(self, settings: Settings) -> Settings:
-        """Lay what was given over the settings of the defence.
-
-        Raises ConfigurationError for --on-empty where the defence knows no such rule.
-        """
-        # Most commands that take options need no defence.
-        from radarstream.defenses.radar import Radar
-        from radarstream.defenses.registry import DEFENSES
-
-        defense, on_empty = settings.defense, self.on_empty
-        changed: dict[str, Any] = {}
-        if self.min_support is not None:
-            changed["min_support"] = self.min_support
-        if on_empty is not None:
-            if not issubclass(DEFENSES.get(defense.name, Radar), Radar):
-                raise ConfigurationError(
-                    f"--on-empty is for radar: {defense.name} has no such rule"
-                )
-            changed["on_empty"] = on_empty
-            if "on_empty" in defense.options:  # which would win
-                changed["options"] = defense.options | {"on_empty": on_empty}
+        """Lay what was given over the settings of the defence, its options included."""
+        if self.withstand is None:
+            return settings
+        defense = settings.defense
+        options = {name: of for name, of in defense.options.items() if name != "withstand"}
+        changed = {"withstand": self.withstand, "options": options}
         return settings.model_copy(update={"defense": defense.model_copy(update=changed)})
 
 

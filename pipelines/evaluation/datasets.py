@@ -116,7 +116,7 @@ def _decoded(
             except InputError as error:
                 skipped.append(Skipped(record.source, record.position, error.reason, error.detail))
             else:
-                query = replace(snapshot.query, min_support=None, on_empty=None)
+                query = replace(snapshot.query, withstand=None)
                 yield record, replace(snapshot, query=query)
 
 

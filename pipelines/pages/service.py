@@ -69,7 +69,7 @@ def view_of(record: ServiceRecord, _: RowStore, results: Results, __: pl.DataFra
             ("probed for", f"{record.members} members, {record.others} others"),
             ("documents of an answer", record.k),
             ("defence", record.defense),
-            ("sites that must say an answer", record.min_support),
+            ("lying sites that an answer withstands", record.withstand),
             ("policies", len(record.policies)),
         ),
         provenance=[("split", record.split), ("proxy of the attacker", record.proxy or "none")],

@@ -9,7 +9,7 @@ from radarstream.pipelines.pages.times import format_time
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
-from radarstream.schemas.support import DISPUTED_SHARE, AnswerStatus, Support
+from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
@@ -29,7 +29,7 @@ ABSTENTIONS = {
     Abstention.NO_CONSENSUS: "the documents contradict each other and none was kept",
     Abstention.MODEL_ABSTAINED: "the model would not answer from the kept documents",
     Abstention.THIN_EVIDENCE: "too few independent sites say what would be the answer",
-    Abstention.OUTWEIGHED: "another answer has as much weight as what would be the answer",
+    Abstention.OUTWEIGHED: "as many independent sites say another answer",
 }
 
 
@@ -64,45 +64,31 @@ class EnergyParts(NamedTuple):
 def support_in_words(support: Support) -> str:
     """What is behind an answer and against it, for a reader.
 
-    The weights are those that its status compares, each with a memory that is on its side.
-
-    >>> support_in_words(Support(5, 2, 4, 1, memory=-1.0))
-    '5 documents on 4 independent sites say so, 2 on one say otherwise; the memory disagrees; ...'
+    >>> support_in_words(Support(4, 1, memory=-1.0, rival_answer="Rome", to_silence=3, to_change=4))
+    '4 independent sites say so, 1 says Rome; the memory disagrees; 3 more lying sites could ...'
     >>> support_in_words(Support())
-    'no document says so, none says otherwise'
+    'no site says so'
     """
-    parts = [_counted(support)]
+    parts = [f"{_sites(support.sites_for)} {_say(support.sites_for)} so"]
+    if support.rival_answer is not None:
+        rival = shorten(support.rival_answer, RIVAL)
+        parts = [f"{parts[0]}, {support.rival_sites} {_say(support.rival_sites)} {rival}"]
     if abs(support.memory) >= STRONG_CONFLICT:
         parts.append(f"the memory {'agrees' if support.memory > 0 else 'disagrees'}")
-    in_favour, opposed = support.balance
-    if opposed > 0.0:
-        parts.append("weight {} for it, {} against".format(*_told_apart(in_favour, opposed)))
-    if support.rival_answer:
-        parts.append(f"rival: {shorten(support.rival_answer, RIVAL)}")
+    if support.to_silence is not None:
+        parts.append(
+            f"{support.to_silence} more lying {'site' if support.to_silence == 1 else 'sites'}"
+            f" could silence it, {support.to_change} could change it"
+        )
     return "; ".join(parts)
 
 
-def _told_apart(in_favour: float, opposed: float) -> tuple[str, str]:
-    """Two weights with as many decimals as it takes to see how the rules compare them."""
-
-    def compared(one: float, other: float) -> tuple[bool, bool]:
-        return other >= one, other >= DISPUTED_SHARE * one
-
-    exactly = compared(in_favour, opposed)
-    tries = ((f"{in_favour:.{digits}f}", f"{opposed:.{digits}f}") for digits in (1, 3, 6))
-    fitting = (told for told in tries if compared(float(told[0]), float(told[1])) == exactly)
-    return next(fitting, (repr(in_favour), repr(opposed)))
+def _sites(count: int) -> str:
+    return f"{count or 'no'} {'independent ' * bool(count)}site{'s' * (count > 1)}"
 
 
-def _counted(support: Support) -> str:
-    many, against = support.documents_for, support.documents_against
-    places = ["one" if n == 1 else str(n) for n in (support.sites_for, support.sites_against)]
-    said = {0: "no document says so", 1: "1 document says so"}.get(
-        many,
-        f"{many} documents on {places[0]} independent site{'s' * (places[0] != 'one')} say so",
-    )
-    other = {0: "none says", 1: "1 says"}.get(against, f"{against} on {places[1]} say")
-    return f"{said}, {other} otherwise"
+def _say(count: int) -> str:
+    return "say" if count > 1 else "says"
 
 
 def side_in_words(document: DocumentVerdict, support: Support | None) -> str:
@@ -111,7 +97,7 @@ def side_in_words(document: DocumentVerdict, support: Support | None) -> str:
 
     >>> from radarstream.schemas.verdict import Reason
     >>> cut = DocumentVerdict(2, False, Reason.CUT)
-    >>> side_in_words(cut, Support(stances_for=((2, 1.0, 2),))), side_in_words(cut, None)
+    >>> side_in_words(cut, Support(stances_for=((2, 1.0),))), side_in_words(cut, None)
     ('says so', 'rejected')
     """
     if support is not None and document.rank in support.ranks_for:
@@ -149,6 +135,9 @@ REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
     Reason.UNINFORMATIVE: "the model read no answer in it",
+    Reason.SAME_SITE: "a better ranked page speaks for its site",
+    Reason.SELF_CONTRADICTION: "its site contradicts itself, and has no voice",
+    Reason.NOT_READ: "not read: enough was known before",
     Reason.STEERING: "steers the model: its answer agrees with answers from elsewhere, too",
     Reason.NOT_JUDGED: "this defence does not select documents",
     Reason.CONTRADICTED: "outside the largest set of documents that do not contradict each other",

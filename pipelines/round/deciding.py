@@ -1,12 +1,11 @@
 """From evidence and memory to a decision, and from that to an event and the memory after it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from radarstream.defenses.protocol import Defense, Relate
-from radarstream.defenses.temporal import without_new_answer
 from radarstream.pipelines.round.values import Decided, Stage, charging
 from radarstream.pipelines.signals.fulfilment import Failure, drive, fulfil, refusable
 from radarstream.pipelines.signals.long_form import in_its_form
@@ -25,10 +24,13 @@ from radarstream.schemas.errors import ModelError
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, StandingAnswer, StateT
-from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.support import AnswerStatus, lacks_support, status_of
+from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.support import AnswerStatus, status_of
 from radarstream.schemas.times import time_at
-from radarstream.schemas.verdict import Reason, Verdict
+from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
+
+# How many of the sites that are read may lie, None where no rule counts sites.
+Rule = Callable[[Query], int | None]
 
 
 def undefended_answers(
@@ -47,6 +49,7 @@ def decide(
     items: Sequence[tuple[Evidence, StateT]],
     models: Models,
     costs: Costs,
+    rule: Rule,
 ) -> list[Decided[StateT] | Failure]:
     """Run the defence on one snapshot of each of several queries, in lockstep.
 
@@ -55,7 +58,7 @@ def decide(
     known: list[Known] = [{} for _ in items]
     with charging(Stage.DEFENCE, models, costs, len(items)):
         outcomes = defended(defense, items, models, costs, known)
-        return weighed([evidence for evidence, _ in items], outcomes, known, models)
+        return weighed([evidence for evidence, _ in items], outcomes, known, models, rule)
 
 
 def defended(
@@ -92,6 +95,7 @@ def weighed(
     outcomes: Sequence[tuple[Verdict, StateT] | Failure],
     known: Sequence[Known],
     models: Models,
+    rule: Rule,
 ) -> list[Decided[StateT] | Failure]:
     """Each verdict with what is behind its answer, and whether that means something else than the
     previous one.
@@ -101,7 +105,7 @@ def weighed(
     unclear: dict[int, Relate] = {}
     for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):
         if isinstance(outcome, tuple):
-            learn(evidence, outcome[0].answer, known[place])
+            learn(evidence, outcome[0].weighed, known[place])
             if (request := unknown_relations(evidence, outcome[0], known[place])) is not None:
                 unclear[place] = request
     failed: dict[int, ModelError] = {}
@@ -115,19 +119,24 @@ def weighed(
         if place in failed
         else outcome
         if isinstance(outcome, Failure)
-        else supported(evidence, *outcome, known[place])
+        else supported(evidence, *outcome, known[place], rule(evidence.query))
         for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True))
     ]
 
 
-def supported(evidence: Evidence, verdict: Verdict, state: StateT, known: Known) -> Decided[StateT]:
+def supported(
+    evidence: Evidence, verdict: Verdict, state: StateT, known: Known, withstand: int | None
+) -> Decided[StateT]:
     """One verdict with its support, from relations that are all known."""
     verdict = quoting(evidence, named_steering(evidence, verdict))
-    if verdict.abstained:
+    answer, previous = verdict.weighed, verdict.memory.previous_answer
+    if answer is None:
         return Decided(verdict, state, None, None)
-    previous = verdict.memory.previous_answer
-    changed = None if previous is None else not means_the_same(verdict.answer, previous, known)
-    return Decided(verdict, state, changed, support_of(evidence, verdict, known))
+    changed = None
+    if previous is not None and not verdict.abstained:
+        changed = not means_the_same(answer, previous, known)
+    support = support_of(evidence, verdict, answer, known, withstand)
+    return Decided(verdict, state, changed, support)
 
 
 def named_steering(evidence: Evidence, verdict: Verdict) -> Verdict:
@@ -151,17 +160,18 @@ def quoting(evidence: Evidence, verdict: Verdict) -> Verdict:
     return replace(verdict, documents=documents) if quotes else verdict
 
 
-def insisting(decision: Decided[StateT], min_support: int, before: StateT) -> Decided[StateT]:
-    """The decision; where its answer lacks support an abstention, with the state as it was before.
-
-    Its support stays, to say why.
-    """
-    support = decision.support
-    why = None if support is None else lacks_support(support, min_support)
-    if why is None:
-        return decision
-    verdict = replace(decision.verdict, answer="", abstention=why)
-    return Decided(verdict, without_new_answer(before, decision.state), None, support)
+def with_unread(snapshot: SearchSnapshot, verdict: Verdict) -> Verdict:
+    """The verdict with the documents that nobody needed to read."""
+    judged = {document.rank for document in verdict.documents}
+    unread = [
+        DocumentVerdict(document.rank, kept=False, reason=Reason.NOT_READ)
+        for document in snapshot.documents
+        if document.rank not in judged
+    ]
+    if not unread:
+        return verdict
+    documents = sorted((*verdict.documents, *unread), key=lambda document: document.rank)
+    return replace(verdict, documents=tuple(documents))
 
 
 def event_of(
@@ -170,10 +180,11 @@ def event_of(
     snapshot: SearchSnapshot,
     memory: Memory[StateT],
     decision: Decided[StateT],
+    withstand: int | None,
 ) -> tuple[AnswerEvent, Memory[StateT]]:
     """Turn a decision of the defence `name` into the event to emit and the memory to keep."""
-    verdict = decision.verdict
-    status = status_of(None if verdict.abstained else decision.support)
+    verdict = with_unread(snapshot, decision.verdict)
+    status = status_of(None if verdict.abstained else decision.support, withstand)
     standing = memory.standing
     confirmed = status not in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
     if confirmed:
@@ -192,6 +203,7 @@ def event_of(
         verdict=verdict,
         status=status,
         support=decision.support,
+        withstand=withstand,
         standing=None if confirmed else standing,
         sources=tuple(map(Source.of, snapshot.documents)),
         generator=models.generator.model_id,

@@ -3,19 +3,19 @@
 Each step makes one batch per model. Where an item fails stands its error.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from time import monotonic
 
 from radarstream.defenses.protocol import EVIDENCE, Signal
 from radarstream.pipelines.round.values import (
-    Answered,
     Chosen,
     Needs,
-    Read,
     Ready,
     Stage,
     charging,
+    onward,
     where,
 )
 from radarstream.pipelines.settings import ReadingSettings
@@ -23,28 +23,140 @@ from radarstream.pipelines.signals.evidence import answer_documents, relate_answ
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.ports import Models, RelationScorer
 from radarstream.pipelines.signals.reading import as_read, is_long
 from radarstream.pipelines.signals.responses import isolating
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.snapshot import SearchSnapshot
 
+Enough = Callable[[Evidence], bool]  # whether nothing more need be read
+WithBefore = tuple[Evidence, Evidence | None]  # evidence, and what of it is related already
+Joined = tuple[Evidence, Evidence, frozenset[Signal]]  # these, and what the defence needs
+
+
+def gather(
+    items: Sequence[Chosen],
+    needs: Needs,
+    enough: Enough | None,
+    reading: ReadingSettings,
+    models: Models,
+    costs: Costs,
+) -> list[Ready | Failure]:
+    """Read the documents of snapshots in rank order, block by block, until it is `enough`.
+
+    The snapshots advance together: each block of all of them is one batch per model. Without
+    `enough`, and where no atomic answers are needed, all documents are one block.
+    """
+    started = monotonic()
+    wholes = read([item.snapshot for item in items], reading, models, costs)
+    found: list[Evidence | Failure] = [replace(whole, documents=()) for whole in wholes]
+    ends = [
+        borders(len(whole.documents), reading)
+        if enough is not None and needs(whole) & EVIDENCE
+        else iter((len(whole.documents),))
+        for whole in wholes
+    ]
+    settled: set[int] = set()
+    open_at = set(range(len(items)))
+    while open_at:
+        some = [
+            (place, evidence, end)
+            for place in sorted(open_at)
+            if isinstance(evidence := found[place], Evidence)
+            and (end := next(ends[place], None)) is not None
+        ]
+        blocks = [(evidence, wholes[place], end) for place, evidence, end in some]
+        for (place, *_), one in zip(some, widen(blocks, needs, models, costs), strict=True):
+            found[place] = one
+            if isinstance(one, Evidence) and enough is not None and enough(one):
+                settled.add(place)
+        late = monotonic() - started > reading.most_seconds
+        open_at = set() if late else {place for place, *_ in some} - settled
+    return [
+        one if isinstance(one, Failure) else Ready(item, whole, one, place in settled)
+        for place, (item, whole, one) in enumerate(zip(items, wholes, found, strict=True))
+    ]
+
+
+def borders(documents: int, reading: ReadingSettings) -> Iterator[int]:
+    """How many documents have been read after each block; one block without documents."""
+    most = min(documents, reading.most_documents)
+    yield from range(reading.block, most, reading.block)
+    yield most
+
+
+def widen(
+    items: Sequence[tuple[Evidence, Evidence, int]], needs: Needs, models: Models, costs: Costs
+) -> list[Evidence | Failure]:
+    """Add what documents say to evidence, up to the given number of those of the whole snapshot."""
+    blocks = [
+        replace(whole, documents=whole.documents[len(before.documents) : end])
+        for before, whole, end in items
+    ]
+    wanted = [needs(whole) for _, whole, _ in items]
+    answered = answer(blocks, wanted, models, costs)
+    joined = [
+        block if isinstance(block, Failure) else (join(before, block), before, needed)
+        for (before, _, _), block, needed in zip(items, answered, wanted, strict=True)
+    ]
+
+    def work(
+        some: Sequence[tuple[Evidence, Evidence, frozenset[Signal]]],
+    ) -> list[Evidence | Failure]:
+        together, before, needed = zip(*some, strict=True)
+        return relate(together, needed, models, costs, before)
+
+    return onward(joined, work)
+
+
+def join(before: Evidence, block: Evidence) -> Evidence:
+    """Evidence with one more block of documents, not yet related."""
+    answers = None if block.answers is None else (before.answers or ()) + block.answers
+    documents = before.documents + block.documents
+    return replace(before, documents=documents, answers=answers, relations=None)
+
+
+def part_of(evidence: Evidence, documents: int) -> Evidence:
+    """The first documents of evidence with all that is known of them."""
+    answers = None if evidence.answers is None else evidence.answers[:documents]
+    part = replace(
+        evidence, documents=evidence.documents[:documents], answers=answers, relations=None
+    )
+    if evidence.relations is None:
+        return part
+    n = len(part.informative)
+    known = evidence.relations
+    return replace(part, relations=Relations(known.entailment[:n, :n], known.contradiction[:n, :n]))
+
+
+def as_far_as_needed(
+    evidence: Evidence, enough: Enough | None, reading: ReadingSettings
+) -> tuple[Evidence, bool]:
+    """What `gather` reads of a snapshot of which everything is known, and whether it is enough."""
+    if enough is None or evidence.answers is None:
+        return evidence, False
+    part = evidence
+    for end in borders(len(evidence.documents), reading):
+        part = part_of(evidence, end)
+        if enough(part):
+            return part, True
+    return part, False
+
 
 def read(
-    items: Sequence[Chosen], reading: ReadingSettings, models: Models, costs: Costs
-) -> list[Read]:
+    snapshots: Sequence[SearchSnapshot], reading: ReadingSettings, models: Models, costs: Costs
+) -> list[Evidence]:
     """The texts that models read, long ones by their windows."""
 
     def work(wanted: Sequence[SearchSnapshot]) -> list[SearchSnapshot]:
         with charging(Stage.READING, models, costs, len(wanted)):
             return as_read(wanted, reading)
 
-    snapshots = [item.snapshot for item in items]
     wanted = [any(is_long(s.query, d, reading) for d in s.documents) for s in snapshots]
     return [
-        Read(item, bare(found or item.snapshot))
-        for item, found in zip(items, where(wanted, snapshots, work), strict=True)
+        bare(found or snapshot)
+        for snapshot, found in zip(snapshots, where(wanted, snapshots, work), strict=True)
     ]
 
 
@@ -54,8 +166,11 @@ def bare(snapshot: SearchSnapshot) -> Evidence:
 
 
 def answer(
-    items: Sequence[Read], needs: Needs, models: Models, costs: Costs
-) -> list[Answered | Failure]:
+    evidences: Sequence[Evidence],
+    needs: Sequence[frozenset[Signal]],
+    models: Models,
+    costs: Costs,
+) -> list[Evidence | Failure]:
     """Add an answer from every document by itself, where it is needed."""
 
     def in_one_form(
@@ -67,31 +182,35 @@ def answer(
         with charging(Stage.ANSWERS, models, costs, len(wanted)):
             return in_its_form(wanted, lambda e: e.query.long_form, in_one_form, models)
 
-    evidences = [item.evidence for item in items]
-    wanted = [bool(needs(evidence) & EVIDENCE) for evidence in evidences]
+    wanted = [bool(needed & EVIDENCE) for needed in needs]
     return [
-        found
-        if isinstance(found, ModelError)
-        else Answered(item.chosen, replace(item.evidence, answers=found))
-        for item, found in zip(items, where(wanted, evidences, work), strict=True)
+        found if isinstance(found, ModelError) else replace(evidence, answers=found)
+        for evidence, found in zip(evidences, where(wanted, evidences, work), strict=True)
     ]
 
 
 def relate(
-    items: Sequence[Answered], needs: Needs, models: Models, costs: Costs
-) -> list[Ready | Failure]:
-    """Add the relations between the atomic answers of each snapshot, where they are needed."""
+    evidences: Sequence[Evidence],
+    needs: Sequence[frozenset[Signal]],
+    models: Models,
+    costs: Costs,
+    before: Sequence[Evidence | None] | None = None,
+) -> list[Evidence | Failure]:
+    """Add the relations between the atomic answers of each snapshot, where they are needed.
 
-    def work(wanted: Sequence[Evidence]) -> list[Relations | ModelError]:
-        batches = [(evidence.query.text, evidence.answers or ()) for evidence in wanted]
+    What was related `before` is not asked again.
+    """
+
+    def ask(scorer: RelationScorer, some: Sequence[WithBefore]) -> list[Relations]:
+        return relate_answers(scorer, [one for one, _ in some], [known for _, known in some])
+
+    def work(wanted: Sequence[WithBefore]) -> list[Relations | ModelError]:
         with charging(Stage.RELATIONS, models, costs, len(wanted)):
-            return isolating(partial(relate_answers, costs.around(models).relations), batches)
+            return isolating(partial(ask, costs.around(models).relations), wanted)
 
-    evidences = [item.evidence for item in items]
-    wanted = [Signal.RELATIONS in needs(evidence) for evidence in evidences]
+    pairs = list(zip(evidences, before or [None] * len(evidences), strict=True))
+    wanted = [Signal.RELATIONS in needed for needed in needs]
     return [
-        found
-        if isinstance(found, ModelError)
-        else Ready(item.chosen, replace(item.evidence, relations=found))
-        for item, found in zip(items, where(wanted, evidences, work), strict=True)
+        found if isinstance(found, ModelError) else replace(evidence, relations=found)
+        for evidence, found in zip(evidences, where(wanted, pairs, work), strict=True)
     ]

@@ -2,8 +2,8 @@
 
     withhold > rerank > read > answer > relate | decide > event
 
-What is left of the bar needs no memory. Beam does that before it groups snapshots by query, in two
-parts (`answer_each` and `relate`), and `conclude` after it; the library does all of it (`run`).
+What is left of the bar needs no memory. Beam does that (`gather`) before it groups snapshots by
+query, and `conclude` after it; the library does all of it (`run`).
 
 A caller with hooks of its own takes the parts apart and puts its own steps between them:
 
@@ -24,12 +24,10 @@ from radarstream.defenses.protocol import Defense, Signal, needs_at
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.round import deciding, gathering, withholding
 from radarstream.pipelines.round.values import (
-    Answered,
     Chosen,
     Concluded,
     Decided,
     Observed,
-    Read,
     Ready,
     onward,
 )
@@ -52,10 +50,9 @@ class DefensePipeline(Generic[StateT]):
     `baseline` answers the same snapshot without a defence, for comparison; it sees the same
     evidence and never influences the defended answer: when a model fails it, the event merely has
     no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
-    `min_support` is how many independent sites must say what is answered; 0 gives every answer of
-    the defence, as published methods do. A query may say otherwise for itself.
-    `reading` says which parts of long documents all of them read. `reranker` chooses at most
-    `keep` documents of a snapshot, which defence and baseline then see; without it they see all.
+    `reading` says how many documents the defence reads, and which parts of long ones. `reranker`
+    chooses at most `keep` documents of a snapshot, which defence and baseline then see; without it
+    they see all.
     `rules` say which documents no model may see.
     """
 
@@ -64,7 +61,6 @@ class DefensePipeline(Generic[StateT]):
     models: Models
     baseline: Defense[None] | None = None
     meter: Meter = field(default_factory=Meter)
-    min_support: int = 0
     reading: ReadingSettings = ReadingSettings()
     reranker: RetrievalDefense | None = None
     keep: int = 10
@@ -110,15 +106,12 @@ class DefensePipeline(Generic[StateT]):
 
     def gather(self, snapshots: Sequence[SearchSnapshot]) -> list[Ready | Failure]:
         """Everything that needs no memory."""
-        return onward(self.answer_each(snapshots), self.relate)
-
-    def answer_each(self, snapshots: Sequence[SearchSnapshot]) -> list[Answered | Failure]:
-        """Withhold, rerank, read, and answer every document by itself."""
-        return onward(self.rerank(self.withhold(snapshots)), self._answer_from)
+        return onward(self.rerank(self.withhold(snapshots)), self.gather_from)
 
     def gather_from(self, chosen: Sequence[Chosen]) -> list[Ready | Failure]:
-        """Read, answer and relate."""
-        return onward(self._answer_from(chosen), self.relate)
+        """Read, answer and relate, as far as the defence needs it."""
+        enough = getattr(self.defense, "enough", None)
+        return gathering.gather(chosen, self.needs, enough, self.reading, self.models, self.meter)
 
     def withhold(self, snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
         """Leave out the documents that no model may see."""
@@ -135,23 +128,22 @@ class DefensePipeline(Generic[StateT]):
             for item, one in zip(observed, found, strict=True)
         ]
 
-    def relate(self, items: Sequence[Answered]) -> list[Ready | Failure]:
-        """Relate the atomic answers within each snapshot, where the defence needs it."""
-        return gathering.relate(items, self.needs, self.models, self.meter)
-
     def conclude(
         self, items: Sequence[tuple[Ready, Memory[StateT]]], costs: Costs | None = None
     ) -> list[Concluded[StateT] | Failure]:
         """Decide, in lockstep, and make events. `costs` hears what is asked in place of `meter`."""
         costs = costs or self.meter
         evidences = [ready.evidence for ready, _ in items]
-        undefended = deciding.undefended_answers(self.baseline, evidences, self.models, costs)
+        wholes = [ready.whole for ready, _ in items]
+        undefended = deciding.undefended_answers(self.baseline, wholes, self.models, costs)
         remembering = [(e, memory.state) for e, (_, memory) in zip(evidences, items, strict=True)]
-        decisions = deciding.decide(self.defense, remembering, self.models, costs)
+        decisions = deciding.decide(
+            self.defense, remembering, self.models, costs, self.withstand_of
+        )
         return [
             decision
             if isinstance(decision, Failure)
-            else self._event(ready.chosen, memory, decision, bare)
+            else self._event(ready, memory, decision, bare)
             for (ready, memory), decision, bare in zip(items, decisions, undefended, strict=True)
         ]
 
@@ -159,39 +151,31 @@ class DefensePipeline(Generic[StateT]):
         """The signals that the defence reads in a snapshot."""
         return needs_at(self.defense, len(evidence.documents))
 
-    def min_support_of(self, query: Query) -> int:
-        """How many independent sites must say the answer to a query.
-
-        Texts of some sentences hardly ever mean the same: without a word of the query's own, they
-        are given whatever their support.
-        """
-        if query.min_support is not None:
-            return query.min_support
-        return 0 if query.long_form else self.min_support
-
-    def _answer_from(self, chosen: Sequence[Chosen]) -> list[Answered | Failure]:
-        read = gathering.read(chosen, self.reading, self.models, self.meter)
-
-        def answer(items: Sequence[Read]) -> list[Answered | Failure]:
-            return gathering.answer(items, self.needs, self.models, self.meter)
-
-        return onward(read, answer)
+    def withstand_of(self, query: Query) -> int | None:
+        """How many lying sites its answer withstands; None where no rule counts sites."""
+        if query.long_form and query.withstand is None:
+            return None
+        least: int | None = getattr(as_asked(self.defense, query), "withstand", None)
+        return least
 
     def _event(
         self,
-        chosen: Chosen,
+        ready: Ready,
         memory: Memory[StateT],
         decision: Decided[StateT],
         undefended: str | None,
     ) -> Concluded[StateT]:
-        """The event, with the rules that its answer was given by, and the memory.
-
-        An answer that lacks support is not given.
-        """
+        """The event, with the rules that its answer was given by, and the memory."""
+        chosen = ready.chosen
         query = chosen.snapshot.query
-        least = self.min_support_of(query)
-        decision = deciding.insisting(decision, least, memory.state)
-        event, after = deciding.event_of(self.name, self.models, chosen.snapshot, memory, decision)
-        rules = options_of(as_asked(self.defense, query))
-        event = replace(event, options=rules, min_support=least, undefended_answer=undefended)
+        least = self.withstand_of(query)
+        event, after = deciding.event_of(
+            self.name, self.models, chosen.snapshot, memory, decision, least
+        )
+        event = replace(
+            event,
+            options=options_of(as_asked(self.defense, query)),
+            wanted_more=least is not None and not ready.settled,
+            undefended_answer=undefended,
+        )
         return Concluded(chosen, chosen.told(event), after)

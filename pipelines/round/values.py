@@ -1,6 +1,6 @@
 """What a snapshot is after each step of a round, and the steps' marks for whoever counts calls.
 
-SearchSnapshot -> Observed -> Chosen -> Read -> Answered -> Ready -> Decided -> Concluded
+SearchSnapshot -> Observed -> Chosen -> Ready -> Decided -> Concluded
 """
 
 from collections.abc import Callable, Sequence
@@ -87,27 +87,17 @@ class Chosen:
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
-    """The texts that models read of a snapshot."""
-
-    chosen: Chosen
-    evidence: Evidence
-
-
-@dataclass(frozen=True, eq=False)
-class Answered:
-    """These and, where the defence needs them, an answer from every document by itself."""
-
-    chosen: Chosen
-    evidence: Evidence
-
-
-@dataclass(frozen=True, eq=False)
 class Ready:
-    """A snapshot with all the evidence that its defence needs."""
+    """A snapshot with the evidence that its defence needs.
+
+    `whole` has the texts of all its documents; `evidence` those that were needed, with answers and
+    relations. `settled` is whether reading ended because it was enough.
+    """
 
     chosen: Chosen
+    whole: Evidence
     evidence: Evidence
+    settled: bool = False
 
 
 @dataclass(frozen=True)

@@ -134,14 +134,12 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "generator": {"kind": "llama_cpp"},
         "relations": AGREEMENT,
         "embedder": EMBEDDINGS,
-        "defense": {"first_answer": "answers"},
         "reading": {"windows": 2},
     },
     "api": {
         "generator": {"kind": "openai", "model": "gpt-4o-mini"},
         "relations": {"kind": "language_model"},
         "embedder": EMBEDDINGS,
-        "defense": {"unlike_answers": "keep"},  # so that nothing asks for embeddings
     },
     "scripted": {
         "generator": SCRIPTED,

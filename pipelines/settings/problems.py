@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
@@ -55,13 +55,17 @@ def reason(details: ErrorDetails) -> str:
     return details["msg"].replace("Input should", "must", 1)
 
 
+# What a setting is called now; of another kind, so that no spelling tells it.
+REPLACED: Final = {"min_support": "withstand", "on_empty": "withstand"}
+
+
 def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -> str:
     """Name the setting that was probably meant by one that does not exist."""
     if details["type"] != "extra_forbidden":
         return ""
     *section, name = path
     kinds = {str(part) for part in details["loc"]}
-    alike = closest(name, fields_of(model, section, kinds))
+    alike = REPLACED.get(name) or closest(name, fields_of(model, section, kinds))
     return f"; did you mean {'.'.join([*section, alike])}?" if alike else ""
 
 

@@ -116,7 +116,8 @@ class RetrievalSettings(Section):
 
 
 class ReadingSettings(Section):
-    """Which parts of a long page a model reads: the windows that fit the question best.
+    """How many pages a model reads, and which parts of long ones: the windows that fit the question
+    best.
 
     Queries that ask for a long answer are read from the start, as far as a prompt has room.
     """
@@ -134,4 +135,16 @@ class ReadingSettings(Section):
         default=1_200,
         ge=0,
         description="characters (title and text) up to which a page is read whole",
+    )
+    block: int = Field(
+        default=3,
+        ge=1,
+        le=100,
+        description="documents that are read at once, in rank order, until no more are needed",
+    )
+    most_documents: int = Field(
+        default=50, ge=1, description="documents of a snapshot after which no more are read"
+    )
+    most_seconds: float = Field(
+        default=60.0, gt=0.0, description="seconds after which no more documents are read"
     )

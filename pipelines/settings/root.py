@@ -1,6 +1,6 @@
 """Everything a run can be told, section by section."""
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
@@ -26,7 +26,7 @@ from radarstream.pipelines.settings.retrieval import ReadingSettings, RetrievalS
 from radarstream.pipelines.settings.serving import OrchestrationSettings, ServingSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
-from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty
+from radarstream.schemas.snapshot import MOST_LYING
 
 SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
 
@@ -34,27 +34,14 @@ SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
 class DefenseSettings(Section):
     """Which defence answers, with its options by name; the baseline "" means no comparison."""
 
-    name: str = Field(default="radar", description="which defence answers")
+    name: str = Field(default="voices", description="which defence answers")
     options: dict[str, Any] = Field(default={}, description="options of the defence, by name")
-    first_answer: Literal["documents", "answers"] = Field(
-        default="documents",
-        description="what RADAR writes an answer without a memory from; small models read one"
-        " page at a time better than ten",
-    )
-    min_support: int = Field(
-        default=2,
+    withstand: int = Field(
+        default=1,
         ge=0,
-        le=MOST_SUPPORT,
-        description="how many independent sites must say the answer, or the memory agree;"
-        " 0 gives every answer",
-    )
-    on_empty: OnEmpty = Field(
-        default="abstain", description="what RADAR does when it keeps no document"
-    )
-    unlike_answers: Literal["drop", "keep"] = Field(
-        default="drop",
-        description="what RADAR does with a selected answer whose embedding is unlike those of the"
-        " others; to keep it takes no embedder, for a service without weights on this machine",
+        le=MOST_LYING,
+        description="how many of the sites that are read may lie without a false answer: one more"
+        " independent site must say the answer; for the defence `voices`",
     )
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"

@@ -13,7 +13,7 @@ from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section
-from radarstream.schemas.snapshot import MOST_SUPPORT, OnEmpty, Query
+from radarstream.schemas.snapshot import MOST_LYING, Query
 
 CADENCE: Final = re.compile(r"([1-9]\d{0,5})(m|h|d|w)")
 UNIT_S: Final = {"m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
@@ -77,16 +77,12 @@ class Defaults(Section):
     country: Country = Field(default="", description="searched from, such as us; gl")
     engine: Engine = "google"
     tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
-    min_support: int | None = Field(
+    withstand: int | None = Field(
         default=None,
         strict=True,
         ge=0,
-        le=MOST_SUPPORT,
-        description="how many independent sites must say the answer; empty = as the job is set",
-    )
-    on_empty: OnEmpty | None = Field(
-        default=None,
-        description="what RADAR does when it keeps no document; empty = as the job is set",
+        le=MOST_LYING,
+        description="how many of the sites that are read may lie; empty = as the job is set",
     )
     dates: Days | None = None
     active: Annotated[bool, Field(strict=True)] = True
@@ -103,7 +99,7 @@ class Watched(Defaults):
         """The query with its id, its tags and what it asks of an answer."""
         query = Query.from_text(self.question)
         query_id = self.id or query.id
-        return Query(query_id, self.question, self.tags, self.min_support, self.on_empty)
+        return Query(query_id, self.question, self.tags, self.withstand)
 
     @property
     def request(self) -> SearchRequest:

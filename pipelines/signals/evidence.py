@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Final
 
 import numpy as np
@@ -145,28 +145,52 @@ def answer_pairs(question: Question, answers: Sequence[AtomicAnswer]) -> list[An
 
 
 def relate_answers(
-    scorer: RelationScorer, batches: Sequence[tuple[Question, Sequence[AtomicAnswer]]]
+    scorer: RelationScorer, evidences: Sequence[Evidence], before: Sequence[Evidence | None]
 ) -> list[Relations]:
-    """Relate the informative answers of each (question, answers) item, in one model batch.
+    """Relate the informative answers of each piece of evidence, in one model batch.
 
     Equal answers are scored once and expanded: with u distinct answers among n, u * u pairs are
-    asked for instead of n * (n - 1), and the matrices are the same. Raises ModelError when the
-    scorer fails or does not return probabilities, PartialModelError, one outcome per item, when
-    single pairs failed.
+    asked for instead of n * (n - 1), and the matrices are the same. Pairs that are related `before`
+    are not asked again. Raises ModelError when the scorer fails or does not return probabilities,
+    PartialModelError, one outcome per item, when single pairs failed.
     """
-    texts = [[a.text for a in answers if not a.abstained] for _, answers in batches]
-    distinct = [list(dict.fromkeys(answers)) for answers in texts]
-    pairs = [pair for question, answers in batches for pair in answer_pairs(question, answers)]
-    outcomes = iter(relation_outcomes(scorer, pairs))
+    wanted = [answer_pairs(e.query.text, e.answers or ()) for e in evidences]
+    known = [_related(earlier) for earlier in before]
+    asked = [
+        [pair for pair in pairs if pair not in told]
+        for pairs, told in zip(wanted, known, strict=True)
+    ]
+    outcomes = iter(relation_outcomes(scorer, list(chain.from_iterable(asked))))
     relations: list[Relations | ModelError] = []
-    for answers, unique in zip(texts, distinct, strict=True):
-        size = len(unique)
-        rows = together(list(islice(outcomes, size * size)))
+    for evidence, pairs, told in zip(evidences, asked, known, strict=True):
+        rows = together(list(islice(outcomes, len(pairs))))
         if isinstance(rows, ModelError):
             relations.append(rows)
             continue
-        table = np.array(rows).reshape(size, size, 3)
-        index = np.array([unique.index(text) for text in answers], dtype=np.intp)
-        full = table[np.ix_(index, index)] if size else np.zeros((0, 0, 3))
-        relations.append(Relations(full[:, :, 0].copy(), full[:, :, 2].copy()))
+        told.update(zip(pairs, ((row[0], row[2]) for row in rows), strict=True))
+        texts = _informative_texts(evidence)
+        question, n = evidence.query.text, len(texts)
+        table = np.array([told[AnswerPair(question, *pair)] for pair in product(texts, repeat=2)])
+        full = table.reshape(n, n, 2)
+        relations.append(Relations(full[:, :, 0].copy(), full[:, :, 1].copy()))
     return all_answered(relations)
+
+
+def _informative_texts(evidence: Evidence) -> list[str]:
+    answers = evidence.answers or ()
+    return [answers[place].text for place in evidence.informative]
+
+
+def _related(evidence: Evidence | None) -> dict[AnswerPair, tuple[float, float]]:
+    """Entailment and contradiction of the pairs that are related already."""
+    if evidence is None or evidence.relations is None:
+        return {}
+    question, relations = evidence.query.text, evidence.relations
+    return {
+        AnswerPair(question, one, other): (
+            relations.entailment[row, column],
+            relations.contradiction[row, column],
+        )
+        for row, one in enumerate(_informative_texts(evidence))
+        for column, other in enumerate(_informative_texts(evidence))
+    }

@@ -19,7 +19,8 @@ State = Belief | LastAnswer | None
 
 
 def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
-    """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state.
+    """`{"v":1,"a":answer,"s":support,"f":conflict}`, or `{"v":1}` for no state; `"c"` is when
+    an answer that fades was confirmed, in milliseconds since 1970.
 
     The last answer of a lightweight history is `"p"`, beside what it wraps.
     With a standing answer `"t"` is when it was confirmed, in milliseconds since 1970, and `"w"`
@@ -31,6 +32,8 @@ def encode_state(state: State, standing: StandingAnswer | None = None) -> bytes:
         state = state.inner
     if state is not None:
         row |= {"a": state.answer, "s": state.support, "f": state.conflict}
+        if state.confirmed_at is not None:
+            row["c"] = milliseconds(state.confirmed_at)
     if standing is not None:
         at = standing.confirmed_at
         row["t"] = None if at is None else milliseconds(at)
@@ -74,9 +77,10 @@ def _standing(row: dict[str, Any]) -> StandingAnswer:
 def _belief(row: dict[str, Any]) -> Belief | None:
     if not row:
         return None
+    confirmed_at = _time(row.pop("c")) if "c" in row else None
     if row.keys() != {"a", "s", "f"} or not isinstance(row["a"], str):
         raise InputError(ReasonClass.WRONG_TYPE, "the stored state is not a belief")
-    return Belief(row["a"], _probability(row["s"]), _probability(row["f"]))
+    return Belief(row["a"], _probability(row["s"]), _probability(row["f"]), confirmed_at)
 
 
 def _time(value: Any) -> datetime:

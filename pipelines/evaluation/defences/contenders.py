@@ -7,8 +7,8 @@ The grammar of a list, such as `radar,radar:pair_scale=0.3,on_empty=abstain,vani
     option = name "=" value             value as in TOML; a bare word is text
     how    = "none" | "lightweight" | "cumulative" [ "-" documents ]
 
-Options are those of the defence, and `min_support`, with which production abstains. `production`
-is what `run` and `replay` do with the present settings: their defence, its options and this.
+Options are those of the defence. `production` is what `run` and `replay` do with the present
+settings: their defence and its options.
 """
 
 import re
@@ -30,7 +30,6 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
-MIN_SUPPORT = "min_support"
 PRODUCTION = "production"
 _HOW = re.compile(
     r"(?P<name>own|none|lightweight|cumulative)(?:(?<=cumulative)-(?P<pool>[1-9]\d*))?"
@@ -70,7 +69,7 @@ def in_production(
     if settings is None:
         raise ConfigurationError(f"{PRODUCTION!r} needs settings, which there are none of here")
     chosen = dict(options)
-    known = {**defense_options(settings), MIN_SUPPORT: settings.min_support, **chosen}
+    known = {**defense_options(settings), **chosen}
     alias = heading(PRODUCTION, chosen.items())
     return renamed(Contender("", settings.name, tuple(known.items()), alias=alias))
 
@@ -116,21 +115,7 @@ def renamed(contender: Contender) -> Contender:
 
 def built(contender: Contender) -> Defense[Any]:
     """The defence with its options, before any adaptation. Raises ConfigurationError."""
-    min_support_of(contender)
-    options = {name: value for name, value in contender.options if name != MIN_SUPPORT}
-    return build_defense(contender.defense, options)
-
-
-def min_support_of(contender: Contender) -> int:
-    """How many independent sites must say its answer; 0, the published rule, unless told.
-
-    An option of every contender: the guard insists on it, whatever the defence. Raises
-    ConfigurationError for what is no such number.
-    """
-    value = dict(contender.options).get(MIN_SUPPORT, 0)
-    if type(value) is not int or value < 0:
-        raise ConfigurationError(f"{contender.name}: {MIN_SUPPORT} is a number of sites, 0 or more")
-    return value
+    return build_defense(contender.defense, dict(contender.options))
 
 
 def adapted(contender: Contender) -> Defense[Any]:

@@ -15,10 +15,7 @@ from radarstream.pipelines.build import build_reranker_of
 from radarstream.pipelines.evaluation.attacks.conditions import Skipped, attacked
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Condition
 from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.defences.contenders import (
-    adapted,
-    min_support_of,
-)
+from radarstream.pipelines.evaluation.defences.contenders import adapted
 from radarstream.pipelines.evaluation.defences.records import (
     Contender,
     DefencesRecord,
@@ -181,7 +178,7 @@ class Runner:
             adapted(contender),
             models,
             perturbation,
-            min_support_of(contender),
+            self.settings.reading,
         )
 
     def fresh(self, rows: Sequence[Row]) -> list[Row]:

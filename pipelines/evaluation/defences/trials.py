@@ -17,6 +17,7 @@ from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.evaluation.study.rows import error_words
 from radarstream.pipelines.round import gathering
+from radarstream.pipelines.round.gathering import as_far_as_needed
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Chosen, Concluded, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
@@ -72,18 +73,24 @@ class Gathered:
             return self.related
         return self.answered if needs & EVIDENCE else self.read
 
-    def tally(self, needs: frozenset[Signal], ledger: Ledger) -> Spending:
-        """The cost with which an answer that needs these signals starts; it goes on in `ledger`."""
+    def tally(self, needs: frozenset[Signal], ledger: Ledger, seen: Evidence | Failure) -> Spending:
+        """The cost with which an answer starts that needs these signals of the documents that are
+        `seen`, all where they failed; it goes on in `ledger`.
+        """
         tally = Spending(self.ledger)
         if needs & EVIDENCE:
-            for prompt in document_prompts(self.snapshot):
+            documents = self.snapshot if isinstance(seen, Failure) else seen
+            for prompt in document_prompts(documents):
                 tally.charge_prompt(prompt, ATOMIC)
-            for prompt in sentence_prompts(self.snapshot):
+            for prompt in sentence_prompts(documents):
                 if prompt.digest() in self.ledger.completions:  # it was asked
                     tally.charge_prompt(prompt, ATOMIC)
         if Signal.RELATIONS in needs:
-            tally.charge_pairs(pairs_of(self))
-            tally.counts[RELATIONS] = self.relation_seconds
+            every = pairs_of(self)
+            answers = self.answers if isinstance(seen, Failure) else seen.answers or ()
+            pairs = answer_pairs(self.snapshot.query.text, answers)
+            tally.charge_pairs(pairs)
+            tally.counts[RELATIONS] = self.relation_seconds * len(pairs) / max(1, len(every))
         tally.ledger = ledger
         return tally
 
@@ -125,26 +132,28 @@ def gather(
     if reranker is not None:
         reranked = rerank(reranker, keep, bare, models, Costs())
     chosen = [one if isinstance(one, Failure) else Chosen(one) for one in reranked]
-    read = onward(chosen, lambda items: gathering.read(items, reading, models, costs))
-    answered = onward(read, lambda items: gathering.answer(items, lambda _: needs, models, costs))
+    read = onward(
+        chosen,
+        lambda items: gathering.read([one.snapshot for one in items], reading, models, costs),
+    )
+    answered = onward(
+        read, lambda items: gathering.answer(items, [needs] * len(items), models, costs)
+    )
     related = onward(
-        answered, lambda items: gathering.relate(items, lambda _: needs, models, costs)
+        answered, lambda items: gathering.relate(items, [needs] * len(items), models, costs)
     )
     gathered = []
-    for (snapshot, step), one, *found in zip(
+    for (snapshot, step), one, bare_one, with_answers, with_relations in zip(
         snapshots, reranked, read, answered, related, strict=True
     ):
-        signals: list[Evidence | Failure] = [
-            item if isinstance(item, Failure) else item.evidence for item in found
-        ]
         seen = snapshot if isinstance(one, Failure) else one.snapshot
-        if isinstance(signals[0], Evidence):
-            seen = replace(seen, documents=signals[0].documents)
+        if isinstance(bare_one, Evidence):
+            seen = replace(seen, documents=bare_one.documents)
         item = Gathered(
             seen,
-            read=signals[0],
-            answered=signals[1],
-            related=signals[2],
+            read=bare_one,
+            answered=with_answers,
+            related=with_relations,
             step=step,
             ledger=ledger,
             reranking=None if isinstance(one, Failure) else one.reranking,
@@ -194,8 +203,8 @@ def shown_to_all(row: EvidenceRow, *, answered: bool) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A contender as it meets a condition: its defence, the models it asks, what is perturbed, and
-    how many independent sites must say its answer.
+    """A contender as it meets a condition: its defence, the models it asks, how far it reads, and
+    what is perturbed.
     """
 
     contender: str
@@ -203,16 +212,14 @@ class Trial:
     defense: Defense[Any]
     models: Models
     perturbation: Perturbation | None = None
-    min_support: int = 0
+    reading: ReadingSettings = ReadingSettings()
 
     def rows(self, histories: Sequence[Sequence[Gathered]], *, batch: int) -> Iterator[list[Row]]:
         """The rows of every history, a batch of snapshots at a time, each history in time order.
 
         A failed step leaves the memory as it was: the next one goes on from there.
         """
-        pipeline = DefensePipeline(
-            self.contender, self.defense, self.models, min_support=self.min_support
-        )
+        pipeline = DefensePipeline(self.contender, self.defense, self.models, reading=self.reading)
         memories = [pipeline.initial_memory() for _ in histories]
         for step in range(max(map(len, histories), default=0)):
             present = [i for i, history in enumerate(histories) if len(history) > step]
@@ -231,16 +238,20 @@ class Trial:
         ledger = Ledger()
         tallies: list[Spending] = []
         given: list[tuple[Ready, Memory[Any], Spending] | Failure] = []
+        enough = getattr(self.defense, "enough", None)
         for seen, memory in items:
             needs = needs_at(self.defense, len(seen.snapshot.documents))
-            evidence, tally = seen.evidence(needs), seen.tally(needs, ledger)
-            tallies.append(tally)
-            if isinstance(evidence, Failure):
-                given.append(evidence)
+            whole = seen.evidence(needs)
+            if isinstance(whole, Failure):
+                tallies.append(seen.tally(needs, ledger, whole))
+                given.append(whole)
                 continue
             if self.perturbation is not None:
-                evidence = self.perturbation.perturbed(evidence)
-            given.append((Ready(Chosen(Reranked(seen.snapshot)), evidence), memory, tally))
+                whole = self.perturbation.perturbed(whole)
+            evidence, settled = as_far_as_needed(whole, enough, self.reading)
+            tallies.append(seen.tally(needs, ledger, evidence))
+            ready = Ready(Chosen(Reranked(seen.snapshot)), whole, evidence, settled)
+            given.append((ready, memory, tallies[-1]))
 
         def conclude(
             ready: Sequence[tuple[Ready, Memory[Any], Spending]],

@@ -33,7 +33,7 @@ class ServiceRecord(CorpusRecord):
     `texts` leaves out the documents that were taken out; `members` and `others` are how many
     documents are probed for that the corpus has and lacks. `proxy` is the model that
     the attacker chooses words with. `defense` answers from the documents that are left, where
-    `min_support` independent sites say so.
+    it withstands `withstand` lying sites.
     """
 
     KIND: ClassVar[str] = "service"
@@ -44,7 +44,7 @@ class ServiceRecord(CorpusRecord):
         "others": "documents that the corpus lacks",
         "proxy": "proxy of the attacker",
         "defense": "defence",
-        "min_support": "independent sites of an answer",
+        "withstand": "lying sites that an answer withstands",
     }
     MEMBERS: ClassVar[tuple[str, ...]] = ("streams", "policies")
 
@@ -53,7 +53,7 @@ class ServiceRecord(CorpusRecord):
     others: int
     proxy: str
     defense: str
-    min_support: int
+    withstand: int
     streams: tuple[str, ...]
     policies: tuple[str, ...]
 

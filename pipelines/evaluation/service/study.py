@@ -111,7 +111,7 @@ class ServicePlugin:
             others=sum(not one.member for one in self.probed),
             proxy="" if self.proxy is None else self.proxy.model_id,
             defense=self.settings.defense.name,
-            min_support=self.settings.defense.min_support,
+            withstand=self.settings.defense.withstand,
             streams=request.streams,
             policies=policies,
             code={name: digest for name, digest in code.items() if digest},

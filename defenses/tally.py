@@ -1,0 +1,143 @@
+"""Counts the independent sites behind each answer of a snapshot."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from radarstream.defenses.kernels.independence import alike_in, most_independent
+from radarstream.defenses.kernels.radar import both_ways
+from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.cited_sites import cited_in
+from radarstream.schemas.evidence import AGREEMENT, Evidence
+from radarstream.schemas.sites import UNTOLD, owner_of
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.verdict import Reason
+
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The v voices of a snapshot: one document for each site that says something.
+
+    A site speaks by its best ranked document with an answer. `places` are the indices of these
+    documents, ascending. `torn` are documents of sites that contradict themselves, which have no
+    voice; `beside` those of other sites that do not speak for them. `alike` (v, v) is who is not
+    independent of whom (`kernels.independence`), `agree` and `against` whose answers mean the same
+    and contradict each other. The diagonal of `agree` is false for an answer that steers a judge.
+    """
+
+    places: tuple[int, ...]
+    torn: tuple[int, ...]
+    beside: tuple[int, ...]
+    alike: BoolArray
+    agree: BoolArray
+    against: BoolArray
+
+    def largest(self, members: BoolArray) -> int:
+        """The most of these voices, a (v,) mask, that are independent and agree, each two of them.
+
+        Another voice never makes it smaller, and makes it larger by one at most.
+        """
+        at = np.flatnonzero(members)
+        return most_independent((self.alike | ~self.agree)[np.ix_(at, at)])
+
+    def strongest(self, members: BoolArray) -> tuple[int, int | None]:
+        """The most of these voices that say one answer, and the number of the best ranked of them;
+        none without members.
+        """
+        at = np.flatnonzero(members).tolist()
+
+        def merit(number: int) -> tuple[int, int]:
+            return self.largest(members & self.agree[number]), -number
+
+        return self.largest(members), max(at, key=merit, default=None)
+
+    @property
+    def voiceless(self) -> dict[int, Reason]:
+        """The documents with an answer that do not speak, by their places, with the reasons."""
+        beside = dict.fromkeys(self.beside, Reason.SAME_SITE)
+        return beside | dict.fromkeys(self.torn, Reason.SELF_CONTRADICTION)
+
+    @cached_property
+    def counts(self) -> tuple[tuple[int, int], ...]:
+        """For each voice how many sites say its answer, and its strongest rival."""
+        known: dict[bytes, int] = {}
+
+        def largest(members: BoolArray) -> int:
+            key = members.tobytes()
+            if key not in known:
+                known[key] = self.largest(members)
+            return known[key]
+
+        rows = zip(self.agree, self.against, strict=True)
+        return tuple((largest(agreeing), largest(opposing)) for agreeing, opposing in rows)
+
+
+def tally_of(evidence: Evidence) -> Tally:
+    """Count the voices of a snapshot.
+
+    Without relations, answers agree that are spelt alike, and none contradicts another; without
+    atomic answers every document speaks.
+    """
+    places = (
+        evidence.informative if evidence.answers is not None else range(len(evidence.documents))
+    )
+    documents = [evidence.documents[place] for place in places]
+    agree, against = _relations(evidence, places)
+    owners = [owners_in(document) for document in documents]
+    members: dict[str, list[int]] = defaultdict(list)
+    for number, names in enumerate(owners):
+        members[names[0]].append(number)
+    torn = {
+        number
+        for of_site in members.values()
+        if against[np.ix_(of_site, of_site)].any()
+        for number in of_site
+    }
+    speaking = [of_site[0] for of_site in members.values() if of_site[0] not in torn]
+    part = np.ix_(speaking, speaking)
+    return Tally(
+        places=tuple(places[number] for number in speaking),
+        torn=tuple(places[number] for number in sorted(torn)),
+        beside=tuple(
+            place
+            for number, place in enumerate(places)
+            if number not in torn and number not in speaking
+        ),
+        alike=alike_in(
+            [owners[number] for number in speaking],
+            [documents[number].text for number in speaking],
+            UNTOLD,
+        ),
+        agree=agree[part],
+        against=against[part],
+    )
+
+
+def _relations(evidence: Evidence, places: Sequence[int]) -> tuple[BoolArray, BoolArray]:
+    """Whose answers mean the same, and contradict each other, both (n, n)."""
+    n = len(places)
+    if evidence.relations is not None:
+        entailment, contradiction = evidence.relations.entailment, evidence.relations.contradiction
+        against = both_ways(contradiction, contradiction.T) >= AGREEMENT
+        np.fill_diagonal(against, val=False)
+        return both_ways(entailment, entailment.T) >= AGREEMENT, against
+    if evidence.answers is None:
+        return np.eye(n, dtype=np.bool_), np.zeros((n, n), dtype=np.bool_)
+    texts = [evidence.answers[place].text for place in places]
+    spelt = np.array([spelling(text) or text for text in texts], dtype=object)
+    return np.asarray(spelt[:, np.newaxis] == spelt, dtype=np.bool_), np.zeros((n, n), np.bool_)
+
+
+def owners_in(document: Document) -> tuple[str, ...]:
+    """Who speaks in a document: the owner of its site, and those it names as its sources.
+
+    A document without an address is a site of its own.
+    """
+    owner = owner_of(document.url) or f"/{document.rank}"
+    return (owner, *sorted(cited_in(document.text)))

@@ -1,0 +1,176 @@
+"""RADAR over independent sites: answers that withstand lying sites.
+
+`docs/radar.md` has the proof, and what differs from RADAR as published.
+"""
+
+from collections import Counter
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass as checked_dataclass
+
+from radarstream.defenses import cut_graph
+from radarstream.defenses.answering import answers_of, why_no_evidence
+from radarstream.defenses.cut_graph import BoolArray, Graph, Recalled, Selection
+from radarstream.defenses.kernels.min_cut import min_cut
+from radarstream.defenses.kernels.radar import bayes, symmetrise
+from radarstream.defenses.options import as_asked
+from radarstream.defenses.protocol import Complete, Defending, Signal
+from radarstream.defenses.responses import ask
+from radarstream.defenses.tally import Tally, tally_of
+from radarstream.schemas.answer_text import spelling
+from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence
+from radarstream.schemas.memory import Belief
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.snapshot import MOST_LYING, STRICT, Query
+from radarstream.schemas.support import lacks_support
+from radarstream.schemas.verdict import Abstention, Verdict
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class Voices:
+    """Min-cut over the voices of independent sites, with a memory node that is at most one voice.
+
+    After "RADAR: Defending RAG Dynamically against Retrieval Corruption"; what is kept of each
+    answer is counted, not estimated. S_i is how many sites say the answer of voice i (in place of
+    Eq. 6), F_i how many say its strongest rival (in place of Eq. 7), both divided by the number of
+    voices; voices that agree are joined by their consistency. The answer is that of a voice, in
+    its own words, that more than `withstand` independent sites give, and more than give any rival.
+
+    Parameters
+    ----------
+    withstand
+        w: so many of the sites that were read may lie.
+    memory_days
+        Days after which a memory that nobody disputed when it was confirmed has lost half of its
+        strength. With less than half of a voice it is no longer given as an answer.
+    """
+
+    withstand: Annotated[int, Field(ge=0, le=MOST_LYING)] = 1
+    memory_days: Annotated[float, Field(gt=0.0)] = 400.0
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """Atomic answers and how they relate."""
+        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
+
+    def initial_state(self) -> Belief | None:
+        """No previous answer."""
+        return None
+
+    def enough(self, evidence: Evidence) -> bool:
+        """Whether nothing more need be read: some answer can be given, and `withstand` more lying
+        sites could not silence it.
+        """
+        least = as_asked(self, evidence.query).withstand
+        if counts_no_sites(evidence.query):
+            return False
+        return any(c > least and c - rival > least for c, rival in tally_of(evidence).counts)
+
+    def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
+        """Judge one snapshot. The state moves only when enough sites say an answer.
+
+        Raises EvidenceError when answers or relations are missing.
+        """
+        query, answers = evidence.query, answers_of(evidence)
+        cut_graph.known_relations(evidence)
+        tally = tally_of(evidence)
+        strength = self.strength(state, evidence.observed_at)
+        recalled = None
+        if state is not None and tally.places:
+            texts = tuple(answers[place].text for place in tally.places)
+            related = yield from cut_graph.relate(query.text, state.answer, texts)
+            recalled = Recalled(state, *related)
+        least = as_asked(self, query).withstand
+        standing = None if state is None or strength < AGREEMENT else AtomicAnswer(state.answer)
+        if not tally.places:
+            outcome = standing or (
+                Abstention.NO_CONSENSUS if tally.torn else why_no_evidence(evidence)
+            )
+            return cut_graph.verdict_without_cut(evidence, state, outcome, tally.voiceless), state
+        graph = self.build_graph(evidence, tally, recalled, strength)
+        cut = min_cut(graph.source, graph.sink, graph.pair)
+        selection = Selection(graph, cut, cut.kept)
+
+        def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
+            return cut_graph.verdict_on(evidence, recalled, selection, outcome, tally.voiceless)
+
+        if counts_no_sites(query):
+            passages = cut_graph.trusted_passages(evidence, selection)
+            if not passages:
+                return verdict(Abstention.NO_CONSENSUS), state
+            answer = yield from ask(Complete(Task.ANSWER_FROM_DOCUMENTS, query.text, passages))
+            return verdict(Abstention.MODEL_ABSTAINED if answer.abstained else answer), state
+        chosen = leader(evidence, tally, cut.kept, least)
+        count, rival = tally.counts[chosen]
+        candidate = answers[tally.places[chosen]]
+        missing = lacks_support(count, rival, least)
+        if missing is None:
+            said = count / (count + rival)
+            belief = Belief(candidate.text, said, 1.0 - said, evidence.observed_at)
+            return verdict(candidate), belief
+        denied = 0 if recalled is None else tally.largest(recalled.conflict >= AGREEMENT)
+        if standing is not None and denied <= least:
+            return verdict(standing), state
+        return replace(verdict(missing), candidate=candidate.text), state
+
+    def strength(self, state: Belief | None, now: datetime) -> float:
+        """What a memory weighs, in voices: as strong as when it was confirmed, and fading."""
+        if state is None:
+            return 0.0
+        if state.confirmed_at is None:
+            return state.support
+        age = max(now - state.confirmed_at, timedelta(0)) / timedelta(days=self.memory_days)
+        return float(state.support * 0.5**age)
+
+    def build_graph(
+        self, evidence: Evidence, tally: Tally, recalled: Recalled | None, strength: float
+    ) -> Graph:
+        """Voices with their counts as capacities, and the previous answer as one more node."""
+        relations, answers = cut_graph.known_relations(evidence), answers_of(evidence)
+        at = [evidence.informative.index(place) for place in tally.places]
+        size = max(1, len(at))
+        counts = np.array(tally.counts, dtype=np.float64).reshape(-1, 2) / size
+        consistency = symmetrise(relations.entailment[np.ix_(at, at)])
+        graph = Graph(
+            nodes=tuple(evidence.documents[place].rank for place in tally.places),
+            texts=tuple(answers[place].text for place in tally.places),
+            source=counts[:, 0],
+            sink=counts[:, 1],
+            pair=np.where(tally.agree, consistency, 0.0) / size,
+            conflict=symmetrise(relations.contradiction[np.ix_(at, at)]),
+        )
+        if recalled is None:
+            return graph
+        agreeing = np.where(recalled.consistency >= AGREEMENT, recalled.consistency, 0.0)
+        return cut_graph.with_memory(
+            graph,
+            recalled,
+            source=bayes(strength, float(recalled.consistency.mean())) / size,
+            sink=bayes(recalled.state.conflict, float(recalled.conflict.mean())) / size,
+            pairs=agreeing / size,
+        )
+
+
+def counts_no_sites(query: Query) -> bool:
+    """Whether answers of a query are given without the rule: long texts hardly ever agree."""
+    return query.long_form and query.withstand is None
+
+
+def leader(evidence: Evidence, tally: Tally, kept: BoolArray, withstand: int) -> int:
+    """The voice whose answer is given if any is: the number of one that has enough sites, that the
+    cut keeps, with the most sites, the fewest against it, and the commonest spelling.
+    """
+    texts = [answers_of(evidence)[place].text for place in tally.places]
+    spelt = [spelling(text) or text for text in texts]
+    common = Counter(spelt)
+
+    def merit(number: int) -> tuple[bool, bool, int, int, int, int]:
+        count, rival = tally.counts[number]
+        given = lacks_support(count, rival, withstand) is None
+        return given, bool(kept[number]), count, -rival, common[spelt[number]], -number
+
+    return max(range(len(texts)), key=merit)
