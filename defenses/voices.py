@@ -61,14 +61,20 @@ class Voices:
         """No previous answer."""
         return None
 
-    def enough(self, evidence: Evidence) -> bool:
-        """Whether nothing more need be read: some answer can be given, and `withstand` more lying
-        sites could not silence it.
+    def enough(self, evidence: Evidence, unread: float = np.inf) -> bool:
+        """Whether nothing more need be read.
+
+        Either some answer can be given, and `withstand` more lying sites could not silence it; or
+        so few documents are left `unread` that they cannot decide whether it is given.
         """
         least = as_asked(self, evidence.query).withstand
         if counts_no_sites(evidence.query):
             return False
-        return any(c > least and c - rival > least for c, rival in tally_of(evidence).counts)
+        counts = tally_of(evidence).counts
+        most = max((count for count, _ in counts), default=0)
+        if most + unread <= least:
+            return True
+        return any(count > least and count - rival > min(least, unread) for count, rival in counts)
 
     def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
         """Judge one snapshot. The state moves only when enough sites say an answer.

@@ -6,6 +6,7 @@ Each step makes one batch per model. Where an item fails stands its error.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from math import inf
 from time import monotonic
 
 from radarstream.defenses.protocol import EVIDENCE, Signal
@@ -30,7 +31,8 @@ from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.snapshot import SearchSnapshot
 
-Enough = Callable[[Evidence], bool]  # whether nothing more need be read
+# Whether nothing more need be read of evidence to which so many documents may still come.
+Enough = Callable[[Evidence, float], bool]
 WithBefore = tuple[Evidence, Evidence | None]  # evidence, and what of it is related already
 Joined = tuple[Evidence, Evidence, frozenset[Signal]]  # these, and what the defence needs
 
@@ -57,7 +59,11 @@ def gather(
         else iter((len(whole.documents),))
         for whole in wholes
     ]
-    settled: set[int] = set()
+
+    def reads_on(place: int) -> bool:
+        one = found[place]
+        return not (isinstance(one, Failure) or ends_here(one, wholes[place], enough, reading))
+
     open_at = set(range(len(items)))
     while open_at:
         some = [
@@ -69,13 +75,11 @@ def gather(
         blocks = [(evidence, wholes[place], end) for place, evidence, end in some]
         for (place, *_), one in zip(some, widen(blocks, needs, models, costs), strict=True):
             found[place] = one
-            if isinstance(one, Evidence) and enough is not None and enough(one):
-                settled.add(place)
         late = monotonic() - started > reading.most_seconds
-        open_at = set() if late else {place for place, *_ in some} - settled
+        open_at = {place for place, *_ in some if not late and reads_on(place)}
     return [
-        one if isinstance(one, Failure) else Ready(item, whole, one, place in settled)
-        for place, (item, whole, one) in enumerate(zip(items, wholes, found, strict=True))
+        one if isinstance(one, Failure) else Ready(item, whole, one, is_settled(one, enough))
+        for item, whole, one in zip(items, wholes, found, strict=True)
     ]
 
 
@@ -134,14 +138,26 @@ def as_far_as_needed(
     evidence: Evidence, enough: Enough | None, reading: ReadingSettings
 ) -> tuple[Evidence, bool]:
     """What `gather` reads of a snapshot of which everything is known, and whether it is enough."""
-    if enough is None or evidence.answers is None:
-        return evidence, False
     part = evidence
-    for end in borders(len(evidence.documents), reading):
-        part = part_of(evidence, end)
-        if enough(part):
-            return part, True
-    return part, False
+    if enough is not None and evidence.answers is not None:
+        for end in borders(len(evidence.documents), reading):
+            part = part_of(evidence, end)
+            if ends_here(part, evidence, enough, reading):
+                break
+    return part, is_settled(part, enough)
+
+
+def ends_here(
+    evidence: Evidence, whole: Evidence, enough: Enough | None, reading: ReadingSettings
+) -> bool:
+    """Whether no more of a snapshot need be read."""
+    most = min(len(whole.documents), reading.most_documents)
+    return enough is not None and enough(evidence, most - len(evidence.documents))
+
+
+def is_settled(evidence: Evidence, enough: Enough | None) -> bool:
+    """Whether nothing need be read, however many documents there may be elsewhere."""
+    return enough is not None and evidence.answers is not None and enough(evidence, inf)
 
 
 def read(
