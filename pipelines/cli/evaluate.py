@@ -18,29 +18,20 @@ from radarstream.pipelines.cli.options import (
     RerankerOptions,
 )
 from radarstream.pipelines.cli.studies import words
-from radarstream.pipelines.cli.terminal import print_path, say
-from radarstream.pipelines.evaluation.attacks.protocol import TOP
-from radarstream.pipelines.evaluation.defences.breaking_tables import KEY, sentences, title_of
+from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.defences.label_reader import LabelReader
+from radarstream.pipelines.evaluation.defences.planted import KEY
 from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.request import (
-    breaking_conditions,
     conditions_of,
     contenders_of,
     other_relations,
     plugin_of,
-    with_and_without_memory,
 )
-from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.scoring import Definition
-from radarstream.pipelines.evaluation.simulation.plain import plain_pages
 from radarstream.pipelines.evaluation.study.harness import REPORT, kept_in
 from radarstream.pipelines.pages.defences.page import DEFENCES
-from radarstream.pipelines.pages.studies import Report
 
-ATTACKS = {False: "pia,poison", True: "poison-varied"}  # by default, for breaking points
-ADAPTATIONS = {False: "none,cumulative,lightweight", True: "none"}
-BREAKING_POINTS = (KEY, "cost")  # how the keys of its tables begin
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 
 
@@ -54,12 +45,8 @@ def evaluate_defences(
         ),
     ] = "all",
     attacks: Annotated[
-        str | None,
-        Option(
-            help="Attacks by name, each at every position; '' for none. Default: pia,poison; for "
-            "--breaking-point poison-varied."
-        ),
-    ] = None,
+        str, Option(help="Attacks by name, each at every position; '' for none.")
+    ] = "pia,poison",
     positions: Annotated[
         str, Option(help="Ranks that are attacked: 1,10, or 1+2 for several at once.")
     ] = "1,10",
@@ -70,30 +57,9 @@ def evaluate_defences(
     schedule: Annotated[
         str, Option(help="Steps that are attacked, e.g. late-3 or every-2; '' for all.")
     ] = "",
-    breaking_point: Annotated[
-        bool,
-        Option(
-            "--breaking-point",
-            help="In place of positions: more and more documents, sites, steps; without --dataset "
-            "on pages that say the answer plainly.",
-        ),
-    ] = False,
-    amounts: Annotated[
-        str,
-        Option(
-            help="Numbers of documents for --breaking-point. Default: 1,2,3,4,5,6,8,10 and on to k."
-        ),
-    ] = "",
-    placement: Annotated[
-        str, Option(help="Where --breaking-point plants documents: top or random ranks.")
-    ] = TOP,
     adaptations: Annotated[
-        str | None,
-        Option(
-            help="How defences without a memory meet a history. Default: "
-            "none,cumulative,lightweight; none for --breaking-point, also for those with a memory."
-        ),
-    ] = None,
+        str, Option(help="How defences without a memory meet a history.")
+    ] = "none,cumulative,lightweight",
     k: studies.Documents = 10,
     out: studies.Out = Path("build/evaluate"),
     reference: Annotated[
@@ -136,18 +102,12 @@ def evaluate_defences(
     """
     settings = (replace(run, dry_run=True) if reader else run).settings()
     settings = kept_in(out, reranking.over(settings))
-    plain = breaking_point and not run.dataset
-    data = plain_pages(k) if plain else run.data(settings)
-    ways = words(ADAPTATIONS[breaking_point] if adaptations is None else adaptations)
+    data = run.data(settings)
     varied = other_relations(words(relation_scorers), words(nli_noise))
-    contenders = contenders_of(data, settings.defense, defenses, ways, sweep or [], varied)
-    named = words(ATTACKS[breaking_point] if attacks is None else attacks)
-    if breaking_point:
-        contenders = with_and_without_memory(contenders, data)
-    if breaking_point and not condition:
-        conditions = breaking_conditions(data, named, words(amounts), placement, schedule, k)
-    else:
-        conditions = conditions_of(named, words(positions), condition or [], schedule, k)
+    contenders = contenders_of(
+        data, settings.defense, defenses, words(adaptations), sweep or [], varied
+    )
+    conditions = conditions_of(words(attacks), words(positions), condition or [], schedule, k)
     request = DefencesRequest(
         **run.asked(data),
         conditions=conditions,
@@ -160,31 +120,14 @@ def evaluate_defences(
     by_labels = LabelReader.of(reader, run.seed) if reader else None
     plugin = plugin_of(request, settings, insisted=defenses, reader=by_labels)
     judging = studies.judge_model(judge, plugin.models, plugin.engine)
-    study, report = run.perform(out, plugin, DEFENCES, plugin.judged, judging, told=breaking_point)
+    study, report = run.perform(out, plugin, DEFENCES, plugin.judged, judging)
     if not run.as_json:
-        _print(report, breaking_point=breaking_point)
+        found = (t for t in report.tables if t.key in SHOWN or t.key.startswith(KEY))
+        print_tables(map(brief, found))
+        print_headline(report.page.sentence, report.page.more)
         print_path("report", out / REPORT)
     names = (contender.name for contender in plugin.request.contenders)
     studies.insist(study, names, "no answer without an error from")
-
-
-def _print(report: Report[Scoreboard], *, breaking_point: bool) -> None:
-    """Print the tables and what they say."""
-    found = [table for table in report.tables if table.key in SHOWN]
-    if breaking_point:
-        found = [table for table in report.tables if table.key.startswith(BREAKING_POINTS)]
-    print_tables(map(brief, found))
-    if breaking_point:
-        print_breaking_points(report.results)
-    print_headline(report.page.sentence, report.page.more)
-
-
-def print_breaking_points(board: Scoreboard) -> None:
-    """Print where each defence breaks, in words."""
-    for found in board.escalations:
-        say(title_of(found), style="bold", wrap=True)
-        for sentence in sentences(found):
-            say(sentence, wrap=True)
 
 
 KINDS: Final[dict[str, Callable[..., None]]] = {

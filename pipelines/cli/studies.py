@@ -26,7 +26,6 @@ from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.study.harness import REPORT, TABLES, Study, opened
 from radarstream.pipelines.evaluation.study.plugin import Plugin
 from radarstream.pipelines.evaluation.study.record import RecordT
-from radarstream.pipelines.evaluation.study.rows import EVIDENCE_WORK
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages.studies import Kind, Report, ResultsT
 from radarstream.pipelines.settings import Settings, load_settings
@@ -95,14 +94,12 @@ class StudyOptions(DryModelOptions):
         kind: Kind[RecordT, ResultsT],
         judge: Callable[[Study[RecordT], Generator], object] | None = None,
         judging: Generator | None = None,
-        *,
-        told: bool = False,
     ) -> tuple[Study[RecordT], Report[ResultsT]]:
         """Run a study to its end, have it judged where there is a model for that, write what it
         comes to, and print this as JSON where that is wanted.
         """
         with opened(plugin, plugin.models, out, resume=self.resume) as study:
-            with conducted(study, told=told):
+            with conducted(study):
                 if judge is not None and judging is not None:
                     judge(study, judging)
                 report = kind.report(out, study.record, study.store)
@@ -158,23 +155,15 @@ def insist(study: Study[Any], names: Iterable[str], complaint: str) -> None:
 
 
 @contextmanager
-def conducted(study: Study[Any], *, told: bool = False) -> Iterator[None]:
+def conducted(study: Study[Any]) -> Iterator[None]:
     """Run a study to its end, showing how far it is, then the enclosed code.
 
-    If either is cut short, what is kept is said. Where `told`, how much is left to do is said
-    first.
+    If either is cut short, what is kept is said.
     """
     progress = study.progress
     if progress.answered:
         count = f"{progress.answered} of {progress.wanted}"
         note(f"{count} answers are in {study.out} already", MESSAGE_CHARACTERS)
-    if told and (left := progress.wanted - progress.answered):
-        documents = progress.expected[EVIDENCE_WORK]
-        note(
-            f"to do: {counted_noun(documents, 'document')} to read, a model call each, and "
-            f"{counted_noun(left, 'answer')} to give, mostly one call or none each; what is "
-            "cached is not asked again"
-        )
     if study.uncounted:
         others = counted_noun(study.uncounted, "other question")
         note(

@@ -18,7 +18,6 @@ from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.study.row_files import RowFile
 from radarstream.schemas.codec import encode
-from radarstream.schemas.errors import ConfigurationError
 from tests import commands
 from tests.end_to_end.interrupting import interrupted
 from tests.pipelines.evaluation.defence_studies import make_history, read_rows
@@ -408,46 +407,29 @@ def test_report_renders_the_same_files_again(tmp_path: Path) -> None:
     assert [file.read_bytes() for file in files] == before
 
 
-def test_breaking_points_of_radar_with_perfect_relations(tmp_path: Path) -> None:
-    """At k = 10 it takes five documents at the top ranks, six against its memory."""
-    out, table = tmp_path / "out", tmp_path / "answers.parquet"
-    asked = ("--breaking-point", "--dry-run", "--defenses", "radar,majority", "--limit", 1)
-    told = run(*asked, "--amounts", "4,5,6", "--out", out, "--table", table)
-    assert "documents to read" in told.stderr
-    board = json.loads((out / "results.json").read_text())
-    own, one, steps = board["escalations"]
-    assert {curve["contender"] for curve in own["curves"]} == {"radar", "radar+none", "majority"}
-    breaks = {
-        (found["effort"], curve["contender"]): curve["breaking_points"][1]["amount"]
+def test_a_reader_by_labels_against_planted_sites(cups: Path, tmp_path: Path) -> None:
+    """Three pages, each on a site of its own: two must say what `voices` answers."""
+    data = tmp_path / "sites.jsonl"
+    lines = [json.loads(line) for line in cups.read_text().splitlines()]
+    for line in lines:
+        for document in line["documents"]:
+            document["url"] = f"https://site-{document['rank']}.example/"
+    data.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    run(
+        "--dataset", data, "--reader", "labels", "--defenses", "voices,majority",
+        "--attacks", "claim-varied", "--positions", "1,1..2,1..3,1..3/one-site", "-k", 3,
+        "--out", "out",
+    )  # fmt: skip
+    board = json.loads(Path("out/results.json").read_text())
+    own, one = board["planted"]
+    assert board["language_model"]["tier"] == "labels"
+    names = ("accuracy", "attack_success", "silence")
+    rates = {
+        (found["one_site"], contender): [[p[name]["value"] for name in names] for p in points]
         for found in (own, one)
-        for curve in found["curves"]
+        for contender, points in found["curves"].items()
     }
-    for found in (own, one):
-        assert breaks[found["effort"], "radar"] == 6
-        assert breaks[found["effort"], "radar+none"] == 5
-        assert breaks[found["effort"], "majority"] == 5
-    held = {curve["contender"]: curve["breaking_points"][1]["amount"] for curve in steps["curves"]}
-    assert held == {"radar": 4, "radar+none": 1, "majority": 1}
-    page = (out / "report.html").read_text()
-    assert 'id="breaking-point"' in page
-    assert "radar gives the attacker" in page
-    answers = pl.read_parquet(table)
-    sites = answers.filter(pl.col("condition") == "poison-varied@1..6/one-site:late-1")
-    assert sites.filter(pl.col("step") > 0)["poisoned_sites"].unique().to_list() == [1]
-    assert sites.filter(pl.col("step") > 0)["poisoned_documents"].unique().to_list() == [6]
-    assert sites["attacked_steps"].max() == 3
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["--attacks", "pia"],
-        ["--breaking-point", "--amounts", "one"],
-        ["--breaking-point", "--amounts", "11"],
-        ["--breaking-point", "--placement", "bottom"],
-        ["--breaking-point", "--attacks", "unheard"],
-    ],
-)
-def test_breaking_points_that_cannot_be_asked(words: list[str], tmp_path: Path) -> None:
-    result = run("--dry-run", *words, "--out", tmp_path / "out", exit_code=1)
-    assert isinstance(result.exception, ConfigurationError), result.output
+    assert rates[False, "majority"] == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0]]
+    assert rates[False, "voices"] == [[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 1, 0]]
+    assert rates[True, "voices"][-1] == [0, 0, 1]
+    assert "reader: labels" in Path("out/tables.md").read_text()

@@ -26,8 +26,8 @@ The score by containment, as published
 - contained_correct, contained_fooled, contained_stale, contained_outcome: the same
 - exclusive_correct, exclusive_fooled: contained, and the other one is not
 What the defence did
-- documents, kept, rejected: how many it was given, kept and rejected; kept and rejected are null
-  where it does not select
+- documents, kept, rejected: how many it read, kept and rejected; kept and rejected are null where
+  it does not select
 - poisoned_kept: how many planted documents it kept; null where none was planted, and for
   contenders that answer from a pool of all steps' documents
 - read_right, read_target: of how many documents the atomic answer names the truth, and the target,
@@ -72,7 +72,7 @@ from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
-from radarstream.schemas.verdict import Reason, Verdict
+from radarstream.schemas.verdict import UNSEEN, Reason, Verdict
 
 COLUMNS: Final = columns(
     (pl.Datetime("us", "UTC"), "observed_at"),
@@ -194,7 +194,7 @@ def replay_frame(
             shared
             | {"contender": DEFENDED, "status": event.status, "confidence": event.confidence}
             | scores(said, labels, before)
-            | decided(replace(event.verdict, documents=event.seen), labels)
+            | decided(event.verdict, labels)
         )
         if (bare := event.undefended_answer) is not None:
             said = None if is_uninformative(bare) else bare
@@ -261,7 +261,7 @@ def decided(verdict: Verdict | None, labels: Labels) -> Values:
     """What the defence kept and believed; nothing after an error."""
     if verdict is None:
         return {}
-    documents, memory = verdict.documents, verdict.memory
+    documents, memory = [d for d in verdict.documents if d.reason not in UNSEEN], verdict.memory
     selects = any(document.reason is not Reason.NOT_JUDGED for document in documents)
     kept = verdict.kept_ranks
     planted = set(labels.poisoned_ranks)

@@ -12,7 +12,6 @@ from radarstream.pipelines.evaluation.table import (
     Table,
     TableCell,
     TableRow,
-    digits,
     p_value,
     percent,
     points,
@@ -164,12 +163,9 @@ def _headline(cell: Summary) -> TableCell:
         (cell.attack_success, cell.attack_difference),
     ):
         significant = test and test.p_holm is not None and test.p_holm < LEVEL
-        rate = percent(Rate(estimate.hits, estimate.trials))
-        texts.append(rate + (SIGNIFICANT if significant else ""))
+        texts.append(estimate.percent + (SIGNIFICANT if significant else ""))
         if estimate.trials:
-            decimals = digits(estimate.trials)
-            low, high = 100 * estimate.low, 100 * estimate.high
-            bounds.append(f"{low:.{decimals}f}-{high:.{decimals}f}")
+            bounds.append(estimate.bounds)
     failed = f" {cell.errors} failed" if cell.errors else ""
     detail = f"[{' / '.join(bounds)}]" if bounds else ""
     return TableCell("/".join(texts), f"{detail}{failed}".strip(), cell.accuracy.value)

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
 from radarstream.pipelines.evaluation.attacks import conditions as attack_conditions
-from radarstream.pipelines.evaluation.attacks.escalation import amounts_up_to, escalating
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.datasets import Dataset, History
 from radarstream.pipelines.evaluation.defences import contenders as contending
 from radarstream.pipelines.evaluation.defences.defences import Defences
 from radarstream.pipelines.evaluation.defences.label_reader import LabelReader
-from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender, DefencesRequest
+from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
 from radarstream.pipelines.evaluation.defences.scorers import (
     NOISE,
     perturbation_of,
@@ -91,50 +90,6 @@ def conditions_of(
     for condition in found:
         condition.check_depth(k)
     return found
-
-
-def with_and_without_memory(
-    contenders: tuple[Contender, ...], data: Dataset
-) -> tuple[Contender, ...]:
-    """For histories also each defence with a memory without it, which judges steps alone."""
-    if data.static:
-        return contenders
-    alone = (
-        contending.over_time(contender, Adaptation.NONE)
-        for contender in contenders
-        if contender.adaptation is Adaptation.OWN and contending.remembers(contender)
-    )
-    return tuple(dict.fromkeys((*contenders, *alone)))
-
-
-def breaking_conditions(
-    data: Dataset,
-    attacks: list[str],
-    amounts: Sequence[str],
-    placement: str,
-    schedule: str,
-    k: int,
-) -> tuple[Condition, ...]:
-    """The conditions of `--breaking-point`: at each of the last steps of a history half of the
-    documents is planted. Raises ConfigurationError.
-    """
-    try:
-        wanted = [int(word) for word in amounts] or amounts_up_to(k)
-    except ValueError:
-        raise ConfigurationError(
-            f"--amounts takes whole numbers, got {','.join(amounts)!r}"
-        ) from None
-    found = escalating(
-        attacks,
-        wanted,
-        place=placement,
-        steps=max(map(len, data.histories), default=1),
-        schedule=schedule,
-        at_each_step=max(1, k // 2),
-    )
-    for condition in found:
-        condition.check_depth(k)
-    return attack_conditions.one_surface(found)
 
 
 def _without_documents(asked: Iterable[History]) -> str | None:

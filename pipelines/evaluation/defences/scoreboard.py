@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from radarstream.pipelines.evaluation.attacks.escalation import Effort
 from radarstream.pipelines.evaluation.comparison import Difference
 from radarstream.pipelines.evaluation.defences.documents import DocumentScores
 from radarstream.pipelines.evaluation.defences.dynamics import Dynamics
@@ -17,6 +16,7 @@ from radarstream.pipelines.evaluation.halves import Half
 from radarstream.pipelines.evaluation.rates import NO_SCORES, Rate, Scores
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.study.rows import COST
+from radarstream.pipelines.evaluation.table import digits, percent
 
 STORAGE: Final = ("state_bytes", "state_most", "state_growth")  # bytes; the last a step
 COVERAGES: Final = (0.5, 0.8, 1.0)  # at which accuracy is told
@@ -42,6 +42,17 @@ class Estimate:
         """The estimate of a rate."""
         effective = rate.trials if rate.effective is None else rate.effective
         return Estimate(rate.hits, rate.trials, rate.value, *rate.interval, effective)
+
+    @property
+    def percent(self) -> str:
+        """The rate in percent, as tables have it."""
+        return percent(Rate(self.hits, self.trials))
+
+    @property
+    def bounds(self) -> str:
+        """The interval in percent."""
+        low, high = (f"{100 * end:.{digits(self.trials)}f}" for end in (self.low, self.high))
+        return f"{low}-{high}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,54 +128,27 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One contender's rates where the attacker does so much; 0 is without an attack.
+    """One contender's answers where so many pages are planted; 0 is without an attack.
 
-    `read_right` and `read_target` are means: of how many documents the atomic answer names the
-    truth, and the target; None for contenders without atomic answers. `outnumbering` counts the
-    answers that name the target though more documents were read as naming the truth.
+    `pages` is how many documents were read for an answer, in the mean; None without an answer.
     """
 
-    amount: int
+    planted: int
     accuracy: Estimate
     attack_success: Estimate
-    read_right: float | None = None
-    read_target: float | None = None
-    outnumbering: int = 0
+    silence: Estimate
+    pages: float | None
 
 
 @dataclass(frozen=True, slots=True)
-class BreakingPoint:
-    """The smallest amount at which attack success is above `level`, a share.
+class Planted:
+    """Every contender's points, by the number of planted pages, along an escalation."""
 
-    `low` is the smallest amount at which its 95 % interval reaches above the level, `high` the
-    smallest at which all of the interval is above. None is more than was tried.
-    """
-
-    level: float
-    amount: int | None
-    low: int | None
-    high: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """One contender as the attacker does more and more, by amount."""
-
-    contender: str
-    points: tuple[Point, ...]
-    breaking_points: tuple[BreakingPoint, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Escalated:
-    """Everybody's curve along conditions that differ in one number (see `attacks.escalation`)."""
-
-    effort: Effort
     attack: str
     place: str
     schedule: str
-    documents: int
-    curves: tuple[Curve, ...]
+    one_site: bool
+    curves: dict[str, tuple[Point, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +157,7 @@ class Scoreboard:
 
     `half` and `questions` say what was asked, `definition` says when an answer is correct and when
     it is fooled. `documents` has the scores of single documents' answers, where the evidence is
-    known. `escalations` are there where conditions differ in how much the attacker does.
+    known. `planted` is there where conditions differ in the number of planted pages alone.
     """
 
     contenders: tuple[str, ...]
@@ -185,7 +169,7 @@ class Scoreboard:
     documents: tuple[DocumentScores, ...] = ()
     half: Half = Half.ALL
     questions: int = 0
-    escalations: tuple[Escalated, ...] = ()
+    planted: tuple[Planted, ...] = ()
     selective: tuple[Selective, ...] = ()
 
     def cell(self, contender: str, condition: str) -> Summary:

@@ -15,9 +15,9 @@ from pydantic import TypeAdapter
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.comparison import Difference, differences
-from radarstream.pipelines.evaluation.defences.breaking_points import escalated
 from radarstream.pipelines.evaluation.defences.documents import score_documents
 from radarstream.pipelines.evaluation.defences.dynamics import CELL, Dynamics, dynamics_by_cell
+from radarstream.pipelines.evaluation.defences.planted import planted_curves
 from radarstream.pipelines.evaluation.defences.records import (
     DefencesRecord,
     EvidenceRow,
@@ -69,7 +69,7 @@ def score_cells(
         documents=score_documents(evidence, conditions, definition),
         half=record.half,
         questions=record.questions,
-        escalations=escalated(frame, record, definition),
+        planted=planted_curves(frame, contenders, record.conditions, definition),
         selective=selective_answering(frame, record, definition),
     )
 

@@ -1,6 +1,5 @@
 """The tables of a scoreboard; see `table` for what a table is and how Markdown shows it."""
 
-from radarstream.pipelines.evaluation.defences.breaking_tables import breaking_tables
 from radarstream.pipelines.evaluation.defences.comparison_tables import (
     attacked_steps_table,
     by_condition,
@@ -11,6 +10,7 @@ from radarstream.pipelines.evaluation.defences.comparison_tables import (
 )
 from radarstream.pipelines.evaluation.defences.documents import documents_table
 from radarstream.pipelines.evaluation.defences.dynamics import Recovery
+from radarstream.pipelines.evaluation.defences.planted import planted_tables
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     STORAGE,
     Scoreboard,
@@ -45,7 +45,7 @@ COSTS = {  # column: head of its column, decimals
 
 def tables_of(board: Scoreboard) -> tuple[Table, ...]:
     """Every table that the scoreboard has something for, the most wanted first."""
-    found = [rates_table(board), *breaking_tables(board)]
+    found = [rates_table(board), *planted_tables(board)]
     if any(cell.on_attacked_steps for cell in board.cells):
         found += [attacked_steps_table(board)]
     found += [differences_table(board), *selective_tables(board), cost_table(board)]

@@ -10,8 +10,8 @@ from markupsafe import Markup
 from radarstream.connectors.models.tiers import Tier, tier_of
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.defences.answers import study_frame
-from radarstream.pipelines.evaluation.defences.breaking_tables import sentences
 from radarstream.pipelines.evaluation.defences.comparison_tables import INTERVALS
+from radarstream.pipelines.evaluation.defences.planted import title_of
 from radarstream.pipelines.evaluation.defences.ranking import Ranking, rank
 from radarstream.pipelines.evaluation.defences.records import (
     FILES,
@@ -85,9 +85,8 @@ def view_of(
     outcomes = frame.select("contender", "condition", "query_id", "step", outcome)
     rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
     cases, hidden = cases_of(record, rows, evidence, outcomes)
-    broken = " ".join(said for found in scoreboard.escalations for said in sentences(found))
     panels = [
-        Panel("breaking-point", "Breaking point", broken, list(_breaking(scoreboard))),
+        Panel("planted", "Planted pages", "With 95 % intervals.", list(_planted(scoreboard))),
         Panel("trade-off", "Accuracy against attack success", "The upper left corner is best. "
               "Where intervals overlap, do not read an order into the points.",
               list(_trade_offs(record, scoreboard))),
@@ -155,15 +154,16 @@ def _trade_offs(record: DefencesRecord, scoreboard: Scoreboard) -> Iterator[Mark
             yield from scatter(condition.name, places, x, "accuracy")
 
 
-def _breaking(scoreboard: Scoreboard) -> Iterator[Markup]:
-    """Attack success by how much the attacker does."""
-    for found in scoreboard.escalations:
-        amounts = sorted({p.amount for curve in found.curves for p in curve.points})
-        lines = [
-            (curve.contender, [(p.amount, measured(p.attack_success)) for p in curve.points])
-            for curve in found.curves
-        ]
-        yield from _curves(f"Attack success by {found.effort}", amounts, lines)
+def _planted(scoreboard: Scoreboard) -> Iterator[Markup]:
+    """Accuracy, attack success and silence by the number of planted pages."""
+    for found in scoreboard.planted:
+        for quantity in ("accuracy", "attack_success", "silence"):
+            lines = [
+                (name, [(p.planted, measured(getattr(p, quantity))) for p in points])
+                for name, points in found.curves.items()
+            ]
+            places = sorted({at for _, spots in lines for at, _ in spots})
+            yield from _curves(f"{title_of(found)}: {quantity.replace('_', ' ')}", places, lines)
 
 
 def _over_time(scoreboard: Scoreboard) -> Iterator[Markup]:

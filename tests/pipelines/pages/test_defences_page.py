@@ -353,13 +353,12 @@ def test_labels_keep_their_distance_and_order(wanted):
     assert all(-1e-6 <= y <= 200.0 + 1e-6 for y in heights)
 
 
-def test_breaking_points_have_curves_a_table_and_sentences(tmp_path):
+def test_planted_pages_have_curves_and_a_table(tmp_path):
     growing = (Condition(), *(Condition("pia", tuple(range(1, n))) for n in (2, 3, 4)))
     page = write(tmp_path, make_experiment(conditions=growing, contenders=FEW))
-    section = page[page.index('id="breaking-point"') :]
+    section = page[page.index('id="planted"') :]
     section = section[: section.index("</section>")]
-    assert section.count('class="plot curves"') == 1
-    assert "attacker&#39;s answer in more than half of the cases" in section
+    assert section.count('class="plot curves"') == 3
     assert re.findall(r"<bdi>(\d+)</bdi></th>", page)[:4] == ["0", "1", "2", "3"]
     alone = write(tmp_path, make_experiment(conditions=growing[:2], contenders=FEW))
-    assert 'id="breaking-point"' not in alone
+    assert 'id="planted"' not in alone
