@@ -191,7 +191,7 @@ def voices_flaws(event: AnswerEvent, graph: RecordedGraph) -> Iterator[str]:
         if text == answer and whole.tolist() != told:
             yield f"the capacities of {node} are not the support of its answer"
     for node in graph.nodes[size:]:
-        if max(graph.source[-1], graph.sink[-1]) * size > 1.0 + TOLERANCE:
+        if graph.source[-1] * size > 1.0 + TOLERANCE:
             yield f"node {node} has more than one voice"
     if any(document.reason is Reason.BEST_OF_NONE for document in event.seen):
         yield "there is no fallback"

@@ -123,11 +123,13 @@ def standing_in_words(standing: StandingAnswer) -> str:
 def memory_in_words(event: AnswerEvent) -> str:
     """What became of the previous answer, in a word; empty if there was none.
 
-    Without a new answer it stands, on whichever side of the cut it was.
+    Where it is not given up for another it stands, on whichever side of the cut it was.
     """
     decision = event.verdict.memory.decision
     if decision is MemoryDecision.NONE:
         return ""
+    if decision is MemoryDecision.FALSIFIED and not event.falsified:
+        return "stands"
     return "stands" if event.abstention else str(decision)
 
 

@@ -1,4 +1,4 @@
-"""Independent documents: sites, copies, and weights that grow slowly within a site."""
+"""Independent documents: sites and copies."""
 
 from itertools import combinations
 from time import process_time
@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.defenses.kernels import independence
-from radarstream.defenses.kernels.independence import (
-    most_independent,
-    spans_of,
-    voices,
-    voices_of,
-)
+from radarstream.defenses.kernels.independence import alike_in, most_independent, spans_of
 from radarstream.defenses.kernels.reliability import independent_set
 
 STORY = "the mayor of the old harbour town opened the new bridge on sunday in heavy rain"
@@ -31,15 +26,10 @@ def story(start: int, words: int) -> str:
 told = st.builds(story, st.integers(0, 30), st.sampled_from([14, 15, 20, 30, 60]))
 texts = st.lists(st.sampled_from(["red", "green", "blue", "one", "two"]), max_size=8).map(" ".join)
 documents = st.lists(st.tuples(sites, texts | told), max_size=8)
-values = st.floats(0.5, 1.0)
-
-
-def groups_of(*pages: Page) -> list[int]:
-    return voices_of([s for s, _ in pages], [t for _, t in pages]).groups.tolist()
 
 
 def independent(*pages: Page) -> int:
-    return voices_of([s for s, _ in pages], [t for _, t in pages]).independent
+    return most_independent(alike_in([s for s, _ in pages], [t for _, t in pages]))
 
 
 def alike(one: Page, other: Page) -> bool:
@@ -70,9 +60,9 @@ def joined_pieces(pages: list[Page]) -> int:
 
 def test_a_copy_on_another_site_is_no_second_voice() -> None:
     copies = (("a", STORY), ("b", STORY.upper()), ("c", EDITED))
-    assert (groups_of(*copies), independent(*copies)) == ([0, 0, 0], 1)
+    assert independent(*copies) == 1
     told_anew = (("a", STORY), ("b", "the bridge is open since sunday"))
-    assert (groups_of(*told_anew), independent(*told_anew)) == ([0, 1], 2)
+    assert independent(*told_anew) == 2
 
 
 @pytest.mark.parametrize(("lead", "voices"), [(60, 1), (74, 1), (80, 2)])
@@ -110,8 +100,6 @@ def test_a_page_made_of_two_others_joins_nobody() -> None:
     assert alike(one, bridge) and alike(other, bridge) and not alike(one, other)
     for pages in ((one, other, bridge), (bridge, one, other), (one, bridge, other)):
         assert independent(*pages) == 2
-        weights = voices(np.ones(3), np.array(groups_of(*pages)))
-        assert weights == 2.5
 
 
 @pytest.mark.parametrize(("every", "voices"), [(13, 1), (12, 2)])
@@ -151,47 +139,6 @@ def test_order_and_names_of_sites_do_not_matter(pages: list[Page], rng) -> None:
     rng.shuffle(order)
     turned = [(pages[d][0].translate(renamed), pages[d][1]) for d in order]
     assert independent(*turned) == independent(*pages)
-    sizes, others = (
-        sorted(np.unique(groups_of(*held), return_counts=True)[1]) for held in (pages, turned)
-    )
-    assert sizes == others
-
-
-@given(documents)
-def test_all_of_a_group_are_alike(pages: list[Page]) -> None:
-    groups = groups_of(*pages)
-    for (one, of_one), (other, of_other) in combinations(zip(pages, groups, strict=True), 2):
-        assert of_one != of_other or alike(one, other)
-    assert all(groups.index(group) == group for group in groups)
-    assert len(set(groups)) >= independent(*pages)
-
-
-@given(documents)
-def test_pages_of_one_site_are_never_divided_into_groups(pages: list[Page]) -> None:
-    of_site: dict[str, set[int]] = {}
-    for (owners, _), group in zip(pages, groups_of(*pages), strict=True):
-        if owners:
-            of_site.setdefault(owners[0], set()).add(group)
-    assert all(len(groups) == 1 for groups in of_site.values())
-
-
-def test_a_site_that_copies_many_others_adds_the_weight_of_one_site() -> None:
-    honest = [(name, story(100 * n, 30)) for n, name in enumerate("abcdefgh")]
-    copies = [("z", text) for _, text in honest]
-    pages = [*copies, *honest]
-    weight = voices(np.ones(len(pages)), np.array(groups_of(*pages)))
-    assert weight == pytest.approx(8 + sum(1 / place for place in range(1, 9)))
-
-
-@given(documents, st.lists(values, min_size=8, max_size=8))
-def test_whatever_is_published_beside_them_independent_pages_keep_their_weight(
-    pages: list[Page], weights: list[float]
-) -> None:
-    weight = voices(np.array(weights[: len(pages)]), np.array(groups_of(*pages), dtype=int))
-    for n in range(len(pages) + 1):
-        for chosen in combinations(range(len(pages)), n):
-            if not any(alike(pages[i], pages[j]) for i, j in combinations(chosen, 2)):
-                assert weight >= sum(weights[i] for i in chosen) - 1e-9
 
 
 @given(st.integers(0, 12), st.floats(0, 1), st.integers(0, 2**32))
@@ -217,20 +164,6 @@ def test_a_search_that_is_ended_still_finds_two_that_are_independent(monkeypatch
     assert independent_set(edges, most_steps=0).sum() == 1  # it starts with the first vertex
     monkeypatch.setattr(independence, "MOST_STEPS", 0)
     assert most_independent(edges) == 2
-
-
-@given(
-    st.lists(st.tuples(st.floats(0.0, 1.0), st.integers(0, 3)), max_size=8), values,
-    st.integers(0, 3),
-)  # fmt: skip
-def test_another_page_of_a_group_never_takes_weight_away(
-    pages: list[tuple[float, int]], value: float, group: int
-) -> None:
-    def weight(held: list[tuple[float, int]]) -> float:
-        return voices(np.array([v for v, _ in held]), np.array([g for _, g in held], dtype=int))
-
-    assert weight([*pages, (value, group)]) >= weight(pages) - 1e-12
-    assert weight([*pages, (value, 9)]) == pytest.approx(weight(pages) + value)
 
 
 @pytest.mark.parametrize("padding", [0, 10, 13, 14, 15, 100])
