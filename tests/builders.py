@@ -13,15 +13,15 @@ from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
 
 QUESTION = "Who won the cup?"
-# Settings with which a defence gives every answer: most documents here are of one site.
-GIVE_ALL: dict[str, Any] = {"min_support": 0, "on_empty": "best_document"}
+# Settings with which one site is enough for an answer that no other site contradicts.
+GIVE_ALL: dict[str, Any] = {"withstand": 0}
 OBSERVED_AT = datetime(2025, 6, 1, 12, tzinfo=UTC)
 
 
 def make_documents(texts: Sequence[str]) -> tuple[Document, ...]:
-    """Documents at ranks 1, 2, ... with title and address of their own."""
+    """Documents at ranks 1, 2, ... with title, address and site of their own."""
     return tuple(
-        Document(rank, text, title=f"Title {rank}", url=f"https://example.org/{rank}")
+        Document(rank, text, title=f"Title {rank}", url=f"https://site{rank}.example/")
         for rank, text in enumerate(texts, start=1)
     )
 

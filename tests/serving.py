@@ -91,13 +91,13 @@ def reply_to(
         snapshot_id=f"{query.id}@1",
         observed_at=question.asked_at,
         provenance=Provenance.LIVE,
-        defense=question.defense or "radar",
+        defense=question.defense or "voices",
         answer=answer,
         abstention=abstention,
         changed=None,
         verdict=Verdict(answer, judged, abstention),
         status=AnswerStatus.ABSTAINED if abstention else AnswerStatus.SINGLE_SOURCE,
-        support=None if abstention else Support(documents_for=1, sites_for=1),
+        support=None if abstention else Support(sites_for=1),
     )
     return Reply(question, answer, event, documents, Orchestration(Plan()))
 

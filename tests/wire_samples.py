@@ -43,7 +43,7 @@ from radarstream.schemas.verdict import (
 OBSERVED_AT = datetime(2025, 6, 1, 12, 0, 0, 250_000, tzinfo=UTC)
 
 SNAPSHOT = SearchSnapshot(
-    query=Query("cup", "Who won the cup?", ("sport",), min_support=3, on_empty="abstain"),
+    query=Query("cup", "Who won the cup?", ("sport",), withstand=2),
     observed_at=OBSERVED_AT,
     documents=(
         Document(1, "Zürich won 👍.\n\tReally.", "Final", "https://example.org/1"),
@@ -73,17 +73,17 @@ ANSWER = AnswerEvent(
     snapshot_id=SNAPSHOT.id,
     observed_at=OBSERVED_AT,
     provenance=Provenance.LIVE,
-    defense="radar",
+    defense="voices",
     answer="",
-    abstention=Abstention.NO_EVIDENCE,
+    abstention=Abstention.THIN_EVIDENCE,
     changed=True,
     verdict=Verdict(
         answer="",
         documents=(
-            DocumentVerdict(1, True, Reason.SUPPORTED, "Zürich", 1.5, 0.1, 1.4),
-            DocumentVerdict(3, False, Reason.UNINFORMATIVE),
+            DocumentVerdict(1, True, Reason.SUPPORTED, "Zürich", 1.5, 0.1, 1.4, (0, 6)),
+            DocumentVerdict(3, False, Reason.NOT_READ),
         ),
-        abstention=Abstention.NO_EVIDENCE,
+        abstention=Abstention.THIN_EVIDENCE,
         memory=MemoryVerdict(
             MemoryDecision.RETAINED,
             previous_answer="Basel",
@@ -96,15 +96,18 @@ ANSWER = AnswerEvent(
         energy=2.5,
         edges=((0, 1, 0.1 + 0.2),),
         conflicts=((0, 1, 0.25),),
+        candidate="Zürich",
     ),
     status=AnswerStatus.ABSTAINED,
-    support=Support(3, 2, 2, 1, 1.75, 0.75, 0.5, -0.25, 1.0, 0.4, stances_for=((1, 0.75, 1),)),
+    support=Support(1, 1, -0.25, 0.4, "Basel", 2, 3, ((1, 0.75),), ((3, 1.0),)),
     standing=StandingAnswer("Basel", datetime(2025, 5, 1, tzinfo=UTC)),
     sources=(Source(1, "Final", "https://example.org/1"),),
     undefended_answer="Basel",
     generator="scripted",
     relation_scorer="agreement",
     tags=("sport",),
+    withstand=2,
+    wanted_more=True,
 )
 REJECTED = RejectedEvent(
     query_id="cup",

@@ -37,7 +37,7 @@ from tests.pipelines.pages.report_run import hostile_run, make_run
 
 USERS = {"ada": list(Role), "bob": [Role.OPERATE], "cleo": [Role.ASK], "dan": [Role.REPORT]}
 NOW_MS = 1_750_000_000_000
-SUPPORT = Support(7, 1, 5, 1, 4.2, 0.8, 0.8, memory=0.9, margin=3.4, confidence=0.34)
+SUPPORT = Support(5, 1, 0.9, 0.34, "Lyon", 4, 5)
 
 
 def settings_of(directory: Path, **more: object) -> Settings:
