@@ -7,7 +7,7 @@ from collections.abc import Set
 from dataclasses import replace
 from typing import assert_never
 
-from radarstream.connectors.models.leave_one_out import LeaveOneOut
+from radarstream.connectors.models.leave_one_out import AblatedAttention
 from radarstream.connectors.models.local_weights import insist_on, model_directory
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import NoLog
@@ -113,7 +113,7 @@ def build_attention(
                     "no configured model tells token probabilities, which stand in for attention: "
                     "see `retrieval.attention` and the section `tokens`"
                 )
-            return LeaveOneOut(tokens)
+            return AblatedAttention(tokens)
         case s.ScriptedAttention():
             return ScriptedAttention(log=NoLog())
         case s.NoAttention():

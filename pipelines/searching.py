@@ -4,14 +4,15 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from radarstream.connectors.serpapi.client import SerpApiClient
-from radarstream.connectors.serpapi.search import SearchClock, SerpApiSearch, period_of
+from radarstream.connectors.serpapi.search import SerpApiSearch, period_of
 from radarstream.connectors.state_table.queries.watchlist import spend_credit
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings
+from radarstream.schemas.times import Clock
 
 
 @contextmanager
-def opened_search(settings: Settings, clock: SearchClock) -> Iterator[SerpApiSearch]:
+def opened_search(settings: Settings, clock: Clock) -> Iterator[SerpApiSearch]:
     """Yield a search client that pays from the month's budget in the state database."""
     budget = settings.search.monthly_credits
 

@@ -1,8 +1,8 @@
-"""Times as stored (whole milliseconds since 1970-01-01 UTC) and as written on the wire."""
+"""Clocks, and times as stored (whole milliseconds since 1970-01-01 UTC) and on the wire."""
 
 import re
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, Protocol
 
 from pydantic import AwareDatetime, PlainSerializer
 
@@ -11,6 +11,22 @@ CALENDAR_MS: Final = range(-62_135_596_800_000, 253_402_300_800_000)  # the year
 _MILLISECOND: Final = timedelta(milliseconds=1)
 # A quote inside a JSON string is escaped, so the text of a page cannot look like this.
 _EVENT_TIME: Final = re.compile(rb'"observed_at"\s*:\s*"([0-9T:.+Z-]{20,40})"')
+
+
+class Clock(Protocol):
+    """Time, so that tests can do without it."""
+
+    def now(self) -> datetime:
+        """The wall clock, aware, UTC: for ages and for event times in the future only."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds since some moment, never going back."""
+        ...
+
+    def wait(self, seconds: float) -> None:
+        """Pause; returns early when the process is asked to stop."""
+        ...
 
 
 def milliseconds(time: datetime) -> int:

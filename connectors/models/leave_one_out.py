@@ -22,7 +22,7 @@ LEAST: Final = -100.0  # logarithm of a probability; less counts as this
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOneOut:
+class AblatedAttention:
     """Shares of passages in an answer: the drop of its log-probability when each is left out.
 
     The logarithms of all tokens of the answer's first line are summed. A passage without which the

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
@@ -15,7 +15,7 @@ from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.serpapi.results import Answer, distinct, page_results
 from radarstream.schemas.errors import SearchError
 from radarstream.schemas.snapshot import Document, Provenance, Retrieval, SearchSnapshot
-from radarstream.schemas.times import whole_milliseconds
+from radarstream.schemas.times import Clock, whole_milliseconds
 
 if TYPE_CHECKING:
     from radarstream.connectors.serpapi.client import SerpApiClient
@@ -26,26 +26,10 @@ NOTHING_FOUND: Final = "hasn't returned any results"
 SLACK_S: Final = 0.01  # a clock's pause may end this much early
 
 
-class SearchClock(Protocol):
-    """The pauses of a search, and when it happened."""
-
-    def now(self) -> datetime:
-        """The wall clock, aware, UTC."""
-        ...
-
-    def monotonic(self) -> float:
-        """Seconds since some moment, never going back."""
-        ...
-
-    def wait(self, seconds: float) -> None:
-        """Pause; returns early when the process is asked to stop."""
-        ...
-
-
 class TokenBucket:
     """Requests spaced to an hourly throughput: `burst` at once and `per_hour` an hour after."""
 
-    def __init__(self, clock: SearchClock, *, per_hour: int, burst: int) -> None:
+    def __init__(self, clock: Clock, *, per_hour: int, burst: int) -> None:
         self._clock = clock
         self._rate = per_hour / 3600.0
         self._burst = self._tokens = float(burst)
@@ -67,7 +51,7 @@ class TokenBucket:
         self._filled_at = now
 
 
-def paused(clock: SearchClock, seconds: float) -> bool:
+def paused(clock: Clock, seconds: float) -> bool:
     """Pause; False when the pause was cut short."""
     until = clock.monotonic() + seconds
     clock.wait(seconds)
@@ -106,7 +90,7 @@ class SerpApiSearch:
         self,
         pages: "SerpApiClient",
         options: SerpApiOptions,
-        clock: SearchClock,
+        clock: Clock,
         spend: Callable[[int], bool],
     ) -> None:
         self.counts = SearchCounts()

@@ -45,7 +45,7 @@ Item = Recorded[Ready]
 
 
 @dataclass(slots=True)
-class Progress:
+class QueryProgress:
     """One query on its way through this bundle; with `damage` nothing of it can be folded."""
 
     waiting: deque[Item]
@@ -111,10 +111,10 @@ def fold_queries(
 
 def start(
     pipeline: DefensePipeline[Any], engine: Engine, row: MemoryRow | None, readies: Sequence[Item]
-) -> Progress:
+) -> QueryProgress:
     """Begin where the query's row left off."""
     ordered = deque(sorted(readies, key=folding_order))
-    progress = Progress(ordered, stored=row, current=row, memory=pipeline.initial_memory())
+    progress = QueryProgress(ordered, stored=row, current=row, memory=pipeline.initial_memory())
     if row is None:
         return progress
     try:
@@ -148,7 +148,7 @@ def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
     raise InputError(ReasonClass.WRONG_TYPE, f"it is not of defence {name!r}")
 
 
-def next_to_fold(progress: Progress, log_epoch: str) -> Item | None:
+def next_to_fold(progress: QueryProgress, log_epoch: str) -> Item | None:
     """Take the query's next new snapshot; skip what was folded before.
 
     Parks what is late, and everything new of a query whose memory is damaged.
@@ -194,7 +194,7 @@ def log_position(ready: Item, log_epoch: str) -> LogPosition:
     return ready.record.log or LogPosition(log_epoch, BOUNDED_LOG, as_of_ms)
 
 
-def park(progress: Progress, letter: DeadLetter, ready: Item) -> None:
+def park(progress: QueryProgress, letter: DeadLetter, ready: Item) -> None:
     """Send a record to the dead letters, in the transaction of its query."""
     progress.dead.append(letter)
     progress.outgoing.append(outbox_record(letter, lane=lane_of(ready.record)))

@@ -55,7 +55,7 @@ BETTER_JUDGE: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Diagnosis:
     """One result; `remedy` says how to mend what is missing."""
 
     name: str
@@ -98,12 +98,12 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
         raise typer.Exit(1)
 
 
-def attempt(name: str, work: Callable[[], str], remedy: str) -> Check:
+def attempt(name: str, work: Callable[[], str], remedy: str) -> Diagnosis:
     """Turn a failure into a result; the error's own remedy comes first."""
     try:
-        return Check(name, True, work())
+        return Diagnosis(name, True, work())
     except RadarstreamError as error:
-        return Check(name, False, str(error), error.remedy or remedy)
+        return Diagnosis(name, False, str(error), error.remedy or remedy)
 
 
 def _settings(settings: s.Settings) -> str:
@@ -138,7 +138,7 @@ def _database(url: str, config: Path | None) -> str:
     )
 
 
-def models(settings: s.Settings) -> Iterator[Check]:
+def models(settings: s.Settings) -> Iterator[Diagnosis]:
     """Ask every model one thing."""
     reached = True
     if isinstance(settings.generator, s.OpenAiGenerator):
@@ -232,7 +232,7 @@ def _tokens(settings: s.Settings) -> str:
     return f"{scorer.model_id}: Lima has probability {math.exp(row.sum()):.2f}"
 
 
-def local_servers(settings: s.Settings) -> Iterator[Check]:
+def local_servers(settings: s.Settings) -> Iterator[Diagnosis]:
     """Say which servers of models are there and what to type to use one; none is a failure.
 
     Only loopback is asked, for its list of models, at the usual ports.
@@ -245,13 +245,13 @@ def local_servers(settings: s.Settings) -> Iterator[Check]:
         except ModelError:
             continue
         found = True
-        yield Check(name, True, _offer(settings.generator, address, writers(models)))
+        yield Diagnosis(name, True, _offer(settings.generator, address, writers(models)))
     if not found:
         said = "none on this machine: " + ", ".join(f"{n} ({port})" for n, port in PORTS.items())
         if isinstance(settings.generator, s.LlamaCpp) and settings.generator.model_path is None:
             said += "; the embedded model has 270 million parameters, which limits the answers: "
             said += 'see "Use a better model" in the README'
-        yield Check("local servers", True, said)
+        yield Diagnosis("local servers", True, said)
 
 
 def _offer(generator: s.GeneratorSettings, address: str, writing: list[str]) -> str:
@@ -265,21 +265,21 @@ def _offer(generator: s.GeneratorSettings, address: str, writing: list[str]) -> 
     return f"{has}. To use it, add to a command: {typed}"
 
 
-def broker(options: KafkaOptions, config: Path | None = None) -> Iterator[Check]:
+def broker(options: KafkaOptions, config: Path | None = None) -> Iterator[Diagnosis]:
     """Ask the broker for our topics; none is made."""
     start = "start Kafka, or correct section `kafka`"
     if not _answers(options):  # the client would try for a while
-        yield Check("broker", False, f"nobody listens at {options.bootstrap}", start)
+        yield Diagnosis("broker", False, f"nobody listens at {options.bootstrap}", start)
         return
     try:
         topics = describe_topics(options.model_copy(update={"request_timeout_s": BROKER_S}))
     except (BrokerError, ConfigurationError) as error:
-        yield Check("broker", False, str(error), error.remedy or start)
+        yield Diagnosis("broker", False, str(error), error.remedy or start)
         return
-    yield Check("broker", True, options.bootstrap)
+    yield Diagnosis("broker", True, options.bootstrap)
     missing = [topic.name for topic in topics if not topic.exists]
     found = f"missing: {', '.join(missing)}" if missing else f"all {len(topics)} exist"
-    yield Check("topics", not missing, found, _command("topics create", config))
+    yield Diagnosis("topics", not missing, found, _command("topics create", config))
 
 
 def _answers(options: KafkaOptions) -> bool:

@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from radarstream.connectors.models.leave_one_out import LeaveOneOut
+from radarstream.connectors.models.leave_one_out import AblatedAttention
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_networks import ScriptedAttention
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
@@ -51,7 +51,7 @@ def model(
     if request.param == "scripted":
         yield ScriptedAttention()
     elif request.param == "leave one out":
-        yield LeaveOneOut(ScriptedTokens(ScriptedGenerator()))
+        yield AblatedAttention(ScriptedTokens(ScriptedGenerator()))
     else:
         path: Path = tmp_path_factory.mktemp("m")
         chat = request.param == "chat"
@@ -111,13 +111,15 @@ def test_of_an_answer_the_first_line_counts(model: AttentionModel, answer: str) 
 
 def test_passages_without_a_word_are_not_attended_to(model: AttentionModel) -> None:
     blank, mixed = model.attention([asked(*BLANKS), asked("Oslo won.", *BLANKS)])
-    if not isinstance(model, LeaveOneOut):  # punctuation may make an answer more or less probable
+    if not isinstance(
+        model, AblatedAttention
+    ):  # punctuation may make an answer more or less probable
         assert not blank.any()
         assert not mixed[1:].any()
 
 
 def test_an_answer_without_a_word_attends_to_nothing(model: AttentionModel) -> None:
-    if not isinstance(model, LeaveOneOut):
+    if not isinstance(model, AblatedAttention):
         assert not model.attention([asked(*PASSAGES, answer="...")])[0].any()
 
 
@@ -142,14 +144,14 @@ def test_settings_survive_pickling_and_keep_the_model_id(model: AttentionModel) 
 
 
 def test_a_substitute_says_that_it_is_one(model: AttentionModel) -> None:
-    assert ("substitute" in model.model_id) == isinstance(model, LeaveOneOut)
+    assert ("substitute" in model.model_id) == isinstance(model, AblatedAttention)
 
 
 @pytest.mark.parametrize(
     "broken",
     [
         ScriptedAttention(fail_on_calls=frozenset({1})),
-        LeaveOneOut(ScriptedTokens(ScriptedGenerator(), fail_on_calls=frozenset({1}))),
+        AblatedAttention(ScriptedTokens(ScriptedGenerator(), fail_on_calls=frozenset({1}))),
         TransformersAttention(Path("/nonexistent")),
     ],
     ids=["scripted", "leave one out", "transformers"],

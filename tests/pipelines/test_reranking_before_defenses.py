@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radarstream.connectors.models.leave_one_out import LeaveOneOut
+from radarstream.connectors.models.leave_one_out import AblatedAttention
 from radarstream.connectors.models.scripted_networks import ScriptedAttention, ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
@@ -89,7 +89,7 @@ def test_the_models_that_only_a_reranker_asks_are_named(name: str):
     """So that an event says where a substitute stood in."""
     asked = replace(
         models(),
-        attention=LeaveOneOut(ScriptedTokens()),
+        attention=AblatedAttention(ScriptedTokens()),
         masked=ScriptedMasked(model_id="a substitute"),
     )
     snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])

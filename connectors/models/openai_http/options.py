@@ -10,7 +10,7 @@ from radarstream.schemas.section import Section, is_loopback
 VERSION: Final = "/v1"  # how addresses end, nearly all
 
 
-class OpenAiOptions(Section):
+class OpenAiOptions(Section, use_attribute_docstrings=True):
     """One model behind one endpoint: a vendor's, or a vLLM, Ollama or llama.cpp server.
 
     The key comes from the environment: `api_key_variable` names the variable that holds it; an
@@ -23,71 +23,44 @@ class OpenAiOptions(Section):
 
     reserved: ClassVar = frozenset({"model", "messages", "stream", "n"})
 
-    base_url: Annotated[
-        str, Field(description="address of the service, including the version, such as …/v1")
-    ] = "https://api.openai.com/v1"
-    model: Annotated[str, Field(description="name of the model at the service")]
-    api_key_variable: Annotated[
-        str, Field(description="environment variable that holds the API key")
-    ] = "OPENAI_API_KEY"
-    service: Annotated[
-        str, Field(description="name of the service in model ids; empty = host of the URL")
-    ] = ""
-    temperature: Annotated[
-        float | None,
-        Field(
-            ge=0.0,
-            le=2.0,
-            description="sampling temperature; none = do not send it, for services that refuse it",
-        ),
-    ] = 0.0
-    seed: Annotated[int | None, Field(description="sampling seed; none = do not send one")] = None
-    extra_body: Annotated[
-        dict[str, JsonValue],
-        Field(description="further fields of every request; put no secrets here"),
-    ] = {}
-    max_tokens_field: Annotated[
-        Literal["max_tokens", "max_completion_tokens"],
-        Field(description="name of the field that limits the length of a reply"),
-    ] = "max_tokens"
-    extra_tokens: Annotated[
-        int,
-        Field(
-            ge=0, description="tokens added to the limit, for models that think before they answer"
-        ),
-    ] = 0
-    concurrency: Annotated[
-        int, Field(ge=1, le=512, description="most requests at the same time")
-    ] = 16
-    deadline_s: Annotated[
-        float, Field(gt=0.0, description="seconds for all requests of one snapshot")
-    ] = 120.0
-    call_timeout_s: Annotated[
-        float, Field(gt=0.0, description="seconds for one attempt of a request")
-    ] = 20.0
-    attempts: Annotated[int, Field(ge=1, description="most attempts of one request")] = 4
-    first_pause_s: Annotated[
-        float,
-        Field(
-            gt=0.0, description="seconds before the second attempt; doubles with each further one"
-        ),
-    ] = 0.5
-    longest_pause_s: Annotated[
-        float, Field(gt=0.0, description="longest pause between attempts, in seconds")
-    ] = 8.0
-    failures_to_open: Annotated[
-        int,
-        Field(
-            ge=1, description="after so many failed requests in a row no more are sent for a while"
-        ),
-    ] = 5
-    cool_down_s: Annotated[
-        float, Field(gt=0.0, description="seconds for which no requests are sent then")
-    ] = 30.0
-    price_in: Annotated[float, Field(ge=0.0, description="price of a million prompt tokens")] = 0.0
-    price_out: Annotated[
-        float, Field(ge=0.0, description="price of a million completion tokens")
-    ] = 0.0
+    base_url: str = "https://api.openai.com/v1"
+    """address of the service, including the version, such as …/v1"""
+    model: str
+    """name of the model at the service"""
+    api_key_variable: str = "OPENAI_API_KEY"
+    """environment variable that holds the API key"""
+    service: str = ""
+    """name of the service in model ids; empty = host of the URL"""
+    temperature: Annotated[float | None, Field(ge=0.0, le=2.0)] = 0.0
+    """sampling temperature; none = do not send it, for services that refuse it"""
+    seed: int | None = None
+    """sampling seed; none = do not send one"""
+    extra_body: dict[str, JsonValue] = {}
+    """further fields of every request; put no secrets here"""
+    max_tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    """name of the field that limits the length of a reply"""
+    extra_tokens: Annotated[int, Field(ge=0)] = 0
+    """tokens added to the limit, for models that think before they answer"""
+    concurrency: Annotated[int, Field(ge=1, le=512)] = 16
+    """most requests at the same time"""
+    deadline_s: Annotated[float, Field(gt=0.0)] = 120.0
+    """seconds for all requests of one snapshot"""
+    call_timeout_s: Annotated[float, Field(gt=0.0)] = 20.0
+    """seconds for one attempt of a request"""
+    attempts: Annotated[int, Field(ge=1)] = 4
+    """most attempts of one request"""
+    first_pause_s: Annotated[float, Field(gt=0.0)] = 0.5
+    """seconds before the second attempt; doubles with each further one"""
+    longest_pause_s: Annotated[float, Field(gt=0.0)] = 8.0
+    """longest pause between attempts, in seconds"""
+    failures_to_open: Annotated[int, Field(ge=1)] = 5
+    """after so many failed requests in a row no more are sent for a while"""
+    cool_down_s: Annotated[float, Field(gt=0.0)] = 30.0
+    """seconds for which no requests are sent then"""
+    price_in: Annotated[float, Field(ge=0.0)] = 0.0
+    """price of a million prompt tokens"""
+    price_out: Annotated[float, Field(ge=0.0)] = 0.0
+    """price of a million completion tokens"""
 
     @property
     def is_local(self) -> bool:

@@ -41,7 +41,7 @@ class Latest:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class EventList:
     """Some of the queries, and how many there are in all."""
 
     latest: tuple[Latest, ...]
@@ -72,7 +72,7 @@ def latest_events(
     search: str = "",
     limit: int = 50,
     offset: int = 0,
-) -> Page:
+) -> EventList:
     """Return the latest event of every query, those observed last first.
 
     With `search`, only queries whose question or latest answer has these characters, whatever
@@ -99,7 +99,7 @@ def latest_events(
         for event, at in ((readable(data), at) for data, at in found)
         if event is not None
     )
-    return Page(told, total)
+    return EventList(told, total)
 
 
 def history(engine: Engine, query_id: str, *, limit: int = 1_000) -> list[AnswerEvent]:

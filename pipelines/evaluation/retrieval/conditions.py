@@ -6,7 +6,7 @@ from math import ceil
 
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Aim, Attack, Surface
 from radarstream.pipelines.evaluation.attacks.registry import ATTACKS, attack_named
-from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Progress, WhiteBox, craft
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Checkpoint, WhiteBox, craft
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.attacks.whitebox.registry import WHITE_BOX, white_box
 from radarstream.pipelines.evaluation.study.specs import ALL, Spec, expanded, heading
@@ -73,7 +73,7 @@ def white_box_of(condition: str) -> WhiteBox | None:
 
 
 def crafted(
-    condition: str, box: WhiteBox, aims: list[Aim], tools: Tools, seed: int, progress: Progress
+    condition: str, box: WhiteBox, aims: list[Aim], tools: Tools, seed: int, progress: Checkpoint
 ) -> Attack:
     """A white-box attack whose texts are written. Raises ConfigurationError, ModelError."""
     made = craft(box, aims, tools, seed=seed, progress=progress)

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from radarstream.connectors.models.response_cache import ResponseCache
 from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.evaluation.attacks.corpus import RememberingEmbedder
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, Attack
 from radarstream.pipelines.evaluation.attacks.registry import attack_named
-from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Kept, Progress
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Checkpoint
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.costs import Ledger
 from radarstream.pipelines.evaluation.halves import Split
@@ -80,7 +81,7 @@ class RetrievalPlugin:
     settings: Settings
     models: Models
     tools: Callable[[], Tools] | None = None
-    kept: Kept | None = None
+    kept: ResponseCache | None = None
     ledgers: dict[frozenset[Signal], Ledger] = field(default_factory=dict)
 
     files = FILES
@@ -196,7 +197,7 @@ class RetrievalPlugin:
         def told(done: int, parts: int) -> None:
             self.study.progress.doing = f"{condition}: {done} of {parts} questions attacked"
 
-        progress = Progress(self.kept, told)
+        progress = Checkpoint(self.kept, told)
         return crafted(condition, box, aims, self.tools(), self.request.seed, progress)
 
     def rerank(self, condition: str, spec: Spec) -> Iterator[Batch]:

@@ -67,7 +67,7 @@ class Scene:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class WrittenPage:
     """A search result, 26 to 90 words long."""
 
     title: str
@@ -86,7 +86,7 @@ def genres() -> dict[str, Genre]:
     return TypeAdapter(dict[str, Genre]).validate_python(named)
 
 
-def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
+def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> WrittenPage:
     """A page of this genre in its wording number `variant`, counted round; the rest is random."""
     slots = _slots(genre, scene, rng)
     suitable = [wording for wording in genre.wordings if _suits(wording, scene, slots)]
@@ -99,7 +99,7 @@ def write_page(genre: Genre, scene: Scene, variant: int, rng: Random) -> Page:
     slug = "-".join(re.findall(r"[a-z0-9]+", plain)[:8])
     digest = sha256(f"{title}\x1f{content}".encode()).hexdigest()[:8]
     snippet = _snippet(content, _focus(genre, scene))
-    return Page(title, f"https://{site}/{slug}-{digest}", snippet, content)
+    return WrittenPage(title, f"https://{site}/{slug}-{digest}", snippet, content)
 
 
 def false_passages(fact: Fact, answer: str, year: int) -> list[str]:

@@ -17,9 +17,9 @@ from radarstream.pipelines.evaluation.simulation.facts import (
 )
 from radarstream.pipelines.evaluation.simulation.genres import (
     Genre,
-    Page,
     Scene,
     Stance,
+    WrittenPage,
     false_passages,
     genres,
     write_page,
@@ -143,10 +143,10 @@ def _yearly_context(fact: Fact, year: int, options: SimulationOptions) -> dict[s
 
 def _results(
     fact: Fact, index: int, day: date, false_answer: str, options: SimulationOptions
-) -> list[Page]:
+) -> list[WrittenPage]:
     """The ranked pages: relevance is a page's own, plus a yearly jitter."""
     guesses = tuple(name for name in fact.false_answers if name != false_answer)
-    ranked: dict[str, tuple[float, Page]] = {}
+    ranked: dict[str, tuple[float, WrittenPage]] = {}
     for genre, believed, turn in _assignments(fact, index, day, options):
         scene = Scene(fact, believed, day, guesses)
         place = _circumstances(fact, genre, believed, day)

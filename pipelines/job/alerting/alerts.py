@@ -17,7 +17,6 @@ import structlog
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.webhook import Attempt
 from radarstream.pipelines.job.alerting.following import ANSWERS, Following, Selection
-from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.settings.job import AlertSettings, Occasion
 from radarstream.schemas.codec import envelope
 from radarstream.schemas.codec.wire import compact_json
@@ -25,7 +24,7 @@ from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.support import AnswerStatus
-from radarstream.schemas.times import milliseconds, wire_time
+from radarstream.schemas.times import Clock, milliseconds, wire_time
 from radarstream.schemas.verdict import (
     DocumentVerdict,
     MemoryVerdict,

@@ -15,7 +15,7 @@ from time import perf_counter
 from typing import TypeVar
 
 from radarstream.pipelines.beam.holding import HoldBack, place
-from radarstream.pipelines.job.answering.ports import Batch, Clock, Outcome, Publish, SnapshotLog
+from radarstream.pipelines.job.answering.ports import Batch, Outcome, Publish, SnapshotLog
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.pipelines.job.waiting import pause_s
@@ -23,6 +23,7 @@ from radarstream.pipelines.settings import JobSettings
 from radarstream.schemas.errors import InputError, RadarstreamError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import RawRecord
+from radarstream.schemas.times import Clock
 
 ResultT = TypeVar("ResultT")
 IDLE_POLL_S = 1.0  # how long an idle job sleeps in its broker's arms

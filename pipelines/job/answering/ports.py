@@ -1,7 +1,6 @@
 """What the job's driver needs from outside; connectors and tests match structurally."""
 
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Protocol
 
 from radarstream.schemas.events import AnswerEvent, DeadLetter
@@ -36,20 +35,4 @@ class SnapshotLog(Protocol):
 
     def unread(self) -> dict[int, int]:
         """Records per partition that were not yet polled, as far as the last poll could tell."""
-        ...
-
-
-class Clock(Protocol):
-    """Time, so that tests can do without it."""
-
-    def now(self) -> datetime:
-        """The wall clock, aware, UTC: for ages and for event times in the future only."""
-        ...
-
-    def monotonic(self) -> float:
-        """Seconds since some moment, never going back."""
-        ...
-
-    def wait(self, seconds: float) -> None:
-        """Pause; returns early when the job is asked to stop."""
         ...

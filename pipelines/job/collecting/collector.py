@@ -27,7 +27,6 @@ from radarstream.connectors.state_table.queries.watchlist import (
     record_fetch,
     replace_all,
 )
-from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
@@ -39,7 +38,7 @@ from radarstream.schemas.errors import (
     SearchError,
 )
 from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import Clock, milliseconds
 
 LEASE_MS: Final = 900_000  # then another collector may repeat a search that is not finished
 EXHAUSTED_PAUSE_S: Final = 3_600.0  # of all queries, when credits or searches are used up

@@ -18,7 +18,6 @@ from radarstream.connectors.state_table.incidents import complaints, kept_answer
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
 from radarstream.pipelines.job.incidents.settling import Investigated, excerpt, settle
@@ -44,7 +43,7 @@ from radarstream.schemas.incidents import (
     TaughtEvent,
 )
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import Clock, milliseconds
 
 log = structlog.get_logger("radarstream")
 

@@ -14,11 +14,10 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, next_open
-from radarstream.pipelines.job.answering.ports import Clock
 from radarstream.pipelines.job.incidents.intake import trust_of
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.incidents import ComplaintState
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import Clock, milliseconds
 
 HALF = 0.5
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -24,7 +24,7 @@ ROWS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class Vital:
     """Something that is well or not; `value` in words."""
 
     name: str
@@ -43,17 +43,17 @@ class Spender:
     revoked: bool
 
 
-def checks_of(engine: Engine) -> list[Check]:
+def checks_of(engine: Engine) -> list[Vital]:
     """What the page of health shows first."""
     if not answers(engine):
-        return [Check("database", False, "does not answer")]
+        return [Vital("database", False, "does not answer")]
     unsent, states = outbox.depth(engine), complaints.counts(engine)[0]
     waiting = states.get(ComplaintState.OPEN, 0)
     return [
-        Check("database", True, f"answers; schema {HEAD}"),
-        Check("events not published yet", None if unsent else True, f"{unsent:,}"),
-        Check("complaints without an attribution", None if waiting else True, f"{waiting:,}"),
-        Check("texts in quarantine", None, f"{quarantine.count_active(engine):,}"),
+        Vital("database", True, f"answers; schema {HEAD}"),
+        Vital("events not published yet", None if unsent else True, f"{unsent:,}"),
+        Vital("complaints without an attribution", None if waiting else True, f"{waiting:,}"),
+        Vital("texts in quarantine", None, f"{quarantine.count_active(engine):,}"),
     ]
 
 
@@ -82,7 +82,7 @@ def router(context: Context) -> APIRouter:
     def health(request: Request, user: Operator) -> HTMLResponse:
         loaded = context.warming.ready
         checks = [
-            Check("models", loaded, "loaded" if loaded else "are not loaded yet, or do not answer"),
+            Vital("models", loaded, "loaded" if loaded else "are not loaded yet, or do not answer"),
             *checks_of(engine),
         ]
         well = all(check.well is not False for check in checks) and not context.stopping.is_set()

@@ -13,7 +13,7 @@ pytest.importorskip("transformers")
 
 import torch
 
-from radarstream.connectors.models.leave_one_out import LeaveOneOut
+from radarstream.connectors.models.leave_one_out import AblatedAttention
 from radarstream.connectors.models.rendering import completion_text, neutral
 from radarstream.connectors.models.transformers_attention import (
     TransformersAttention,
@@ -89,20 +89,24 @@ class Told:
 def test_the_substitute_is_the_drop_of_the_log_probability() -> None:
     """Without A the answer loses 3 in all, without B 1, without C it gains."""
     told = Told(ABC=[-1.0, -1.0], BC=[-4.0, -1.0], AC=[-2.0, -1.0], AB=[-0.5, -0.5])
-    (found,) = LeaveOneOut(told).attention([AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")])
+    (found,) = AblatedAttention(told).attention(
+        [AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")]
+    )
     assert found.tolist() == [75.0, 25.0, 0.0]
 
 
 def test_the_substitute_does_not_see_two_that_say_the_same() -> None:
     """Without one of A and B the answer is as probable; all the difference is left to C."""
     told = Told(ABC=[-1.0], BC=[-1.0], AC=[-1.0], AB=[-1.5])
-    (found,) = LeaveOneOut(told).attention([AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")])
+    (found,) = AblatedAttention(told).attention(
+        [AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")]
+    )
     assert found.tolist() == [0.0, 0.0, 100.0]
 
 
 def test_an_impossible_answer_is_no_infinite_drop() -> None:
     told = Told(AB=[-1.0], B=[-np.inf], A=[-12.0])
-    (found,) = LeaveOneOut(told).attention([AttentionQuery(prompt_of(("A", "B")), "Oslo")])
+    (found,) = AblatedAttention(told).attention([AttentionQuery(prompt_of(("A", "B")), "Oslo")])
     assert found.tolist() == [90.0, 10.0]
 
 
@@ -115,7 +119,7 @@ def test_a_malformed_reply_is_a_model_error(rows: np.ndarray) -> None:
             return [rows for _ in queries]
 
     with pytest.raises(ModelError, match="a row of numbers per prompt"):
-        LeaveOneOut(Broken()).attention([AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")])
+        AblatedAttention(Broken()).attention([AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")])
 
 
 @given(st.lists(st.text(max_size=60), max_size=5))

@@ -7,7 +7,7 @@ import pytest
 
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.pipelines.cli import doctor
-from radarstream.pipelines.cli.doctor import Check, local_servers, models
+from radarstream.pipelines.cli.doctor import Diagnosis, local_servers, models
 from radarstream.pipelines.cli.options import ModelOptions
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError
@@ -111,7 +111,7 @@ def test_a_model_that_judges_is_tried_out(server: FaultServer) -> None:
 
 
 def test_token_probabilities_of_a_service_are_tried_out() -> None:
-    def check(url: str) -> Check:
+    def check(url: str) -> Diagnosis:
         tokens = {"kind": "openai", "model": "small", "api_key_variable": "", "base_url": url}
         (found,) = (
             c

@@ -8,7 +8,7 @@ import pytest
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.pipelines.evaluation.attacks.protocol import Aim, UnattackableError
-from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Progress, craft
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Checkpoint, craft
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import Tools
 from radarstream.pipelines.evaluation.attacks.whitebox.registry import white_box
 from radarstream.schemas.answer_text import contains
@@ -107,13 +107,13 @@ def test_the_right_answer_is_never_written() -> None:
 
 def test_what_is_finished_is_not_written_again() -> None:
     shelf, tools, box = Shelf(), words(), white_box("hotflip", steps=3)
-    first = craft(box, AIMS[:3], tools, progress=Progress(shelf))
+    first = craft(box, AIMS[:3], tools, progress=Checkpoint(shelf))
     before = len(tools.encoder.log)  # type: ignore[attr-defined]
-    again = craft(box, AIMS[:3], tools, progress=Progress(shelf))
+    again = craft(box, AIMS[:3], tools, progress=Checkpoint(shelf))
     assert again.written == first.written
     assert len(tools.encoder.log) == before  # type: ignore[attr-defined]
     assert len(shelf) == 3
-    craft(box, AIMS[:3], replace(tools, tokens=ScriptedTokens()), progress=Progress(shelf))
+    craft(box, AIMS[:3], replace(tools, tokens=ScriptedTokens()), progress=Checkpoint(shelf))
     assert len(shelf) == 3  # a model that it does not ask changes nothing
 
 
@@ -126,14 +126,14 @@ def test_a_run_that_was_killed_goes_on_where_it_stopped() -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        craft(white_box("hotflip", steps=3), AIMS[:4], words(), progress=Progress(shelf, kill))
+        craft(white_box("hotflip", steps=3), AIMS[:4], words(), progress=Checkpoint(shelf, kill))
     assert len(shelf) == 2
     seen: list[tuple[int, int]] = []
     resumed = craft(
         white_box("hotflip", steps=3),
         AIMS[:4],
         words(),
-        progress=Progress(shelf, lambda done, every: seen.append((done, every))),
+        progress=Checkpoint(shelf, lambda done, every: seen.append((done, every))),
     )
     assert resumed.written == whole.written
     assert seen == [(0, 4), (1, 4), (2, 4), (3, 4), (4, 4)]
@@ -159,7 +159,7 @@ def test_everything_that_decides_the_texts_is_in_the_key(other: dict[str, object
             words(),
             count=options["count"],
             seed=options["seed"],
-            progress=Progress(shelf),
+            progress=Checkpoint(shelf),
         )  # type: ignore[arg-type]
     assert len(shelf) == 2
 

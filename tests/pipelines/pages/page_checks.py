@@ -9,7 +9,7 @@ from radarstream.pipelines.pages.safe_text import HIDDEN
 VOID = {"meta", "link", "input", "br", "img", "hr", "wbr"}
 
 
-class Page(HTMLParser):
+class ParsedPage(HTMLParser):
     """What a parser finds in a page: tags with attributes, texts, scripts; checks nesting."""
 
     def __init__(self, page: str) -> None:
@@ -45,9 +45,9 @@ class Page(HTMLParser):
         return [attrs[attribute] or "" for _, attrs in self.tags if attribute in attrs]
 
 
-def check_inert(text: str) -> Page:
+def check_inert(text: str) -> ParsedPage:
     """Nothing runs but our script, nothing is loaded, hidden characters show; the parsed page."""
-    page = Page(text)
+    page = ParsedPage(text)
     assert page.stack == []
     forbidden = {"img", "iframe", "object", "embed", "base", "foreignobject", "use", "b-x"}
     assert {tag for tag, _ in page.tags} & forbidden == set()

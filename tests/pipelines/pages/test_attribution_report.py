@@ -30,7 +30,7 @@ from tests.pipelines.pages.attribution_pages import (
     complaint_of,
     events,
 )
-from tests.pipelines.pages.page_checks import Page, check_inert
+from tests.pipelines.pages.page_checks import ParsedPage, check_inert
 from tests.pipelines.pages.report_run import IMAGE, LICENCES, MODELS
 
 START_MS = 1_740_000_000_000
@@ -95,14 +95,14 @@ def rendered(directory: Path) -> str:
 
 def test_a_study_shows_its_tables_and_events(study: Path) -> None:
     text = rendered(study)
-    page = Page(text)
+    page = ParsedPage(text)
     assert "All plain attacks, 3 events: rag_origin judges" in page.text
     assert "false-reports, 3 events without an attacker" in page.text
     assert "Who is found out" in page.text
     assert text.count('<details class="event"') == 6
     first = re.search(r'<details class="event" id="event-1-1" open>.*?</details>', text, re.S)
     assert first
-    shown = Page(first[0]).text
+    shown = ParsedPage(first[0]).text
     assert "5 of 5 planted, 0 of" in shown  # the oracle
     assert "0 of 5 planted, 0 of" in shown  # nobody
     assert first[0].count('class="tag attack">planted') == 5
@@ -112,14 +112,14 @@ def test_a_study_shows_its_tables_and_events(study: Path) -> None:
 def test_a_study_tells_the_licences_of_its_weights(study: Path) -> None:
     record = json.loads((study / "study.json").read_text("utf-8"))
     (study / "study.json").write_text(json.dumps(record | {"models": MODELS}), encoding="utf-8")
-    assert all(licence in Page(rendered(study)).text for licence in LICENCES)
+    assert all(licence in ParsedPage(rendered(study)).text for licence in LICENCES)
 
 
 def test_a_study_lists_mistakes_first_and_not_too_many(study: Path, monkeypatch) -> None:
     monkeypatch.setattr("radarstream.pipelines.pages.attribution.MOST_EVENTS", 4)
     text = rendered(study)
     assert text.count('<details class="event"') == 4
-    assert "2 of 3 wrong answers, those first" in Page(text).text
+    assert "2 of 3 wrong answers, those first" in ParsedPage(text).text
 
 
 def test_a_failed_row_is_told_and_hostile_words_are_inert(study: Path) -> None:
@@ -140,7 +140,7 @@ def test_a_failed_row_is_told_and_hostile_words_are_inert(study: Path) -> None:
     record |= {"dataset": IMAGE, "command": HOSTILE[1], "notes": [HOSTILE[0]]}
     (study / RECORD).write_text(json.dumps(record))
     text = rendered(study)
-    assert "failed: " in Page(text).text
+    assert "failed: " in ParsedPage(text).text
     check_inert(text)
 
 

@@ -38,7 +38,7 @@ from tests.pipelines.pages.defences_run import (
     make_experiment,
     make_record,
 )
-from tests.pipelines.pages.page_checks import Page, check_inert
+from tests.pipelines.pages.page_checks import ParsedPage, check_inert
 from tests.pipelines.pages.report_run import LICENCES
 from tests.study_rows import scored
 
@@ -100,7 +100,7 @@ def test_hostile_text_is_shown_and_nothing_else(hostile):
 
 def test_unique_ids_and_inside_links(page, in_time, hostile):
     for text in (page, in_time, hostile[0]):
-        parsed = Page(text)
+        parsed = ParsedPage(text)
         ids = parsed.values("id")
         assert len(ids) == len(set(ids))
         inside = {href[1:] for href in parsed.values("href") if href.startswith("#")}
@@ -109,7 +109,7 @@ def test_unique_ids_and_inside_links(page, in_time, hostile):
 
 def test_a_case_shows_answers_documents_and_what_became_of_them(page, experiment):
     record, rows, evidence = experiment
-    parsed = Page(page)
+    parsed = ParsedPage(page)
     assert parsed.text.count("Answers contender answer outcome memory") == len(evidence) == 30
     attacked = [row for row in rows if row.labels.attack]
     outcomes = outcomes_in(rows, record)
@@ -141,8 +141,8 @@ def test_of_many_cases_the_telling_ones_are_shown(experiment, tmp_path, monkeypa
 def test_histories_have_curves(in_time, page):
     for title in ("benign: accuracy", "pia@1: attack success", "Stale answers and recovery",
                   "State per question in bytes"):  # fmt: skip
-        assert title in Page(in_time).text
-    assert "over-time" not in Page(page).values("id")
+        assert title in ParsedPage(in_time).text
+    assert "over-time" not in ParsedPage(page).values("id")
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_nothing_scored_is_said(tmp_path):
     rows = [replace(row, verdict=None, error="ModelError: down") for row in rows]
     text = write(tmp_path, (record, rows, evidence))
     assert "No contender can be recommended." in text
-    assert Page(text).stack == []
+    assert ParsedPage(text).stack == []
     assert write(tmp_path, (record, [], [])).count("No contender can be recommended.") == 1
 
 

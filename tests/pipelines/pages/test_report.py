@@ -35,7 +35,7 @@ from radarstream.schemas.verdict import (
     Reason,
     Verdict,
 )
-from tests.pipelines.pages.page_checks import Page, check_inert
+from tests.pipelines.pages.page_checks import ParsedPage, check_inert
 from tests.pipelines.pages.report_run import LICENCES, TOPICS, hostile_run, make_record, make_run
 
 
@@ -67,14 +67,14 @@ def test_hostile_text_is_shown_and_nothing_else(hostile):
 
 
 def test_outside_links_leave_no_handle_on_the_page(page):
-    links = [a for tag, a in Page(page).tags if tag == "a" and a.get("href", "#")[0] != "#"]
+    links = [a for tag, a in ParsedPage(page).tags if tag == "a" and a.get("href", "#")[0] != "#"]
     assert links
     assert {link["rel"] for link in links} == {"noopener noreferrer nofollow"}
 
 
 def test_inside_links_lead_somewhere_and_ids_are_unique(page, hostile):
     for text in (page, hostile):
-        parsed = Page(text)
+        parsed = ParsedPage(text)
         ids = parsed.values("id")
         assert len(ids) == len(set(ids))
         inside = {href[1:] for href in parsed.values("href") if href.startswith("#")}
@@ -93,7 +93,7 @@ def test_secrets_stay_out(page):
 
 
 def test_licences_of_the_weights_are_told(page):
-    assert all(licence in Page(page).text for licence in LICENCES)
+    assert all(licence in ParsedPage(page).text for licence in LICENCES)
 
 
 def test_order_of_events_within_a_query_does_not_matter(run, page):
@@ -182,7 +182,7 @@ def test_large_runs_are_cut_short_and_say_so(run, monkeypatch):
     shown = build_view(answers, snapshots, make_record())
     assert [query.number for query in shown.detailed][:1] == [1]
     assert 8 in {query.number for query in shown.detailed}  # the other one with a lie
-    parsed = Page(render_report(answers, snapshots, make_record()))
+    parsed = ParsedPage(render_report(answers, snapshots, make_record()))
     assert "Details are shown for 3 of 12 questions" in parsed.text
     assert "6 of 12 questions are listed here" in parsed.text
     inside = {href[1:] for href in parsed.values("href") if href.startswith("#")}
@@ -222,7 +222,7 @@ def unselective(event: AnswerEvent) -> Verdict:
 def test_abstentions_are_explained(run, reason):
     answers, snapshots = run
     silent = replace(answers[0], answer="", abstention=reason, verdict=Verdict("", (), reason))
-    parsed = Page(render_report([silent], snapshots, make_record()))
+    parsed = ParsedPage(render_report([silent], snapshots, make_record()))
     assert "no answer: " in parsed.text
     assert "1 of 1" not in parsed.text[: parsed.text.index("Undefended")]
 
@@ -339,7 +339,7 @@ def test_what_an_answer_rests_on_is_told_in_words(run) -> None:
     standing = StandingAnswer("The <old> answer", answers[0].observed_at)
     first = replace(answers[0], status=AnswerStatus.DISPUTED, support=support)
     second = replace(answers[1], status=AnswerStatus.ABSTAINED, standing=standing)
-    page = Page(render_report([first, second, *answers[2:]], snapshots, make_record()))
+    page = ParsedPage(render_report([first, second, *answers[2:]], snapshots, make_record()))
     told = (
         "5 documents on 4 independent sites say so, 1 says otherwise; the memory agrees; "
         "weight 5.5 for it, 0.9 against; rival: <b>Rome</b>!!!"
@@ -348,7 +348,9 @@ def test_what_an_answer_rests_on_is_told_in_words(run) -> None:
     assert 90 * "!" not in page.text
     assert "disputed, confidence 0.38" in page.text
     assert "The <old> answer stands, unconfirmed since 2024-" in page.text
-    assert "unconfirmed since" not in Page(render_report(answers, snapshots, make_record())).text
+    assert (
+        "unconfirmed since" not in ParsedPage(render_report(answers, snapshots, make_record())).text
+    )
 
 
 def test_a_step_shows_what_a_reranker_dropped(run) -> None:

@@ -12,7 +12,7 @@ from radarstream.pipelines.evaluation.retrieval.study import RetrievalStudy
 from radarstream.pipelines.pages.retrieval import RETRIEVAL, view_of
 from tests.pipelines.evaluation.retrieval_studies import METHODS, Bench, results
 from tests.pipelines.pages.attribution_pages import hostile_data
-from tests.pipelines.pages.page_checks import Page, check_inert
+from tests.pipelines.pages.page_checks import ParsedPage, check_inert
 from tests.pipelines.pages.report_run import IMAGE
 
 
@@ -36,7 +36,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> RetrievalStudy:
 
 
 def test_the_page_opens_with_what_rerankers_let_in(study):
-    shown = Page(written(study)).text
+    shown = ParsedPage(written(study)).text
     assert "Under all attacks together 100% of the questions have a planted text" in shown
     assert "Questions with a planted text among the first 3: undefended ○, reranked ●" in shown
     for words in ("What it costs", "before vanilla", "before radar", "clean recall",
@@ -45,7 +45,7 @@ def test_the_page_opens_with_what_rerankers_let_in(study):
 
 
 def test_a_study_of_few_questions_by_rules_is_called_a_trial(study):
-    shown = Page(written(study)).text
+    shown = ParsedPage(written(study)).text
     assert "Rules stand in the place of models" in shown
     assert "With 3 questions even large differences may not be significant" in shown
 
@@ -77,7 +77,7 @@ def test_the_verdict_names_only_a_reranker_that_lets_fewer_in_and_tells_costs(st
 
 def test_every_pool_shows_its_candidates_in_both_orders(study):
     text = written(study)
-    page = Page(text)
+    page = ParsedPage(text)
     assert len([1 for tag, attrs in page.tags if tag == "details" and attrs.get("id")]) == 3 * 3
     row = next(r for r in study.store.of(RerankingRow).values()
                if r.condition == "poisonedrag" and r.contender == "grada")  # fmt: skip
@@ -89,13 +89,15 @@ def test_every_pool_shows_its_candidates_in_both_orders(study):
 
 def test_without_an_attack_nothing_was_planted(tmp_path):
     text = written(Bench(tmp_path / "out").run("", "drop"))
-    assert "No text was planted." in Page(text).text
+    assert "No text was planted." in ParsedPage(text).text
 
 
 def test_a_failed_reranking_is_told(tmp_path):
     bench = Bench(tmp_path / "out")
     bench.generator = replace(bench.generator, fail_on_text="Belbrook")
-    shown = Page(written(bench.run("injection", "drop:asks=true", defences=("vanilla",)))).text
+    shown = ParsedPage(
+        written(bench.run("injection", "drop:asks=true", defences=("vanilla",)))
+    ).text
     assert "1 failed" in shown and "failed: ModelError" in shown
 
 

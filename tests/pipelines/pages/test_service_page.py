@@ -7,7 +7,7 @@ from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.pages.service import SERVICE
 from tests.pipelines.evaluation.service_studies import Bench, lands
 from tests.pipelines.pages.attribution_pages import hostile_data
-from tests.pipelines.pages.page_checks import Page, check_inert
+from tests.pipelines.pages.page_checks import ParsedPage, check_inert
 from tests.pipelines.pages.report_run import IMAGE
 
 
@@ -29,7 +29,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> ServiceStudy:
 
 
 def test_the_page_opens_with_what_attackers_get(study):
-    shown = Page(written(study)).text
+    shown = ParsedPage(written(study)).text
     assert "mba:each=true: hidden words told" in shown
     assert "poisoning: attack success 100% without modules" in shown
     assert "What attackers get: without modules ○, under static ●" in shown
@@ -39,13 +39,13 @@ def test_the_page_opens_with_what_attackers_get(study):
 
 
 def test_a_study_of_few_questions_by_rules_is_called_a_trial(study):
-    shown = Page(written(study)).text
+    shown = ParsedPage(written(study)).text
     assert "Rules stand in the place of models" in shown
     assert "With 3 questions even large differences may not be significant" in shown
 
 
 def test_without_an_attack_nobody_attacked(tmp_path):
-    assert "Nobody attacked." in Page(written(Bench(tmp_path / "out").run())).text
+    assert "Nobody attacked." in ParsedPage(written(Bench(tmp_path / "out").run())).text
 
 
 def test_hostile_texts_are_inert(tmp_path):

@@ -7,7 +7,7 @@ An attack here needs minutes of work before anything is planted. `crafting.craft
 
     box = white_box("hotflip", steps=30)
     tools = Tools(TokenGradients())
-    crafted = craft(box, aims, tools, count=5, seed=0, progress=Progress(cache, told))
+    crafted = craft(box, aims, tools, count=5, seed=0, progress=Checkpoint(cache, told))
     inject(corpus, crafted.attack, snapshot, count=5, aim=aim)
 
 `crafted.attack` is an ordinary `Attack` on a corpus, whose texts are looked up by question and

@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Any, ClassVar, Final, Protocol
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from radarstream.connectors.models.response_cache import digest_of
+from radarstream.connectors.models.response_cache import ResponseCache, digest_of
 from radarstream.connectors.state_table.queries.subject import question_subject
 from radarstream.pipelines.evaluation.attacks.protocol import (
     Aim,
@@ -23,18 +23,6 @@ from radarstream.schemas.errors import ConfigurationError
 
 # Part of every key: it changes when the same options would give other texts.
 _VERSION: Final = "white-box/1"
-
-
-class Kept(Protocol):
-    """Where finished work is stored: a `ResponseCache`."""
-
-    def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
-        """The values that there are."""
-        ...
-
-    def put(self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes]) -> None:
-        """Store values, with whom they are about."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +65,10 @@ class WhiteBox(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class Checkpoint:
     """Where finished work is stored, and who hears how many of all parts are done."""
 
-    kept: Kept | None = None
+    kept: ResponseCache | None = None
     told: Callable[[int, int], None] = lambda _done, _all: None
 
 
@@ -104,7 +92,7 @@ def craft(
     *,
     count: int = 5,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Checkpoint | None = None,
 ) -> Crafted:
     """Write `count` texts for each question, or for all of them where the attack says so.
 
@@ -113,7 +101,7 @@ def craft(
 
     Raises ConfigurationError for attacks that `tools` cannot carry out, ModelError.
     """
-    progress = progress or Progress()
+    progress = progress or Checkpoint()
     models = {name: model for name, model in tools.ids.items() if name in box.uses}
     budget = {"options": asdict(box), "count": count, "seed": seed, "models": models}  # type: ignore[call-overload]
     parts: list[tuple[Aim, ...]] = [(aim,) for aim in aims]
@@ -137,7 +125,7 @@ def _once(
     part: Sequence[Aim],
     tools: Tools,
     budget: Mapping[str, Any],
-    kept: Kept | None,
+    kept: ResponseCache | None,
 ) -> Written:
     """What is kept, or what is written now and stored."""
     known = _known(box, part)
