@@ -213,7 +213,8 @@ class KafkaLog(Reader):
         kafka-python goes on where it was in a revoked partition that it is given again, although
         what is dropped here lies before: such a partition goes back to its last commit.
         """
-        batches = patient_poll(consumer, wait_s, room, self._joining)
+        joining = self._membership.joining if self._in_group else bool
+        batches = patient_poll(consumer, wait_s, room, joining)
         revoked = self._membership.taken()
         for partition in revoked:
             self._next.pop(partition, None)
@@ -233,9 +234,6 @@ class KafkaLog(Reader):
             self._insist({(self._epoch, p): self._committed(consumer, p) for p in taken})
         for partition in self._partitions.intersection(revoked):
             self._go_back(consumer, partition)
-
-    def _joining(self) -> bool:
-        return self._in_group and self._membership.joining()
 
     def _check(self, consumer: KafkaConsumer, *, heard: bool) -> None:
         """Notice a log that was created anew, grew or fell silent; raises BrokerError."""

@@ -129,12 +129,8 @@ def tokens_behind(text: str, tokenize: Tokenize) -> list[int]:
 
 def _log_probs(model: LlamaCpp, text: str, reply: Sequence[int]) -> list[float]:
     """Logarithms of the probabilities of each token of a reply to a text."""
-    return [_log_prob(model, text, reply[:i], token) for i, token in enumerate(reply)]
-
-
-def _log_prob(model: LlamaCpp, text: str, said: Sequence[int], token: int) -> float:
-    """Logarithm of the probability of `token` after `text` and the tokens `said`."""
-    return min(float(_told(model, text, said, token, 1)["logprob"]), 0.0)
+    told = (_told(model, text, reply[:i], token, 1) for i, token in enumerate(reply))
+    return [min(float(one["logprob"]), 0.0) for one in told]
 
 
 def _rank(model: LlamaCpp, text: str, token: int) -> float:

@@ -22,7 +22,8 @@ def answer(
     parts: Parts, found: Sequence[Found | RadarstreamError]
 ) -> list[Replied | RadarstreamError]:
     """Answer each question, with hook C's guardrail where the plan has it, and audit it."""
-    drafts = drafted(parts, each(found, with_guardrail), prompting_of)
+    noted = each(found, with_guardrail)
+    drafts = drafted(parts, noted, lambda f: "guarded" if f.plan.guardrail.enabled else "plain")
     answered = each(drafts, partial(audited_by, parts.auditors[0]))
     return each(together(answered, partial(answer_again, parts)), with_audit)
 
@@ -31,11 +32,6 @@ def with_guardrail(found: Found) -> Found:
     """With the record of the guardrail."""
     on, count = found.plan.guardrail.enabled, len(found.snapshot.documents)
     return found.noting(Module.GUARDRAIL, {}, count, "" if on else NOT_ASKED, acted=on)
-
-
-def prompting_of(found: Found) -> Prompting:
-    """How models are asked for the first answer."""
-    return "guarded" if found.plan.guardrail.enabled else "plain"
 
 
 def answer_again(parts: Parts, answered: Sequence[Replied]) -> list[Replied]:

@@ -2,8 +2,9 @@
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import islice
 from time import sleep
 from typing import Annotated
 
@@ -79,7 +80,8 @@ def tail(
     try:
         with TopicReader(load_settings(config).kafka, topics, start=begin) as reader:
             events = _events(_records(reader, once=once), following, forgotten, queries)
-            _show(events, _print_json if as_json else _print_line, limit)
+            for event in islice(events, limit):
+                (_print_json if as_json else _print_line)(event)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:  # whoever read has seen enough; nothing may be written at exit either
@@ -140,13 +142,6 @@ def _events(
             continue
         if event is not None:
             yield event
-
-
-def _show(events: Iterator[Event], show: Callable[[Event], None], limit: int | None) -> None:
-    for number, event in enumerate(events, start=1):
-        show(event)
-        if number == limit:
-            return
 
 
 def _print_json(event: Event) -> None:

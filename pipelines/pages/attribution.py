@@ -117,7 +117,8 @@ def _sentences(results: Results) -> Iterator[str]:
         own = next((cell for cell in cells if cell.contender == name), None)
         if own is None:
             continue
-        best = max((c for c in cells if c is not own), key=_right, default=None)
+        others = (cell for cell in cells if cell is not own)
+        best = max(others, key=lambda cell: cell.rates["dacc"].value or 0.0, default=None)
         rival = (
             f"; the best other is {best.contender} with {_percent(best, 'dacc')}" if best else ""
         )
@@ -146,10 +147,6 @@ def _still_wrong(results: Results) -> Markup | None:
     ]
     title = "Attacker's answers: all texts ○, without the flagged ●"
     return before_after(title, changes[:MOST_CHANGES], ("all texts", "without the flagged texts"))
-
-
-def _right(cell: Result) -> float:
-    return cell.rates["dacc"].value or 0.0
 
 
 def _percent(cell: Result, name: str) -> str:

@@ -146,16 +146,15 @@ def _found(results: Results) -> str:
     better = [cell for cell in known if _is_lower(cell)]
     if not better:
         return f"{where} {before}, and no reranker lowers this significantly."
-    best = min(better, key=lambda c: (c.rates["poison_hit"].value, -_kept(c)))
+    best = min(
+        better,
+        key=lambda c: (c.rates["poison_hit"].value, -(c.rates["clean_kept"].value or 0.0)),
+    )
     return (
         f"{where} {before} where nobody reranks, and {_share(best, 'poison_hit')} behind "
         f"{shorten(best.contender, 60)}, which keeps {_share(best, 'clean_kept')} of the nearest "
         f"clean passages ({_share(bare, 'clean_kept')} without it)."
     )
-
-
-def _kept(cell: Result) -> float:
-    return cell.rates["clean_kept"].value or 0.0
 
 
 def _is_lower(cell: Result) -> bool:

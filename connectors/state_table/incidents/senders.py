@@ -67,9 +67,9 @@ def _records(
         select(
             _C.sender,
             _any(and_(_confirmed(), heard)).label("confirmed"),
-            func.count(case((and_(_dismissed(), heard), _C.incident)).distinct()).label(
-                "dismissed"
-            ),
+            func.count(
+                case((and_(_I.decision == Decision.DISMISSED, heard), _C.incident)).distinct()
+            ).label("dismissed"),
             _any(or_(status == Status.QUARANTINED, false() if but is None else but)).label(
                 "left_out"
             ),
@@ -98,7 +98,3 @@ def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:
 
 def _confirmed() -> ColumnElement[bool]:
     return _I.decision.in_((Decision.APPROVED, Decision.MODEL_ERRED))
-
-
-def _dismissed() -> ColumnElement[bool]:
-    return _I.decision == Decision.DISMISSED

@@ -87,7 +87,8 @@ class StoredAccounts:
             # Writes before it reads: on SQLite, too, nobody else moves it from here on.
             db.insert_new(connection, USER_TRUST, new)
             value, gains = connection.execute(held).one()
-            trust = UserTrust(value, gains_in(gains)).moved(delta, at_ms, self.gain_per_hour)
+            before = UserTrust(value, tuple((int(m), float(gain)) for m, gain in json.loads(gains)))
+            trust = before.moved(delta, at_ms, self.gain_per_hour)
             after = {
                 "trust": trust.value,
                 "gains": json.dumps(trust.gains),
@@ -129,8 +130,3 @@ def _recent(user: str) -> Select[int, int, str]:
     # By number, not by time: a clock may be set back.
     statement = select(_Q.seq, _Q.asked_ms, _Q.question).where(_Q.user_name == user)
     return statement.order_by(_Q.seq.desc()).limit(RECENT_QUESTIONS)
-
-
-def gains_in(text: str) -> tuple[tuple[int, float], ...]:
-    """The gains in a row. Raises ValueError or TypeError for what are none."""
-    return tuple((int(minute), float(gain)) for minute, gain in json.loads(text))

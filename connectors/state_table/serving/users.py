@@ -143,15 +143,11 @@ def hash_of(secret: str) -> bytes:
     return sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def roles_in(words: str) -> frozenset[Role]:
-    """The roles in a row; unknown words, of a later release, are none."""
-    return frozenset(role for role in Role if role in words.split())
-
-
 def user_in(row: "Row[str, str, int, int | None]") -> StoredUser:
-    """The user in a row of COLUMNS."""
-    name, roles, created_ms, revoked_ms = row
-    return StoredUser(name, roles_in(roles), created_ms, revoked_ms)
+    """The user in a row of COLUMNS; unknown roles, of a later release, are none."""
+    name, words, created_ms, revoked_ms = row
+    roles = frozenset(role for role in Role if role in words.split())
+    return StoredUser(name, roles, created_ms, revoked_ms)
 
 
 def _change(engine: Engine, name: str, now_ms: int, **values: object) -> None:

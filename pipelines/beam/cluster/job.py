@@ -193,9 +193,6 @@ def wait(result: PipelineResult) -> str:
     except grpc.RpcError as error:
         raise JobFailedError("lost the job server; Flink's pages tell what the job does") from error
     except RuntimeError as error:
-        raise JobFailedError(f"the job failed: {_reason(error, str(error))}") from error
-
-
-def _reason(error: BaseException | None, told: str) -> str:
-    own = _OWN_ERROR.findall(told)
-    return own[-1].strip() if own else f"{type(error).__name__}; the runner's log says where"
+        own = _OWN_ERROR.findall(str(error))
+        why = own[-1].strip() if own else f"{type(error).__name__}; the runner's log says where"
+        raise JobFailedError(f"the job failed: {why}") from error

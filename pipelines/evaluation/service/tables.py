@@ -30,24 +30,26 @@ Show = tuple[str, Callable[[Result], TableCell]]  # heading of a column, and its
 def tables_of(_: object, results: Results) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
     streams = [counts.stream for counts in results.streams]
-    found = [utility_table(results), *poisoning_tables(results)]
+    found = [utility_table(results)]
+    found += [
+        of_policies(results, stream, "poisoning", POISONING, POISONED, needs="fooled")
+        for stream in kinds(streams, "poisoning", "jailbreak")
+    ]
     found += [probe_table(results, stream) for stream in streams]
-    found += [
-        of_policies(results, s, "leakage", LEAKAGE, LEAKING) for s in kinds(streams, "leakage")
-    ]
-    found += [of_policies(results, s, "jailbreak", JAILBREAK, WEAKENED)
-              for s in kinds(streams, "jailbreak")]  # fmt: skip
-    found += [
-        of_policies(results, s, "farming", FARMING, FARMED) for s in kinds(streams, "farming")
-    ]
+    for kind, words, columns in (
+        ("leakage", LEAKAGE, LEAKING),
+        ("jailbreak", JAILBREAK, WEAKENED),
+        ("farming", FARMING, FARMED),
+    ):
+        found += [of_policies(results, s, kind, words, columns) for s in kinds(streams, kind)]
     found += [modules_table(results, stream) for stream in streams]
     found += [cost_table(results), streams_table(results)]
     return tuple(table for table in found if table.rows)
 
 
-def kinds(streams: Sequence[str], attack: str) -> Iterator[str]:
-    """The streams of one attack, whatever its options."""
-    return (stream for stream in streams if stream.partition(":")[0] == attack)
+def kinds(streams: Sequence[str], *attacks: str) -> Iterator[str]:
+    """The streams of some attacks, whatever their options."""
+    return (stream for stream in streams if stream.partition(":")[0] in attacks)
 
 
 def utility_table(results: Results) -> Table:
@@ -63,13 +65,6 @@ def utility_table(results: Results) -> Table:
         ("judge: accuracy", lambda cell: rate_cell(cell, "judge_correct")),
     ]
     return of_policies(results, BENIGN, "utility", ("Readers' questions", UTILITY), columns)
-
-
-def poisoning_tables(results: Results) -> Iterator[Table]:
-    """What planted texts do (Table 5)."""
-    for stream in (counts.stream for counts in results.streams):
-        if stream.partition(":")[0] in ("poisoning", "jailbreak"):
-            yield of_policies(results, stream, "poisoning", POISONING, POISONED, needs="fooled")
 
 
 def of_policies(

@@ -80,7 +80,8 @@ def router(context: Context) -> APIRouter:
     def answer(request: Request, user: Reader, query: str = "") -> HTMLResponse:
         """One query over time. Raises NotFoundError."""
         kept = kept_events.history(engine, query, limit=STEPS)
-        told = timeline(kept, snapshots_of(engine, query))
+        snapshots = {one.snapshot.id: one.snapshot for one in kept_answers(engine, query)}
+        told = timeline(kept, snapshots)
         if told is None:
             raise NotFoundError("no answer of this query is kept")
         latest, event = told.steps[-1], told.steps[-1].event
@@ -115,11 +116,6 @@ STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
     "energy_parts": energy_parts,
     "reranking_in_words": reranking_in_words,
 }
-
-
-def snapshots_of(engine: Engine, query: str) -> dict[str, SearchSnapshot]:
-    """The snapshots of the answers that are kept for attribution, by id."""
-    return {one.snapshot.id: one.snapshot for one in kept_answers(engine, query)}
 
 
 def count_unanswered(engine: Engine) -> int:

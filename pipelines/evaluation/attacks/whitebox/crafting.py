@@ -136,7 +136,8 @@ def _once(
     rng = np.random.default_rng(list(_digest(str(budget["seed"]), known)))
     result = box.write(part, budget["count"], tools, rng)
     if kept is not None:
-        kept.put({key: _encoded(result)}, {key: question_subject(part[0].question)})
+        encoded = json.dumps(asdict(result), separators=(",", ":")).encode("ascii")
+        kept.put({key: encoded}, {key: question_subject(part[0].question)})
     return result
 
 
@@ -183,10 +184,6 @@ def _known(box: WhiteBox, part: Sequence[Aim]) -> str:
 
 def _digest(*texts: str) -> bytes:
     return sha256(digest_of(_VERSION, *texts)).digest()
-
-
-def _encoded(result: Written) -> bytes:
-    return json.dumps(asdict(result), separators=(",", ":")).encode("ascii")
 
 
 def _decoded(value: bytes) -> Written:
