@@ -1,9 +1,14 @@
-"""Time that passes only when somebody waits, and waiting for others."""
+"""Time that passes only when somebody waits; waiting for others; threads that start together."""
 
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from threading import Barrier
+from typing import TypeVar
+
+ResultT = TypeVar("ResultT")
 
 
 @dataclass
@@ -33,3 +38,15 @@ def until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
         time.sleep(0.02)
+
+
+def at_once(work: Callable[[int], ResultT], threads: int) -> list[ResultT]:
+    """What each of several threads gets that start together."""
+    barrier = Barrier(threads)
+
+    def one(number: int) -> ResultT:
+        barrier.wait(20)
+        return work(number)
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(one, range(threads)))

@@ -4,7 +4,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -19,6 +19,7 @@ from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
+from tests.clocks import until
 from tests.end_to_end.running_job import Job
 from tests.engines.kafka import KafkaCluster
 
@@ -132,7 +133,7 @@ class Arena:
 
     def until_healthy(self, job: Job, started: float) -> None:
         """Wait until the worker is ready, or has died at its place, hence was at work."""
-        until(lambda: job.process.poll() is not None or is_ready(job))
+        until(lambda: job.process.poll() is not None or is_ready(job), PATIENCE_S)
         self.healthy_s.append(time.monotonic() - started)
 
     def kill(self, job: Job) -> None:
@@ -161,11 +162,3 @@ def is_ready(job: Job) -> bool:
             return bool(response.status == 200)
     except (URLError, OSError):
         return False
-
-
-def until(condition: Callable[[], bool], within_s: float = PATIENCE_S) -> None:
-    """Wait for a condition; AssertionError when it does not come."""
-    deadline = time.monotonic() + within_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)

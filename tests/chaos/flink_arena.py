@@ -14,8 +14,9 @@ import psutil
 from radarstream.connectors.kafka.topic_reader import TopicRecord
 from radarstream.connectors.kafka.topics import ensure_topics
 from tests.brokers import Broker, running_broker
-from tests.chaos.arena import ROOT, Arena, until
+from tests.chaos.arena import ROOT, Arena
 from tests.chaos.listener import Listener
+from tests.clocks import until
 from tests.engines.flink import FlinkCluster, TaskManager, running_flink
 from tests.postgresql import PostgresqlServer, running_server
 from tests.programs import done

@@ -16,9 +16,10 @@ from radarstream.schemas.codec import decode_answer, decode_dead_letter, outbox_
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.chaos.arena import Producer, until
+from tests.chaos.arena import Producer
 from tests.chaos.flink_arena import WITHIN_S, FlinkArena, on_flink
 from tests.chaos.trials import Outcome, Say, times
+from tests.clocks import until
 from tests.end_to_end.running_job import events
 
 LATENESS_S = 4.0

@@ -14,7 +14,7 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.source import SNAPSHOTS
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from tests.brokers import Broker, running_broker
-from tests.chaos.arena import until
+from tests.clocks import until
 from tests.end_to_end.running_job import Job
 from tests.engines.kafka import KafkaCluster, running_cluster
 from tests.postgresql import PostgresqlServer, running_server

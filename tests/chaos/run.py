@@ -10,11 +10,12 @@ from threading import Event
 
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.snapshot import SearchSnapshot
-from tests.chaos.arena import Arena, Producer, story, until
+from tests.chaos.arena import PATIENCE_S, Arena, Producer, story
 from tests.chaos.dying_worker import POINTS
 from tests.chaos.findings import Findings, findings
 from tests.chaos.grounds import Ground, noida_on_sqlite
 from tests.chaos.trials import Outcome, Say, times
+from tests.clocks import until
 from tests.end_to_end.running_job import Job
 
 HEALTHY_WITHIN_S = 10.0
@@ -131,7 +132,7 @@ def kill_what_is_under_it(
             arena.count(name)
             before = commits(job, partition)
             with trickling(producer, size.rate, size.per_restart):
-                until(lambda: commits(job, partition) > before)  # noqa: B023 called at once
+                until(lambda: commits(job, partition) > before, PATIENCE_S)  # noqa: B023 called at once
             arena.healthy_s.append(time.monotonic() - started)
             ground.mend_broker(arena.options)
         assert job.terminate() == 0, job.log_file.read_text()[-3000:]

@@ -17,10 +17,11 @@ from random import Random
 import psycopg
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from tests.chaos.arena import Arena, Producer, story, until
+from tests.chaos.arena import PATIENCE_S, Arena, Producer, story
 from tests.chaos.grounds import Ground, tansu_on_postgresql
 from tests.chaos.run import compare, finish
 from tests.chaos.trials import Outcome, Say, times
+from tests.clocks import until
 from tests.end_to_end.running_job import Job
 
 WORKERS = 2
@@ -94,7 +95,7 @@ class Team:
             self.replace_ended()
             return steps_in(self.arena.database) >= count
 
-        until(answered)
+        until(answered, PATIENCE_S)
 
     def replace_ended(self) -> None:
         """Note who ended by itself, and start others."""

@@ -29,6 +29,7 @@ from radarstream.schemas.prompt import NO, YES, Task
 from tests.builders import make_case
 from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run
+from tests.pools import direction
 
 # Without a threshold these flag nothing at all.
 OPTIONS: dict[str, dict[str, Any]] = {"norm": {"threshold": 30.0}, "perplexity": {"threshold": 9.0}}
@@ -67,11 +68,6 @@ def believing(request: Complete) -> AtomicAnswer:
     if lies == truths:
         return AtomicAnswer("I don't know", True)
     return AtomicAnswer("Rome" if lies > truths else "Oslo")
-
-
-def direction(text: str) -> tuple[float, float]:
-    angle = 1.5 * ("Oslo" in text) + 0.01 * (len(text) % 7)
-    return math.cos(angle), math.sin(angle)
 
 
 def world() -> Script:

@@ -7,14 +7,7 @@ import pytest
 
 from radarstream.connectors.models.circuit_breaker import CircuitBreaker
 from radarstream.schemas.errors import ModelError, ModelOutageError
-
-
-class FakeClock:
-    def __init__(self) -> None:
-        self.seconds = 0.0
-
-    def __call__(self) -> float:
-        return self.seconds
+from tests.clocks import FakeClock
 
 
 @pytest.fixture
@@ -24,7 +17,7 @@ def clock() -> FakeClock:
 
 @pytest.fixture
 def breaker(clock: FakeClock) -> CircuitBreaker:
-    return CircuitBreaker(failures=3, cool_down_s=10.0, clock=clock)
+    return CircuitBreaker(failures=3, cool_down_s=10.0, clock=clock.monotonic)
 
 
 def fail(breaker: CircuitBreaker, error: BaseException | None = None, times: int = 1) -> None:

@@ -29,11 +29,6 @@ QUERIES = [ProbeQuery(QUESTION, passage, runs=3, layer=0) for passage in PASSAGE
 CALM = {"disturbance": Disturbance.TOKENS, "token_dropout": 0.0}
 
 
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_encoders.build(tmp_path_factory.mktemp("bert"))
-
-
 @pytest.fixture
 def network(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Network]:
     """One thread: busy cores make tiny matrices slow. Batches of two or three runs."""

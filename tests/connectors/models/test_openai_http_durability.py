@@ -5,11 +5,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
@@ -24,16 +22,10 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from tests.builders import make_snapshot
-from tests.connectors.models.fault_server import FaultServer, chat_reply, serving, status
+from tests.connectors.models.fault_server import FaultServer, chat_reply, status
 
 ROOT = Path(__file__).parents[3]
 COUNT, IN_FLIGHT = 60, 4
-
-
-@pytest.fixture
-def server() -> Iterator[FaultServer]:
-    with serving() as state:
-        yield state
 
 
 def client(server: FaultServer, database: str) -> "subprocess.Popen[bytes]":

@@ -14,14 +14,9 @@ import torch
 from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 from radarstream.connectors.models.token_gradients import TokenGradients
 from radarstream.schemas.errors import ConfigurationError
-from tests import tiny_causal_lm, tiny_encoders
+from tests import tiny_causal_lm
 
 TEXTS = ["Who is the mayor of Halden?", "Bo Lee is the mayor. The council said so.", "Monday."]
-
-
-@pytest.fixture(scope="module")
-def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_encoders.build(tmp_path_factory.mktemp("bert"))
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import logging
 import pickle
 import traceback
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -19,22 +18,9 @@ from tests.connectors.serpapi.serpapi_server import (
     SerpApiServer,
     page,
     results,
-    serve,
 )
 
 HTML = "<html>down for maintenance, key {key}</html>"
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SERPAPI_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def server() -> Iterator[SerpApiServer]:
-    with serve() as running:
-        yield running
 
 
 def client_of(server: SerpApiServer, **options: Any) -> SerpApiClient:

@@ -1,6 +1,6 @@
 """Whole searches: pages, ranks, retries, pace, budget, partial results, dates."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -27,23 +27,10 @@ from tests.connectors.serpapi.serpapi_server import (
     page,
     result,
     results,
-    serve,
 )
 
 NOW = datetime(2025, 6, 1, 12, 0, 0, 250_999, tzinfo=UTC)
 CUP = Query("cup", "Who won the cup?", ("sport",))
-
-
-@pytest.fixture(autouse=True)
-def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SERPAPI_KEY", KEY)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def server() -> Iterator[SerpApiServer]:
-    with serve() as running:
-        yield running
 
 
 @pytest.fixture

@@ -1,9 +1,6 @@
 """Trust, recent questions, spent epsilon: no gain above the cap, nothing lost when many write."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from threading import Barrier
 from typing import TypeVar
 
 import pytest
@@ -15,23 +12,12 @@ from radarstream.connectors.state_table.database.tables import USER_QUESTIONS
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.schemas.trust import UserTrust
 from radarstream.schemas.users import Account
+from tests.clocks import at_once
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 HOUR_MS = 3_600_000
 THREADS = 8
 ResultT = TypeVar("ResultT")
-
-
-def at_once(work: Callable[[int], ResultT]) -> list[ResultT]:
-    """What each of several threads gets that start together."""
-    barrier = Barrier(THREADS)
-
-    def one(number: int) -> ResultT:
-        barrier.wait()
-        return work(number)
-
-    with ThreadPoolExecutor(THREADS) as pool:
-        return list(pool.map(one, range(THREADS)))
 
 
 def test_the_path_of_trust_in_the_paper() -> None:
@@ -89,9 +75,9 @@ def test_a_new_account_and_one_with_questions(engine: Engine) -> None:
 
 def test_the_cap_holds_for_many_at_once(engine: Engine) -> None:
     accounts = StoredAccounts(engine, gain_per_hour=0.1)
-    at_once(lambda _: accounts.move_trust("ada", 0.02, NOW))
+    at_once(lambda _: accounts.move_trust("ada", 0.02, NOW), THREADS)
     assert accounts.account("ada").trust == pytest.approx(0.6)
-    at_once(lambda _: accounts.move_trust("ada", -0.02, NOW))
+    at_once(lambda _: accounts.move_trust("ada", -0.02, NOW), THREADS)
     assert accounts.account("ada").trust == pytest.approx(0.6 - THREADS * 0.02)
     assert accounts.move_trust("ada", 0.1, NOW + timedelta(minutes=59)) == pytest.approx(0.44)
     assert accounts.move_trust("ada", 0.1, NOW + timedelta(minutes=61)) == pytest.approx(0.54)
@@ -99,7 +85,7 @@ def test_the_cap_holds_for_many_at_once(engine: Engine) -> None:
 
 def test_of_many_that_spend_at_once_all_are_counted(engine: Engine) -> None:
     accounts = StoredAccounts(engine, gain_per_hour=0.1)
-    allowed = at_once(lambda _: accounts.spend("ada", "docs", 3.0, 15.0))
+    allowed = at_once(lambda _: accounts.spend("ada", "docs", 3.0, 15.0), THREADS)
     assert sum(allowed) == 5
     assert accounts.spent("ada", "docs") == pytest.approx(15.0)
     assert not accounts.spend("ada", "docs", 0.001, 15.0)
@@ -129,7 +115,7 @@ def test_what_no_threshold_costs_is_refused(engine: Engine, epsilon: float) -> N
 
 def test_questions_noted_at_once(engine: Engine) -> None:
     accounts = StoredAccounts(engine, gain_per_hour=0.1)
-    at_once(lambda number: accounts.note_question("ada", f"q{number}", NOW))
+    at_once(lambda number: accounts.note_question("ada", f"q{number}", NOW), THREADS)
     assert len(accounts.account("ada").recent) == 5
     accounts.note_question("ada", "last", NOW + timedelta(seconds=1))
     with engine.connect() as connection:

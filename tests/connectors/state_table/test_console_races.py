@@ -1,8 +1,5 @@
 """Two operators at once, on SQLite and on PostgreSQL: one acts, the other is told."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.action_log import read_actions
@@ -15,25 +12,23 @@ from radarstream.pipelines.serving.console.acting import (
 from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError
+from tests.clocks import at_once
 
 OPERATORS = ("ada", "bob", "cleo", "dan")
 NOW_MS = 1_750_000_000_000
 
 
-def at_once(work) -> list[str]:
+def outcomes(work) -> list[str]:
     """What became of each operator's action: done, or the class of its refusal."""
-    barrier = Barrier(len(OPERATORS))
 
-    def attempt(name: str) -> str:
-        barrier.wait(20)
+    def attempt(number: int) -> str:
         try:
-            work(name)
+            work(OPERATORS[number])
         except RadarstreamError as error:
             return type(error).__name__
         return "done"
 
-    with ThreadPoolExecutor(len(OPERATORS)) as pool:
-        return sorted(pool.map(attempt, OPERATORS))
+    return sorted(at_once(attempt, len(OPERATORS)))
 
 
 def test_of_several_verdicts_one_is_written(engine: Engine) -> None:
@@ -48,7 +43,7 @@ def test_of_several_verdicts_one_is_written(engine: Engine) -> None:
         action = Judge(verdicts[name], str(verdicts[name]))
         action.carry_out(target, Confirmed(name, NOW_MS, seen))
 
-    told = at_once(work)
+    told = outcomes(work)
     assert told.count("done") == 1
     assert set(told) <= {"done", NothingToDoError.__name__, StateConflictError.__name__}
     (row,) = read_actions(engine)

@@ -3,10 +3,7 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Barrier
 
 import pytest
 from sqlalchemy import Engine
@@ -21,24 +18,13 @@ from radarstream.connectors.state_table.queries.watchlist import (
     replace_all,
     spend_credit,
 )
+from tests.clocks import at_once
 
 ROOT = Path(__file__).parents[3]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 COLLECTORS = 6
 NOW, LEASE = 1_700_000_000_000, 60_000
 LIST = [("q-b", '{"question":"Who leads 法国?"}'), ("q-a", "{}"), ("q-c", "{}")]
-
-
-def at_once(attempt: Callable[[], bool]) -> int:
-    """Run the attempt in several threads at the same moment; return how many won."""
-    barrier = Barrier(COLLECTORS)
-
-    def run(_: int) -> bool:
-        barrier.wait()
-        return attempt()
-
-    with ThreadPoolExecutor(COLLECTORS) as threads:
-        return sum(threads.map(run, range(COLLECTORS)))
 
 
 def test_a_new_list_is_due_at_once_and_keeps_its_order(engine: Engine) -> None:
@@ -82,7 +68,7 @@ def test_of_many_collectors_one_fetches_a_due_query(engine: Engine) -> None:
         def attempt(due: int = due, now: int = now) -> bool:
             return claim(engine, "q-a", due, now, LEASE)
 
-        assert at_once(attempt) == 1
+        assert sum(at_once(lambda _: attempt(), COLLECTORS)) == 1
         due = now + LEASE  # it is fetched no more, so the lease runs out
 
 

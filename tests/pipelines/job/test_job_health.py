@@ -21,26 +21,19 @@ from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.errors import ConfigurationError
+from tests.clocks import FakeClock
 
 CANARY = "purple-canary"
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.seconds = 1_000.0
-
-    def __call__(self) -> float:
-        return self.seconds
+@pytest.fixture
+def clock() -> FakeClock:
+    return FakeClock(seconds=1_000.0)
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def health(clock: Clock) -> Health:
-    return Health(limit_s=60.0, busy_limit_s=600.0, now=clock)
+def health(clock: FakeClock) -> Health:
+    return Health(limit_s=60.0, busy_limit_s=600.0, now=clock.monotonic)
 
 
 @pytest.fixture
@@ -67,7 +60,7 @@ def ask_json(port: int, path: str) -> tuple[int, Any]:
     return status, json.loads(body)
 
 
-def test_a_loop_that_falls_silent_is_not_alive(health: Health, clock: Clock) -> None:
+def test_a_loop_that_falls_silent_is_not_alive(health: Health, clock: FakeClock) -> None:
     clock.seconds += 60.0
     assert health.alive
     clock.seconds += 1.0
@@ -76,7 +69,7 @@ def test_a_loop_that_falls_silent_is_not_alive(health: Health, clock: Clock) -> 
     assert health.alive
 
 
-def test_a_model_at_work_gets_more_time_but_not_for_ever(health: Health, clock: Clock) -> None:
+def test_a_model_at_work_gets_more_time_but_not_for_ever(health: Health, clock: FakeClock) -> None:
     meter = Meter(observers=[health.busy])
     with meter.stage("relations"):
         clock.seconds += 599.0
@@ -107,7 +100,7 @@ def test_ready_once_every_check_has_passed(health: Health) -> None:
     }
 
 
-def test_healthz_follows_the_loop(port: int, health: Health, clock: Clock) -> None:
+def test_healthz_follows_the_loop(port: int, health: Health, clock: FakeClock) -> None:
     assert ask_json(port, "/healthz") == (200, {"alive": True, "silence_s": 0.0, "busy": []})
     clock.seconds += 61.0
     status, body = ask_json(port, "/healthz")

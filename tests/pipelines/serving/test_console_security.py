@@ -190,7 +190,7 @@ def test_reports_need_their_role(client):
     sign_in(client, "cleo")
     path = "/console/report?query=watch-000&step=5"
     assert client.get(path).status_code == 403
-    assert client.post(path, data={"csrf": csrf_in(client, "/console/ask")}).status_code == 403
+    assert client.post(path, data={"csrf": csrf_of(client, "/console/ask")}).status_code == 403
     assert "This is wrong" not in client.get("/console/answer?query=watch-000").text
 
 
@@ -293,10 +293,6 @@ def test_errors_tell_nothing_of_the_inside(client, app):
         assert response.status_code in (400, 404)
         assert "Traceback" not in response.text
         assert "<script>" not in response.text.replace("<script src=", "")
-
-
-def csrf_in(client: httpx.Client, path: str) -> str:
-    return re.search(r'name="csrf" value="([^"]+)"', client.get(path).text)[1]
 
 
 def stays_signed_in(client: httpx.Client, secret: str) -> bool:

@@ -424,12 +424,6 @@ def test_what_decided_is_exported() -> None:
     assert counted == dict.fromkeys(HOW, 0) | {"certain": 1, "judged": 1}
 
 
-def test_a_model_without_labels_finds_everything_neutral() -> None:
-    judge = JudgedRelations(Judge(lambda *_: "I think so"), RULES)
-    assert judge.probabilities([pair_of("Oslo", "Bergen")])[0].argmax() == 1
-    assert judge.judgements["malformed"] == 1
-
-
 def test_a_model_that_fails_is_an_error_never_neutral() -> None:
     class Broken(Judge):
         def complete(self, prompts):
