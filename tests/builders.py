@@ -1,6 +1,7 @@
 """Small inputs for tests; every array is read-only, so that a write to an input fails."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -99,7 +100,7 @@ def make_evidence(
     return Evidence(
         snapshot.query,
         snapshot.observed_at,
-        snapshot.documents,
+        tuple(replace(d, url=f"https://site{d.rank}.org/") for d in snapshot.documents),
         tuple(
             AtomicAnswer(said[d.rank]) if d.rank in said else AtomicAnswer("I don't know", True)
             for d in snapshot.documents

@@ -71,6 +71,8 @@ def min_cut(source: FloatArray, sink: FloatArray, pair: FloatArray) -> MinCut:
     if not sound or pair.tobytes() != pair.T.tobytes():  # perhaps only -0.0 against 0.0
         _check(source, sink, pair)
 
+    if largest == 0.0:
+        return MinCut(np.zeros(n, dtype=np.bool_), 0.0, 0.0)
     bits = scaling_bits(largest, n)
     bound = error_bound(n, bits)
     if bound >= SMALLEST_NORMAL:
@@ -143,9 +145,7 @@ def flip_margins(
 
 
 def scaling_bits(largest: float, n: int) -> int:
-    """log2 K for n nodes whose largest capacity is `largest`; 0 when every capacity is 0."""
-    if largest == 0.0:
-        return 0
+    """log2 K for n nodes whose largest capacity is `largest` > 0."""
     _, exponent = math.frexp(largest)
     resolution = min(RESOLUTION_BITS, INT64_BITS - (n * (n + 1)).bit_length())
     return resolution - exponent
