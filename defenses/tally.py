@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,7 @@ class Tally:
         return tuple((largest(agreeing), largest(opposing)) for agreeing, opposing in rows)
 
 
+@lru_cache(maxsize=64)  # reading, the defence and the support of its answer all ask
 def tally_of(evidence: Evidence) -> Tally:
     """Count the voices of a snapshot.
 

@@ -17,7 +17,6 @@ from radarstream.defenses.answering import answers_of, why_no_evidence
 from radarstream.defenses.cut_graph import BoolArray, Graph, Recalled, Selection
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.radar import bayes, symmetrise
-from radarstream.defenses.options import as_asked
 from radarstream.defenses.protocol import Complete, Defending, Signal
 from radarstream.defenses.responses import ask
 from radarstream.defenses.tally import Tally, tally_of
@@ -64,20 +63,29 @@ class Voices:
         """No previous answer."""
         return None
 
+    def withstands(self, query: Query) -> int | None:
+        """W for a query, which may have its own; None for long texts, which hardly ever agree."""
+        if query.withstand is not None:
+            return query.withstand
+        return None if query.long_form else self.withstand
+
     def enough(self, evidence: Evidence, unread: float = np.inf) -> bool:
         """Whether nothing more need be read.
 
         Either some answer can be given, and `withstand` more lying sites could not silence it; or
         so few documents are left `unread` that they cannot decide whether it is given.
         """
-        least = as_asked(self, evidence.query).withstand
-        if counts_no_sites(evidence.query):
+        least = self.withstands(evidence.query)
+        if least is None:
             return False
         counts = tally_of(evidence).counts
         most = max((count for count, _ in counts), default=0)
         if most + unread <= least:
             return True
-        return any(count > least and count - rival > min(least, unread) for count, rival in counts)
+        return any(
+            count > least and count - rival > least or count - unread > max(least, rival)
+            for count, rival in counts
+        )
 
     def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
         """Judge one snapshot. The state moves only when enough sites say an answer.
@@ -93,7 +101,7 @@ class Voices:
             texts = tuple(answers[place].text for place in tally.places)
             related = yield from cut_graph.relate(query.text, state.answer, texts)
             recalled = Recalled(state, *related)
-        least = as_asked(self, query).withstand
+        least = self.withstands(query)
         standing = None if state is None or strength < AGREEMENT else AtomicAnswer(state.answer)
         if not tally.places:
             outcome = standing or (
@@ -107,7 +115,7 @@ class Voices:
         def verdict(outcome: AtomicAnswer | Abstention) -> Verdict:
             return cut_graph.verdict_on(evidence, recalled, selection, outcome, tally.voiceless)
 
-        if counts_no_sites(query):
+        if least is None:
             passages = cut_graph.trusted_passages(evidence, selection)
             if not passages:
                 return verdict(Abstention.NO_CONSENSUS), state
@@ -173,11 +181,6 @@ def share(count: int, rival: int) -> float:
     (0.75, 0.9, 0.5)
     """
     return (count + 1) / (count + rival + 2)
-
-
-def counts_no_sites(query: Query) -> bool:
-    """Whether answers of a query are given without the rule: long texts hardly ever agree."""
-    return query.long_form and query.withstand is None
 
 
 def leader(evidence: Evidence, tally: Tally, kept: BoolArray, withstand: int) -> int:

@@ -153,10 +153,8 @@ class DefensePipeline(Generic[StateT]):
 
     def withstand_of(self, query: Query) -> int | None:
         """How many lying sites its answer withstands; None where no rule counts sites."""
-        if query.long_form and query.withstand is None:
-            return None
-        least: int | None = getattr(as_asked(self.defense, query), "withstand", None)
-        return least
+        withstands: deciding.Rule | None = getattr(self.defense, "withstands", None)
+        return None if withstands is None else withstands(query)
 
     def _event(
         self,
