@@ -19,6 +19,9 @@ def simulate(
     questions: Annotated[int, Option(help="How many questions.")] = 40,
     snapshots: Annotated[str, Option(help="Snapshots per question, from-to.")] = "4-8",
     k: Annotated[int, Option(help="Documents per snapshot.")] = 10,
+    off_topic: Annotated[
+        float, Option(help="Pages off the topic: each question's share is drawn from 0.2 to this.")
+    ] = 0.2,
     seed: Annotated[int, Option(help="The same seed gives the same bytes.")] = 0,
 ) -> None:
     """Write a yearly search history about questions whose answers really changed.
@@ -33,6 +36,7 @@ def simulate(
         k=k,
         min_snapshots=int(span[1]),
         max_snapshots=int(span[2] or span[1]),
+        off_topic=off_topic,
         seed=seed,
     )
     make_directory(out.parent)

@@ -134,6 +134,36 @@ def part_of(evidence: Evidence, documents: int) -> Evidence:
     return replace(part, relations=Relations(known.entailment[:n, :n], known.contradiction[:n, :n]))
 
 
+def read_out(
+    items: Sequence[Ready], needs: Needs, reading: ReadingSettings, models: Models, costs: Costs
+) -> list[Ready | Failure]:
+    """The same snapshots with every document that may be read; what is known is not asked again."""
+
+    def work(some: Sequence[Ready]) -> list[Evidence | Failure]:
+        blocks = [(item.evidence, item.whole, most_of(item.whole, reading)) for item in some]
+        return widen(blocks, needs, models, costs)
+
+    widened = where([item.whole.answers is None for item in items], items, work)
+    found = [
+        one or part_of(item.whole, most_of(item.whole, reading))
+        for item, one in zip(items, widened, strict=True)
+    ]
+    return [
+        one if isinstance(one, Failure) else replace(item, evidence=one)
+        for item, one in zip(items, found, strict=True)
+    ]
+
+
+def is_unread(ready: Ready, reading: ReadingSettings) -> bool:
+    """Whether documents that may be read were not."""
+    return len(ready.evidence.documents) < most_of(ready.whole, reading)
+
+
+def most_of(whole: Evidence, reading: ReadingSettings) -> int:
+    """How many documents of a snapshot may be read."""
+    return min(len(whole.documents), reading.most_documents)
+
+
 def as_far_as_needed(
     evidence: Evidence, enough: Enough | None, reading: ReadingSettings
 ) -> tuple[Evidence, bool]:
@@ -151,8 +181,8 @@ def ends_here(
     evidence: Evidence, whole: Evidence, enough: Enough | None, reading: ReadingSettings
 ) -> bool:
     """Whether no more of a snapshot need be read."""
-    most = min(len(whole.documents), reading.most_documents)
-    return enough is not None and enough(evidence, most - len(evidence.documents))
+    unread = most_of(whole, reading) - len(evidence.documents)
+    return enough is not None and enough(evidence, unread)
 
 
 def is_settled(evidence: Evidence, enough: Enough | None) -> bool:

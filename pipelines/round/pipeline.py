@@ -17,6 +17,7 @@ Lists keep their order. In the place of an item that failed stands its error; th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Generic
 
 from radarstream.defenses.options import as_asked, options_of
@@ -131,20 +132,47 @@ class DefensePipeline(Generic[StateT]):
     def conclude(
         self, items: Sequence[tuple[Ready, Memory[StateT]]], costs: Costs | None = None
     ) -> list[Concluded[StateT] | Failure]:
-        """Decide, in lockstep, and make events. `costs` hears what is asked in place of `meter`."""
+        """Decide, in lockstep, and make events. `costs` hears what is asked in place of `meter`.
+
+        An answer that differs from the last one is given only after all that may be read was read.
+        """
         costs = costs or self.meter
-        evidences = [ready.evidence for ready, _ in items]
-        wholes = [ready.whole for ready, _ in items]
-        undefended = deciding.undefended_answers(self.baseline, wholes, self.models, costs)
-        remembering = [(e, memory.state) for e, (_, memory) in zip(evidences, items, strict=True)]
-        decisions = deciding.decide(
-            self.defense, remembering, self.models, costs, self.withstand_of
+        undefended = deciding.undefended_answers(
+            self.baseline, [ready.whole for ready, _ in items], self.models, costs
         )
+        decide = partial(
+            deciding.decide,
+            self.defense,
+            models=self.models,
+            costs=costs,
+            rule=self.withstand_of,
+        )
+        states = [memory.state for _, memory in items]
+        readies = [ready for ready, _ in items]
+        decisions = decide([(r.evidence, s) for r, s in zip(readies, states, strict=True)])
+        news = [
+            place
+            for place, one in enumerate(decisions)
+            if isinstance(one, Decided)
+            and one.changed
+            and gathering.is_unread(readies[place], self.reading)
+        ]
+        rest = gathering.read_out(
+            [readies[place] for place in news], self.needs, self.reading, self.models, costs
+        )
+        for place, one in zip(news, rest, strict=True):
+            readies[place] = readies[place] if isinstance(one, Failure) else one
+        given = [
+            one if isinstance(one, Failure) else (one.evidence, states[place])
+            for place, one in zip(news, rest, strict=True)
+        ]
+        for place, again in zip(news, onward(given, decide), strict=True):
+            decisions[place] = again
         return [
-            decision
-            if isinstance(decision, Failure)
-            else self._event(ready, memory, decision, bare)
-            for (ready, memory), decision, bare in zip(items, decisions, undefended, strict=True)
+            one if isinstance(one, Failure) else self._event(ready, memory, one, bare)
+            for ready, (_, memory), one, bare in zip(
+                readies, items, decisions, undefended, strict=True
+            )
         ]
 
     def needs(self, evidence: Evidence) -> frozenset[Signal]:

@@ -17,7 +17,7 @@ from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.evaluation.study.rows import error_words
 from radarstream.pipelines.round import gathering
-from radarstream.pipelines.round.gathering import as_far_as_needed
+from radarstream.pipelines.round.gathering import as_far_as_needed, part_of
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Chosen, Concluded, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
@@ -33,6 +33,7 @@ from radarstream.schemas.memory import Memory
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.verdict import Reason
 
 DECIMALS = 4
 
@@ -73,11 +74,9 @@ class Gathered:
             return self.related
         return self.answered if needs & EVIDENCE else self.read
 
-    def tally(self, needs: frozenset[Signal], ledger: Ledger, seen: Evidence | Failure) -> Spending:
-        """The cost with which an answer starts that needs these signals of the documents that are
-        `seen`, all where they failed; it goes on in `ledger`.
-        """
-        tally = Spending(self.ledger)
+    def charge(self, tally: Spending, needs: frozenset[Signal], seen: Evidence | Failure) -> None:
+        """Add what these signals cost of the documents that are `seen`, all where they failed."""
+        tally.ledger = self.ledger
         if needs & EVIDENCE:
             documents = self.snapshot if isinstance(seen, Failure) else seen
             for prompt in document_prompts(documents):
@@ -90,9 +89,7 @@ class Gathered:
             answers = self.answers if isinstance(seen, Failure) else seen.answers or ()
             pairs = answer_pairs(self.snapshot.query.text, answers)
             tally.charge_pairs(pairs)
-            tally.counts[RELATIONS] = self.relation_seconds * len(pairs) / max(1, len(every))
-        tally.ledger = ledger
-        return tally
+            tally.add(RELATIONS, self.relation_seconds * len(pairs) / max(1, len(every)))
 
     def row(self, condition: str) -> EvidenceRow:
         """What is written down of it."""
@@ -242,14 +239,13 @@ class Trial:
         for seen, memory in items:
             needs = needs_at(self.defense, len(seen.snapshot.documents))
             whole = seen.evidence(needs)
+            tallies.append(Spending(ledger))
             if isinstance(whole, Failure):
-                tallies.append(seen.tally(needs, ledger, whole))
                 given.append(whole)
                 continue
             if self.perturbation is not None:
                 whole = self.perturbation.perturbed(whole)
             evidence, settled = as_far_as_needed(whole, enough, self.reading)
-            tallies.append(seen.tally(needs, ledger, evidence))
             ready = Ready(Chosen(Reranked(seen.snapshot)), whole, evidence, settled)
             given.append((ready, memory, tallies[-1]))
 
@@ -260,8 +256,13 @@ class Trial:
             return pipeline.conclude([(one, memory) for one, memory, _ in ready], costs)
 
         concluded = onward(given, conclude)
-        for (seen, before), outcome, tally in zip(items, concluded, tallies, strict=True):
+        for (seen, before), start, outcome, tally in zip(
+            items, given, concluded, tallies, strict=True
+        ):
             memory = before if isinstance(outcome, Failure) else outcome.memory
+            seen.charge(
+                tally, needs_at(self.defense, len(seen.snapshot.documents)), read_of(start, outcome)
+            )
             yield self.row(seen, memory, outcome, tally), memory
 
     def row(
@@ -290,6 +291,16 @@ class Trial:
             confidence=event.confidence if event else None,
             poisoned_sites=seen.poisoned_sites,
         )
+
+
+def read_of(
+    start: tuple[Ready, Memory[Any], Spending] | Failure, outcome: Concluded[Any] | Failure
+) -> Evidence | Failure:
+    """The documents that were read for an answer."""
+    if isinstance(start, Failure) or isinstance(outcome, Failure):
+        return start if isinstance(start, Failure) else start[0].evidence
+    judged = outcome.event.verdict.documents
+    return part_of(start[0].whole, sum(d.reason is not Reason.NOT_READ for d in judged))
 
 
 def stored_bytes(state: Any) -> int:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import date, timedelta
-from math import ceil, floor
+from math import floor
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,6 +30,7 @@ from radarstream.schemas.snapshot import Provenance
 _MARGIN = timedelta(days=14)
 _FRESH, _RECENT, _SETTLED = 2.0, 1.0, 0.5  # stale pages multiply right after a change, then fade
 _STALE, _NOISE, _OFF_TOPIC = 0.1, 0.15, 0.2  # shares of the pages of a snapshot
+_MOST_OFF_TOPIC = 0.6  # so that some page states the truth, also in the year of a change
 YEARS = range(2012, 2025)
 _ATTEMPTS = 50
 
@@ -41,14 +42,16 @@ class SimulationOptions:
     `questions` beyond the bundled facts are about invented places. Each question gets
     `min_snapshots` to `max_snapshots` successive years (observed on 31 December), each with `k`
     documents. A tenth of them are stale, twice as many in the year of a change and half as many two
-    years after it; others are noise or off the topic. What remains states the truth. Raises
-    ConfigurationError when a value is out of range.
+    years after it; 0.15 are noise. Of each question a share is off the topic that is drawn between
+    0.2 and `off_topic`. What remains states the truth. Raises ConfigurationError when a value is
+    out of range.
     """
 
     questions: int = 40
     k: int = 10
     min_snapshots: int = 4
     max_snapshots: int = 8
+    off_topic: float = 0.2
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -56,12 +59,8 @@ class SimulationOptions:
             raise ConfigurationError("a history needs at least 1 question and k >= 1")
         if not 1 <= self.min_snapshots <= self.max_snapshots or self.min_snapshots > len(YEARS):
             raise ConfigurationError("need 1 <= min_snapshots <= max_snapshots, and 13 at most")
-
-    @property
-    def truth_minimum(self) -> int:
-        """Fewest documents of any snapshot that state the whole truth."""
-        others = _FRESH * _STALE + _NOISE + _OFF_TOPIC
-        return ceil(self.k * (1.0 - others) - 1e-9)
+        if not _OFF_TOPIC <= self.off_topic <= _MOST_OFF_TOPIC:
+            raise ConfigurationError(f"need {_OFF_TOPIC} <= off_topic <= {_MOST_OFF_TOPIC}")
 
 
 def simulate_history(options: SimulationOptions) -> list[dict[str, Any]]:
@@ -181,7 +180,10 @@ def _assignments(
     holding = fact.holdings[index]
     outdated = _outdated(fact, index)
     factor = _stale_factor(holding.start, day) if outdated else 0.0
-    shares = (_STALE * factor, _NOISE, _OFF_TOPIC)
+    silent = Random(f"{options.seed} {fact.question} silence").uniform(
+        _OFF_TOPIC, options.off_topic
+    )
+    shares = (_STALE * factor, _NOISE, silent)
     stale, noise, off_topic = (floor(options.k * share + 1e-9) for share in shares)
     partial = (noise + 1) // 2 if len(holding.answers) > 1 else 0
     counts = {

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from datetime import date, timedelta
-from math import ceil
+from math import floor
 from random import Random
 
 import pytest
@@ -45,6 +45,7 @@ option_sets = st.builds(
     SimulationOptions,
     questions=st.integers(1, 4),
     k=st.integers(2, 25),
+    off_topic=st.floats(0.2, 0.6),
     seed=st.integers(0, 10_000),
 )
 
@@ -52,11 +53,12 @@ option_sets = st.builds(
 @settings(max_examples=40, deadline=None)
 @given(option_sets)
 def test_pages_keep_their_promises(options):
+    fewest = 1 - 0.2 - 0.15 - options.off_topic + 1e-9
     for question, _, context in yearly(simulate_history(options)):
         pages = context["docs"]
         assert len(pages) == options.k
         assert len({page["content"] for page in pages}) == options.k
-        assert sum(states(page, context) for page in pages) >= options.truth_minimum
+        assert sum(states(page, context) for page in pages) >= floor(options.k * fewest)
         for page in pages:
             assert not contains(" ".join(page.values()), context["incorrect_answer"], strict=True)
             assert ".example/" in page["url"]
@@ -69,9 +71,10 @@ def test_pages_keep_their_promises(options):
             assert not contains(context["incorrect_answer"], answer)
 
 
-def test_truth_minimum_follows_the_shares():
-    options = SimulationOptions(k=10)
-    assert options.truth_minimum == ceil(10 * 0.45)
+def test_questions_have_different_shares_of_pages_that_say_nothing():
+    history = simulate_history(SimulationOptions(questions=40, k=20, off_topic=0.6))
+    said = {q: sum(states(page, c) for page in c["docs"]) for q, _, c in yearly(history)}
+    assert min(said.values()) <= 4 and max(said.values()) >= 10
 
 
 def test_same_seed_same_bytes_and_another_seed_other_bytes(tmp_path):
