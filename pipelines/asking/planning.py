@@ -57,6 +57,8 @@ def recognised(parts: Parts, asked: Sequence[tuple[UserQuestion, Query]]) -> lis
 def _known(parts: Parts, question: UserQuestion, known: KnownQuery) -> Recognised:
     """Read the account, and note the question in it."""
     user, text, at = question.user, question.text, question.asked_at
+    if question.withstand is not None:
+        known = replace(known, query=replace(known.query, withstand=question.withstand))
     try:
         account = parts.accounts.account(user)
         parts.accounts.note_question(user, text, at)

@@ -47,7 +47,7 @@ class UserQuestion:
 
     `user` is the name of an account, "" for nobody's. `defense` is a name of `DEFENSES`, None for
     the configured defence with its options. `wanted` is how many documents the answer may rest on,
-    k in the papers.
+    k in the papers. `withstand` is how many lying sites it is to withstand, None as configured.
     """
 
     text: str
@@ -57,6 +57,7 @@ class UserQuestion:
     wanted: int
     documents: tuple[Document, ...] = ()
     defense: str | None = None
+    withstand: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from radarstream.pipelines.serving.people import User
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.codec.json_text import parse_object
 from radarstream.schemas.errors import InputError
-from radarstream.schemas.snapshot import Document
+from radarstream.schemas.snapshot import MOST_LYING, Document
 
 BodyT = TypeVar("BodyT", bound=BaseModel)
 MOST_DOCUMENTS = 100
@@ -40,7 +40,8 @@ OwnDocuments = Annotated[list[OwnDocument], Field(min_length=1, max_length=MOST_
 
 
 class Sources(Body):
-    """Where the documents of a question come from, and how many it may be answered from.
+    """Where the documents of a question come from, how many it may be answered from, and how many
+    lying sites the answer is to withstand.
 
     Without `source`, own documents if any are given, else what `serving.source` says.
     """
@@ -48,6 +49,7 @@ class Sources(Body):
     source: Origin | None = None
     documents: OwnDocuments | None = None
     wanted: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)] | None = None
+    withstand: Annotated[int, Field(ge=0, le=MOST_LYING)] | None = None
 
 
 async def body_of(request: Request, kind: type[BodyT]) -> BodyT:
@@ -98,7 +100,10 @@ def question_of(
         Document(rank, one.text, one.title, one.url, utc(one.published_at))
         for rank, one in enumerate(own, 1)
     )
-    return UserQuestion(stripped, user.name, datetime.now(UTC), origin, wanted, documents, defense)
+    at = datetime.now(UTC)
+    return UserQuestion(
+        stripped, user.name, at, origin, wanted, documents, defense, sources.withstand
+    )
 
 
 def utc(time: datetime | None) -> datetime | None:

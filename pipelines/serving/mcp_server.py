@@ -37,6 +37,7 @@ from radarstream.pipelines.serving.errors import ServiceError, told_of
 from radarstream.pipelines.serving.limits import take_place
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.told import facts_of, text_of
+from radarstream.schemas.snapshot import MOST_LYING
 
 PATH: Final = "/mcp"
 USER: Final = "radarstream.user"  # key of a scope
@@ -76,7 +77,7 @@ class Tools:
     def __init__(self, context: Context, local: User | None) -> None:
         self._context, self._local = context, local
 
-    async def ask(
+    async def ask(  # noqa: PLR0913 each is a parameter of the tool
         self,
         question: Annotated[Text, Field(description="one question, in whole words")],
         call: Call[Any, Any],
@@ -88,6 +89,10 @@ class Tools:
             OwnDocuments | None, Field(description="own documents to answer from")
         ] = None,
         wanted: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)] | None = None,
+        withstand: Annotated[
+            int | None,
+            Field(ge=0, le=MOST_LYING, description="how many of the sites that are read may lie"),
+        ] = None,
         defense: Annotated[
             str | None, Field(max_length=200, description="name of a defence")
         ] = None,
@@ -95,7 +100,7 @@ class Tools:
         """The reply with what is behind it."""
         user, request = self._user_with(Role.ASK, call)
         given = {"source": source, "documents": documents, "wanted": wanted}
-        chosen = Sources.model_validate(given)
+        chosen = Sources.model_validate(given | {"withstand": withstand})
         asked = question_of(self._context.settings, user, question, chosen, defense)
         reply = await self._context.questions.reply(request, asked)
         return {"text": text_of(reply), "untrusted": UNTRUSTED} | facts_of(reply)

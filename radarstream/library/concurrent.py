@@ -37,9 +37,11 @@ class AsyncGuard:
         *,
         at: datetime | None = None,
         id: str | None = None,  # noqa: A002 as in `Guard.answer`
+        withstand: int | None = None,
     ) -> Answer:
         """Answer one question, as `Guard.answer`."""
-        return await self._batched.submit(Asked.of(Question(question, documents, at, id)))
+        asked = Asked.of(Question(question, documents, at, id, withstand))
+        return await self._batched.submit(asked)
 
     async def answer_many(
         self, questions: Iterable[Question | tuple[str, Iterable[Any]]]

@@ -31,7 +31,9 @@ class Guard(Closing):
         Database of the memory: a SQLAlchemy URL (`sqlite:///m.db`, `postgresql://user@host/name`)
         or the path of a SQLite file. Without it, a closed guard forgets everything.
     defense
-        Name of the defence: radar, reliability_rag, …
+        Name of the defence: voices, radar, reliability_rag, …
+    withstand
+        How many of the sites that are read may lie without a false answer, by default 1.
     profile
         Which models answer by default: embedded, api or scripted (rules, for tests).
     settings
@@ -61,6 +63,7 @@ class Guard(Closing):
         base_url: str | None = None,
         memory: str | Path | None = None,
         defense: str | None = None,
+        withstand: int | None = None,
         profile: str | None = None,
         settings: "Settings | str | Path | None" = None,
         reranker: str | None = None,
@@ -78,6 +81,8 @@ class Guard(Closing):
         asked_for = "compare_with" in read_environment().get("defense", {})
         if settings is None and not asked_for:  # nobody reads it, and it costs a long prompt
             flags["defense"] = flags.get("defense", {}) | {"compare_with": ""}
+        if withstand is not None:
+            flags["defense"] = flags.get("defense", {}) | {"withstand": withstand}
         retrieval = {"name": reranker, "keep": keep}
         flags["retrieval"] = {name: v for name, v in retrieval.items() if v is not None}
         self.settings = settings_with(settings, flags)
@@ -90,18 +95,19 @@ class Guard(Closing):
         *,
         at: datetime | None = None,
         id: str | None = None,  # noqa: A002 the word of the wire format
+        withstand: int | None = None,
     ) -> "Answer":
         """Answer one question from documents, the best first.
 
         `documents` are strings, mappings, or documents of LangChain, LlamaIndex or Haystack, see
         `radarstream.library.documents`. `at` is when they were found, by default now. `id` keys
-        the memory, by default the question's own words.
+        the memory, by default the question's own words. `withstand` is for this question alone.
         Raises ModelError where a model does not answer, InputError for documents that are not
         newer than the memory, TypeError for documents without text, RuntimeError after `close`.
         """
         from radarstream.library.questions import Question
 
-        return self.answer_many([Question(question, documents, at, id)])[0]
+        return self.answer_many([Question(question, documents, at, id, withstand)])[0]
 
     def answer_many(
         self, questions: "Iterable[Question | tuple[str, Iterable[Any]]]"

@@ -9,7 +9,7 @@ from radarstream.connectors.state_table.queries.memory import MemoryRow
 from radarstream.library.documents import listed, to_documents
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, ReasonClass
-from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
+from radarstream.schemas.snapshot import MOST_LYING, Document, Query, SearchSnapshot
 
 MOST_QUESTION, MOST_ID = 2_000, 200  # characters, as on the wire
 
@@ -22,6 +22,7 @@ class Question:
     documents: Iterable[Any]
     at: datetime | None = None
     id: str | None = None
+    withstand: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +38,8 @@ class Asked:
     def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":
         """Read a question. Raises TypeError for documents without text and values of other types,
         ValueError for a question or id that is empty or too long, an id with control characters,
-        a time without a zone, and documents that are all empty. Control characters of a question
-        are dropped.
+        a time without a zone, a `withstand` that is no number of sites, and documents that are all
+        empty. Control characters of a question are dropped.
         """
         match given_as:
             case Question() as question:
@@ -65,9 +66,7 @@ class Asked:
         if question.id is not None and clean(question.id) != question.id:
             raise ValueError("an id has no control characters")
         given = listed(question.documents)
-        query = Query.from_text(clean(question.text))
-        if question.id is not None:
-            query = replace(query, id=question.id)
+        query = _query_of(question)
         documents = to_documents(given)
         if documents and not any(document.text.strip() for document in documents):
             raise ValueError("every text of `documents` is empty")
@@ -90,6 +89,16 @@ class Asked:
         except OverflowError:
             raise InputError(ReasonClass.LATE, "no time is newer than the memory") from None
         return replace(snapshot, observed_at=later)
+
+
+def _query_of(question: Question) -> Query:
+    """The question as a query. Raises ValueError."""
+    query = Query.from_text(clean(question.text))
+    if question.id is not None:
+        query = replace(query, id=question.id)
+    if question.withstand is not None and question.withstand not in range(MOST_LYING + 1):
+        raise ValueError(f"`withstand` is a number of sites, 0 to {MOST_LYING}")
+    return replace(query, withstand=question.withstand)
 
 
 def in_utc(at: datetime | None) -> datetime | None:
