@@ -6,6 +6,7 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 
 from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -265,7 +266,7 @@ def naming_extra(extra: str) -> Iterator[None]:
 
 def shared_pipeline(settings: s.Settings) -> DefensePipeline[Any]:
     """Return this process's pipeline for these settings; repeated calls return the same one."""
-    return _pipeline(settings.model_dump_json())
+    return _pipeline(_Told(settings.model_dump_json(), settings))
 
 
 def shared_engine(settings: s.Settings) -> Engine:
@@ -311,10 +312,17 @@ def _corpus(engine: Engine, options_json: str) -> Corpus:
     return Corpus(engine, CorpusOptions.model_validate_json(options_json))
 
 
+@dataclass(frozen=True)
+class _Told:
+    """Settings, equal to others that say the same; they know which of them somebody set."""
+
+    json: str
+    settings: s.Settings = field(compare=False)
+
+
 @cache
-def _pipeline(settings_json: str) -> DefensePipeline[Any]:
-    settings = s.Settings.model_validate_json(settings_json)
-    return build_defense_pipeline(settings, shared_engine(settings))
+def _pipeline(told: _Told) -> DefensePipeline[Any]:
+    return build_defense_pipeline(told.settings, shared_engine(told.settings))
 
 
 @cache

@@ -103,7 +103,7 @@ class FixedSentinel:
     def asks(self, seen: Seen, earlier: RiskProfile | None) -> Complete | None:
         del earlier
         self.seen.append(seen)
-        asked = Complete(Task.ANSWER, seen.question, ("Lima is it.",), final=False)
+        asked = Complete(Task.ANSWER_FROM_DOCUMENTS, seen.question, ("Lima is it.",), final=False)
         return asked if self.asks_model else None
 
     def profile(
@@ -130,7 +130,7 @@ class FixedStrategist:
 
     def asks(self, profile: RiskProfile, seen: Seen, earlier: Plan | None) -> Complete | None:
         del profile, earlier
-        asked = Complete(Task.ANSWER, seen.question, ("Lima is it.",), final=False)
+        asked = Complete(Task.ANSWER_FROM_DOCUMENTS, seen.question, ("Lima is it.",), final=False)
         return asked if self.raises else None
 
     def plan(

@@ -120,8 +120,8 @@ class Parts:
             if prompting != "plain":
                 pipeline = replace(pipeline, models=self.prompted(pipeline.models, prompting))
             if defense is not None and defense != chosen.name:
-                other = chosen.model_copy(update={"name": defense, "options": {}})
-                method, _ = build_methods(self.settings.model_copy(update={"defense": other}))
+                other = self.settings.model_copy(update={"defense": chosen.named(defense)})
+                method, _ = build_methods(other)
                 pipeline = replace(pipeline, name=defense, defense=method)
             return replace(pipeline, keep=min(pipeline.keep, wanted))
 

@@ -1,12 +1,13 @@
 """`radarstream evaluate service`: what attackers get from a service under each policy."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from typer import Option
 
 from radarstream.pipelines.build import build_models, build_tokens, shared_engine
 from radarstream.pipelines.cli import studies
+from radarstream.pipelines.cli.options import RuleOptions
 from radarstream.pipelines.evaluation.attacks.service.masking import Proxy
 from radarstream.pipelines.evaluation.attacks.service.registry import parse_streams
 from radarstream.pipelines.evaluation.halves import Split
@@ -36,10 +37,6 @@ def evaluate_service(
     defense: Annotated[
         str, Option(help="Defence that answers from the documents that are left.")
     ] = "vanilla",
-    sites: Annotated[
-        int,
-        Option(min=0, help="Independent sites that must say an answer; a service asks for 2."),
-    ] = 0,
     proxy: Annotated[
         str,
         Option(
@@ -57,6 +54,7 @@ def evaluate_service(
         Option(metavar="<str>", help="Questions to ask: the tuning split, the test split, or all."),
     ] = Split.ALL,
     out: studies.Out = Path("build/evaluate-service"),
+    rule: RuleOptions,
     run: studies.StudyOptions,
 ) -> None:
     """Attack a service of your own, in this process, under several policies: what attackers learn
@@ -69,7 +67,7 @@ def evaluate_service(
     may be added later.
     """
     settings = kept_in(out, run.settings())
-    settings = with_defense(settings, defense, sites)
+    settings = rule.over(settings.model_copy(update={"defense": settings.defense.named(defense)}))
     data = run.data(settings)
     streams, compared = parse_streams(attacks), parse_policies(policies)
     engine = shared_engine(settings)
@@ -88,14 +86,6 @@ def evaluate_service(
     study, report = run.perform(out, plugin, SERVICE, judge_answers, judging)
     run.show(study, report)
     studies.insist(study, (policy.name for policy in compared), "no reply without an error under")
-
-
-def with_defense(settings: Settings, name: str, withstand: int) -> Settings:
-    """The settings with another defence, which has options if it is the configured one."""
-    changed: dict[str, Any] = {"withstand": withstand}
-    if name != settings.defense.name:
-        changed |= {"name": name, "options": {}}
-    return settings.model_copy(update={"defense": settings.defense.model_copy(update=changed)})
 
 
 def proxy_of(proxy: str, settings: Settings) -> Proxy | None:

@@ -96,7 +96,6 @@ def replay(
 
 def _with_defense(settings: Settings, name: str | None) -> Settings:
     """The settings with a named defence, without the options of another one."""
-    if name in (None, settings.defense.name):
+    if name is None:
         return settings
-    chosen = settings.defense.model_copy(update={"name": name, "options": {}})
-    return settings.model_copy(update={"defense": chosen})
+    return settings.model_copy(update={"defense": settings.defense.named(name)})

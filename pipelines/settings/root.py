@@ -1,6 +1,6 @@
 """Everything a run can be told, section by section."""
 
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Self, TypeVar
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
@@ -46,6 +46,12 @@ class DefenseSettings(Section):
     compare_with: str = Field(
         default="vanilla", description="defence that replays compare with; empty = none"
     )
+
+    def named(self, name: str) -> Self:
+        """These settings, or those of another defence: its options are its own."""
+        if name == self.name:
+            return self
+        return type(self)(name=name, compare_with=self.compare_with)
 
 
 class CacheSettings(Section):

@@ -26,7 +26,8 @@ from radarstream.schemas.times import whole_milliseconds
 from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
 
 CAPITAL = "What is the capital of Peru?"
-TRUE = ["Lima is the capital of Peru.", "Lima is its capital."]
+RESTS = ("is the capital of Peru.", "is its capital.")
+TRUE = [f"Lima {rest}" for rest in RESTS]
 LIE = "Cusco is the capital of Peru."
 BEFORE_ALL = datetime.min.replace(tzinfo=timezone(timedelta(hours=1)))
 NEW_YEAR = datetime(2024, 1, 1, tzinfo=UTC)
@@ -102,7 +103,7 @@ def test_a_memory_of_another_defence_is_refused(tmp_path: Path) -> None:
         guard.answer(CAPITAL, TRUE)
     with (
         Guard(profile="scripted", memory=tmp_path / "m.db", defense="vanilla") as guard,
-        pytest.raises(ConfigurationError, match="'radar'"),
+        pytest.raises(ConfigurationError, match="'voices'"),
     ):
         guard.answer(CAPITAL, TRUE)
 
@@ -200,10 +201,10 @@ def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None
 
 def test_what_a_person_blocked_for_the_job_is_left_out_here_too(tmp_path: Path) -> None:
     documents = [
-        *({"text": LIE, "url": f"https://{n}.liar.example/"} for n in range(3)),
+        *({"text": LIE, "url": f"https://liar.example/{n}"} for n in range(3)),
         {"text": TRUE[0], "url": "https://true.example/"},
     ]
-    one_site = load_settings(profile="scripted", defense={"min_support": 1})
+    one_site = load_settings(profile="scripted", defense={"withstand": 0})
     with Guard(settings=one_site, memory=tmp_path / "m.db") as guard:
         assert guard.answer(CAPITAL, documents).text == "Cusco"
         engine = open_engine(guard.settings.database)
@@ -220,13 +221,17 @@ def test_an_answer_says_what_is_behind_it_and_what_stands_without_one(tmp_path: 
     with Guard(profile="scripted", memory=tmp_path / "m.db") as guard:
         given = guard.answer(CAPITAL, TRUE)
         thin = guard.answer(CAPITAL, [LIE])
+        lies = [f"{city} {rest}" for city in ("Cusco", "Ica") for rest in RESTS]
+        torn = guard.answer(CAPITAL, lies)
         other = guard.answer("Capital of Chile?", ["Santiago."])
     assert (given.status, given.standing) == (AnswerStatus.CORROBORATED, None)
-    assert given.support.documents_for == given.support.sites_for == len(TRUE)
-    assert (thin.text, thin.abstention) == ("", Abstention.THIN_EVIDENCE)
-    assert (thin.status, thin.support.sites_for) == (AnswerStatus.ABSTAINED, 1)
+    assert given.support.sites_for == len(TRUE)
+    assert (thin.text, thin.status) == ("Lima", AnswerStatus.REMEMBERED)
+    assert (thin.support.sites_for, thin.support.rival_sites) == (0, 1)
+    assert (torn.text, torn.abstention) == ("", Abstention.OUTWEIGHED)
+    assert (torn.status, torn.support.sites_for) == (AnswerStatus.ABSTAINED, 2)
     confirmed_at = whole_milliseconds(given.event.observed_at)
-    assert thin.standing == StandingAnswer("Lima", confirmed_at)
+    assert thin.standing == torn.standing == StandingAnswer("Lima", confirmed_at)
     assert (other.status, other.standing) == (AnswerStatus.ABSTAINED, None)
 
 

@@ -11,10 +11,8 @@ from radarstream.connectors.models.scripted import ScriptedRelations
 from radarstream.defenses.protocol import Complete, Defending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Concluded, Ready
-from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ModelError
@@ -250,16 +248,3 @@ def test_nothing_to_do_is_no_error() -> None:
     guard = radar_guard()
     assert guard.gather([]) == []
     assert guard.run([]) == []
-
-
-@pytest.mark.parametrize(
-    ("profile", "options", "first"),
-    [
-        ("embedded", {}, "answers"),
-        ("embedded", {"first_answer": "documents"}, "documents"),
-        ("scripted", {}, "documents"),
-    ],
-)
-def test_the_bundled_model_writes_first_answers_from_atomic_ones(profile, options, first) -> None:
-    settings = load_settings(profile=profile, defense={"options": options})
-    assert build_methods(settings)[0].first_answer == first

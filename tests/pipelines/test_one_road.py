@@ -76,6 +76,7 @@ Event = dict[str, Any]
 UNREAD, UNWRITTEN, UNRELATED = "Unread", "Unwritten", "Unrelated"  # what models fail on
 CITIES = ("Rome", "Rome", "Rome", "Oslo", "Bern")
 STEPS = 5
+EASY = "voices:withstand=0"  # GIVE_ALL in a study
 
 
 @dataclass
@@ -235,7 +236,7 @@ def test_the_histories_show_what_they_should(tmp_path: Path) -> None:
     """Every outcome that the other tests are to compare occurs in them."""
     found: list[Any] = []
     for seed in range(3):
-        settings = settings_in(tmp_path / str(seed), defense=GIVE_ALL)
+        settings = settings_in(tmp_path / str(seed), defense={"withstand": seed % 2})
         found += by_hand(histories_of(seed, faults=True), settings).items()
     events = [event for _, event in found if isinstance(event, AnswerEvent)]
     assert {str(event) for _, event in found if isinstance(event, ModelError)} == {
@@ -263,12 +264,12 @@ def bench_in(directory: Path) -> Bench:
 @pytest.mark.parametrize(
     ("contender", "defense"),
     [
-        ("radar", GIVE_ALL),
-        ("radar:min_support=2,on_empty=abstain", {}),
+        ("radar", {"name": "radar"}),
+        ("voices", {}),
         (PRODUCTION, {}),
-        (PRODUCTION, {"min_support": 3, "on_empty": "best_document", "first_answer": "answers"}),
+        (PRODUCTION, {"withstand": 2, "options": {"memory_days": 3}}),
     ],
-    ids=["published", "production by its options", "production", "production, set"],
+    ids=["published", "production by its name", "production", "production, set"],
 )
 def test_a_study_scores_the_verdicts_of_a_notebook(
     tmp_path: Path, seed: int, contender: str, defense: dict[str, Any]
@@ -460,8 +461,8 @@ def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path) -> None:
         assert {place[o.snapshot_id]: o for o in outcomes} == expected  # type: ignore[union-attr]
     study = bench_in(tmp_path / "study")
     study.reading = reading
-    result = study.run(make_dataset(*histories), "radar", ["benign"])
-    for row in cell_rows(result, "radar", "benign"):
+    result = study.run(make_dataset(*histories), EASY, ["benign"])
+    for row in cell_rows(result, EASY, "benign"):
         assert row.verdict == expected[row.query_id, row.step].verdict  # type: ignore[union-attr]
     worker = worker_on(shared_engine(settings), models=scripted_models())
     worker.reading = settings.reading
@@ -548,9 +549,9 @@ def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> No
     expected = by_hand(histories, settings_in(tmp_path / "hand", **options))
     bench = bench_in(tmp_path / "study")
     bench.retrieval, bench.gradients = WARY_OF_TWO, ScriptedGradients()
-    study = bench.run(make_dataset(*histories), "radar", ["benign"])
+    study = bench.run(make_dataset(*histories), EASY, ["benign"])
     evidence = read_evidence(tmp_path / "study")
-    for row in cell_rows(study, "radar", "benign"):
+    for row in cell_rows(study, EASY, "benign"):
         event = expected[row.query_id, row.step]
         if isinstance(event, Failure):
             assert row.error is not None
@@ -562,7 +563,7 @@ def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> No
     assert any("the reranker wary chose at most 2 documents" in note for note in record.notes)
     bench.retrieval = WARY_OF_TWO | {"keep": 3}
     with pytest.raises(ConfigurationError, match="reranker"):
-        bench.run(make_dataset(*histories), "radar", ["benign"])
+        bench.run(make_dataset(*histories), EASY, ["benign"])
 
 
 def test_the_service_gives_the_events_of_a_program_with_the_same_memory(tmp_path: Path) -> None:

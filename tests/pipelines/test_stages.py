@@ -8,10 +8,10 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.protocol import EVIDENCE, Complete, Request, Signal
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.round import gathering
 from radarstream.pipelines.round.deciding import decide, undefended_answers
+from radarstream.pipelines.round.gathering import gather
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Needs, Ready, onward
+from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Needs, Ready
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Meter
@@ -20,12 +20,15 @@ from radarstream.pipelines.signals.reranking import Reranked
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
+from radarstream.schemas.snapshot import LONG_FORM, Query, SearchSnapshot
 from tests.builders import make_snapshot
 from tests.scripted_models import scripted_models, tasks
 
 NOTHING: frozenset[Signal] = frozenset()
-READING = ReadingSettings()
+
+
+def no_rule(_: Query) -> int | None:
+    return None
 
 
 def snapshot(name: str, *winners: str, long: bool = False) -> SearchSnapshot:
@@ -43,10 +46,8 @@ def gathered(
     meter: Meter | None = None,
     needs: Needs = lambda _: EVIDENCE,
 ) -> list[Ready | Failure]:
-    meter = meter or Meter()
-    read = gathering.read([Chosen(Reranked(s)) for s in snapshots], READING, models, meter)
-    answered = onward(read, lambda items: gathering.answer(items, needs, models, meter))
-    return onward(answered, lambda items: gathering.relate(items, needs, models, meter))
+    chosen = [Chosen(Reranked(s)) for s in snapshots]
+    return gather(chosen, needs, None, ReadingSettings(), models, meter or Meter())
 
 
 def evidence_of(items: Sequence[Ready | Failure]) -> list[Evidence]:
@@ -61,7 +62,7 @@ def test_an_item_that_fails_is_its_error_and_keeps_its_place() -> None:
     assert isinstance(failed, ModelError)
     assert isinstance(last, Ready) and last.evidence.query.id == "c"
     evidences = evidence_of(found)
-    decisions = decide(Radar(), [(e, None) for e in evidences], models, Meter())
+    decisions = decide(Radar(), [(e, None) for e in evidences], models, Meter(), no_rule)
     assert [d.verdict.answer for d in decisions if isinstance(d, Decided)] == ["Rome", "Bern"]
     undefended = undefended_answers(Vanilla(), evidences, models, Meter())
     assert undefended == ["Rome", "Bern"]
@@ -109,7 +110,7 @@ def test_long_and_short_answers_may_come_in_one_list() -> None:
     assert [e.query.id for e in evidences] == ["a", "b", "c"]
     log = models.generator.log  # type: ignore[attr-defined]
     log.clear()
-    decisions = decide(Vanilla(), [(e, None) for e in evidences], models, Meter())
+    decisions = decide(Vanilla(), [(e, None) for e in evidences], models, Meter(), no_rule)
     assert [d.verdict.answer for d in decisions if isinstance(d, Decided)] == [
         "Rome",
         "Oslo",
@@ -151,7 +152,7 @@ def test_costs_hear_which_item_asks_whatever_its_form() -> None:
         snapshot("d", "Bern", long=True),
     ]
     evidences = evidence_of(gathered(snapshots, models))
-    decide(Vanilla(), [(e, None) for e in evidences], models, costs)
+    decide(Vanilla(), [(e, None) for e in evidences], models, costs, no_rule)
     assert costs.asked == {0: ["Who won a?"], 1: ["Who won c?"], 2: ["Who won d?"]}
     short, long = costs.given
     assert isinstance(short.generator, ScriptedGenerator)

@@ -23,7 +23,7 @@ def test_a_question_may_name_its_defence(engine) -> None:
     asked = [question(defense=name) for name in (None, "radar", "majority", "vanilla")]
     replies = asker.answer_all(asked)
     told = [reply.event.defense for reply in replies if isinstance(reply, Reply)]
-    assert told == ["radar", "radar", "majority", "vanilla"]
+    assert told == ["voices", "radar", "majority", "vanilla"]
 
 
 def test_a_defence_that_does_not_exist_fails_alone(engine) -> None:

@@ -60,7 +60,7 @@ def calls_of(engine) -> int:
 def test_whichever_call_fails_an_answer_is_defended_or_there_is_none(engine) -> None:
     answered = 0
     total = calls_of(engine)
-    assert total > 8
+    assert total >= 8
     for place in range(total):
         parts, _ = answerer_that_fails(engine, place)
         (outcome,) = parts.answer_all([question(origin=Origin.CORPUS)])

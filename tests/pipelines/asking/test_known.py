@@ -100,7 +100,7 @@ def watch(engine: Engine, *entries: Watched) -> None:
 
 
 def test_a_watched_question_is_answered_and_searched_for_as_it_is_watched(own_engine) -> None:
-    entry = Watched(question=CAPITAL, id="capital", language="es", tags=("geo",), min_support=0)
+    entry = Watched(question=CAPITAL, id="capital", language="es", tags=("geo",), withstand=0)
     watch(own_engine, entry)
     known = KnownQueries(own_engine)
     (found, by_id, other) = known.find([query_of(text) for text in (CAPITAL[:-1], "capital", "?!")])

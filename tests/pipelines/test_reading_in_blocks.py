@@ -1,0 +1,94 @@
+"""Documents are read in rank order in blocks, and only until the rule is met."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from radarstream.defenses.voices import Voices
+from radarstream.pipelines.beam.elements import Parked, Recorded
+from radarstream.pipelines.beam.folding import outgoing
+from radarstream.pipelines.beam.model_stages import gathered
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.round.values import Concluded
+from radarstream.pipelines.settings import ReadingSettings
+from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import ReasonClass
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.records import RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.verdict import Reason
+from tests.builders import make_snapshot
+from tests.scripted_models import scripted_models, tasks
+
+CALM = ("Rome",) * 10
+TORN = ("Rome", "Oslo") * 3 + ("Rome",) * 4
+LATE = ("I don't know",) * 4 + ("Bern",) * 6
+
+
+def snapshot(name: str, claims: Sequence[str]) -> SearchSnapshot:
+    """Each claim on a site of its own, in a text of its own."""
+    texts = [f"Page {rank}, {name}: {claim}." for rank, claim in enumerate(claims)]
+    return make_snapshot(texts, question=f"Who won {name}?", query_id=name)
+
+
+def pipeline_of(block: int = 3, **generator: Any) -> DefensePipeline[Any]:
+    models = scripted_models(**generator)
+    return DefensePipeline("voices", Voices(), models, reading=ReadingSettings(block=block))
+
+
+def events_of(
+    pipeline: DefensePipeline[Any], snapshots: Sequence[SearchSnapshot]
+) -> list[AnswerEvent]:
+    outcomes = pipeline.run([(one, pipeline.initial_memory()) for one in snapshots])
+    assert all(isinstance(outcome, Concluded) for outcome in outcomes)
+    return [outcome.event for outcome in outcomes if isinstance(outcome, Concluded)]
+
+
+def test_no_more_is_read_than_the_rule_needs() -> None:
+    pipeline = pipeline_of()
+    (event,) = events_of(pipeline, [snapshot("a", CALM)])
+    assert tasks(pipeline.models) == [(Task.ATOMIC_ANSWER, 3)]
+    assert (event.answer, event.status) == ("Rome", AnswerStatus.CORROBORATED)
+    assert [d.rank for d in event.verdict.documents] == list(range(1, 11))
+    assert {d.rank for d in event.verdict.documents if d.reason is Reason.NOT_READ} == {
+        *range(4, 11)
+    }
+    assert [d.rank for d in event.seen] == [1, 2, 3]
+    assert len(outgoing(event, lane=0)) == 1  # the answer, and no rejected document
+    assert not event.wanted_more
+
+
+def test_snapshots_of_one_batch_are_read_as_far_as_each_needs() -> None:
+    snapshots = [snapshot("a", CALM), snapshot("b", TORN), snapshot("c", LATE), snapshot("d", ())]
+    together = events_of(pipeline_of(), snapshots)
+    assert together == [events_of(pipeline_of(), [one])[0] for one in snapshots]
+    assert [len(event.seen) for event in together] == [3, 9, 6, 0]
+
+
+@pytest.mark.parametrize("claims", [CALM, TORN, LATE], ids=["calm", "torn", "late"])
+def test_the_answer_does_not_depend_on_the_size_of_blocks(claims: tuple[str, ...]) -> None:
+    events = [events_of(pipeline_of(block), [snapshot("a", claims)])[0] for block in (1, 3, 10)]
+    assert len({(event.answer, event.status) for event in events}) == 1
+    assert events[0].status is AnswerStatus.CORROBORATED
+    depths = [len(event.seen) for event in events]
+    assert depths == sorted(depths)
+
+
+def test_a_model_that_fails_in_the_second_block_costs_only_that_snapshot() -> None:
+    broken = ("Rome", "Oslo", "Bern", "Broken")
+    records = [
+        Recorded(RawRecord("file", n, encode(one)), one)
+        for n, one in enumerate([snapshot("a", TORN), snapshot("b", broken), snapshot("c", CALM)])
+    ]
+    pipeline = pipeline_of(fail_on_text="Broken")
+    first, failed, last = gathered(pipeline, records)
+    assert isinstance(failed, Parked) and failed.record == records[1].record
+    assert failed.letter.reason is ReasonClass.MODEL_UNAVAILABLE
+    for record, made in ((records[0], first), (records[2], last)):
+        assert isinstance(made, Recorded)
+        (concluded,) = pipeline.conclude([(made.value, pipeline.initial_memory())])
+        assert isinstance(concluded, Concluded)
+        assert [concluded.event] == events_of(pipeline_of(), [record.value])
