@@ -30,7 +30,7 @@ from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.incidents.event_view import EventView, Fact, Tag
 from radarstream.pipelines.pages.incidents.words import FINDINGS, SCORES
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.scales import Change, Share
+from radarstream.pipelines.pages.scales import Change, Share, portion
 from radarstream.pipelines.pages.studies import Kind, View, cautions, measured, page_of
 from radarstream.schemas.attribution import TextScore
 from radarstream.schemas.incidents import AttributedText
@@ -150,8 +150,7 @@ def _still_wrong(results: Results) -> Markup | None:
 
 
 def _percent(cell: Result, name: str) -> str:
-    value = cell.rates[name].value
-    return "an unknown share" if value is None else f"{value:.1%}"
+    return portion(cell.rates[name].value, 1)
 
 
 def _scenario(

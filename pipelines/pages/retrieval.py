@@ -23,13 +23,13 @@ from radarstream.pipelines.evaluation.retrieval.rows import (
 )
 from radarstream.pipelines.evaluation.retrieval.scoring import frame_of
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
-from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.pages.charts import before_after
+from radarstream.pipelines.pages.defences.cases import LEAST_CASES, MOST_CASES, facts_of, tone_of
 from radarstream.pipelines.pages.incidents.event_view import Fact, Tag
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.scales import Axis, Change, Share
+from radarstream.pipelines.pages.scales import Axis, Change, Share, portion
 from radarstream.pipelines.pages.studies import (
     Kind,
     Panel,
@@ -44,9 +44,6 @@ from radarstream.pipelines.pages.studies import (
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document
 
-MOST_CASES: Final = 60  # on a page
-LEAST_CASES: Final = 2  # of a condition
-ANSWERS: Final = 5  # right answers that are named
 WORDS: Final = {
     "Pool": "the candidates of a question: the clean passages nearest to it, and every text that "
     "was planted for it. A reranker orders them anew and keeps the first.",
@@ -163,8 +160,7 @@ def _is_lower(cell: Result) -> bool:
 
 
 def _share(cell: Result, name: str) -> str:
-    value = cell.rates[name].value
-    return "an unknown share" if value is None else f"{value:.0%}"
+    return portion(cell.rates[name].value)
 
 
 def _sentences(results: Results) -> Iterator[str]:
@@ -272,17 +268,12 @@ def _case(
     record: RetrievalRecord,
 ) -> CaseView:
     names = tuple(spec.name for spec in record.rerankers if spec.name in rows)
-    facts = []
-    if pool.labels.answers:
-        facts.append(Fact("right", ", ".join(pool.labels.answers[:ANSWERS]), "good"))
-    if pool.labels.target is not None:
-        facts.append(Fact("attacker's aim", pool.labels.target, "bad"))
     told = [answers.get((name, before)) for before in record.defences for name in names]
     return CaseView(
         anchor,
         pool,
         tuple(_tags(pool, rows)),
-        tuple(facts),
+        tuple(facts_of(pool.labels)),
         names,
         tuple(_candidates(pool, [rows[name] for name in names], store.of(PassageRow), record.k)),
         tuple(_answer(pool, row) for row in told if row is not None),
@@ -324,8 +315,7 @@ def _tags(pool: PoolRow, rows: Mapping[str, RerankingRow]) -> Iterator[Tag]:
 def _answer(pool: PoolRow, row: GuardedRow) -> tuple[str, str, str, str]:
     said, tone = f"failed: {row.error}", ""
     if row.error is None:
-        said, fooled = row.answer or "(no answer)", is_fooled(row.answer, pool.labels.target)
-        tone = "bad" if fooled else "good" if is_correct(row.answer, pool.labels) else ""
+        said, tone = row.answer or "(no answer)", tone_of(row.answer, pool.labels)
     return row.behind, row.before, said, tone
 
 

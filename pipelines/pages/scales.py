@@ -66,6 +66,11 @@ def share(value: float | None, low: float, high: float) -> Share | None:
     return None if value is None else Share(value, low, high)
 
 
+def portion(value: float | None, decimals: int = 0) -> str:
+    """A share as a percentage in a sentence."""
+    return "an unknown share" if value is None else f"{value:.{decimals}%}"
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A row of a plot of before and after. `tone` colours what came after."""

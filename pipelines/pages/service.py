@@ -16,7 +16,7 @@ from radarstream.pipelines.evaluation.service.tables import tables_of
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.pages.charts import before_after
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.scales import Axis, Change, Share
+from radarstream.pipelines.pages.scales import Axis, Change, Share, portion
 from radarstream.pipelines.pages.studies import (
     Kind,
     Panel,
@@ -102,11 +102,11 @@ def _found(results: Results) -> str:
     name = _best(results)
     before = dict(_got(results, REFERENCE))
     if name is None or not before:
-        told = "; ".join(f"{words}, {_percent(rate.value)}" for words, rate in before.items())
+        told = "; ".join(f"{words}, {portion(rate.value)}" for words, rate in before.items())
         return told or "Nobody attacked."
     after = dict(_got(results, name))
     told = "; ".join(
-        f"{words} {_percent(rate.value)} without modules, {_percent(after[words].value)} under "
+        f"{words} {portion(rate.value)} without modules, {portion(after[words].value)} under "
         f"{shorten(name, 60)}"
         for words, rate in list(before.items())[:3]
         if words in after
@@ -116,10 +116,6 @@ def _found(results: Results) -> str:
     if len(recalls) == 2:  # noqa: PLR2004 both were measured
         told += f"; contextual recall of readers {recalls[0]:.3f} and {recalls[1]:.3f}"
     return f"{told}."
-
-
-def _percent(value: float | None) -> str:
-    return "an unknown share" if value is None else f"{value:.0%}"
 
 
 def _before_after(results: Results) -> Markup | None:

@@ -118,7 +118,7 @@ def _case(anchor: str, seen: EvidenceRow, answers: Answers, record: DefencesReco
         condition=seen.condition,
         query_id=f"{seen.query_id}, step {seen.step + 1}",
         tags=tuple(_tags([answers[name][1] for name in given], labels)),
-        facts=tuple(_facts(labels)),
+        facts=tuple(facts_of(labels)),
         names=tuple(names),
         answers=tuple(_answer(name, *answers[name]) for name in given),
         documents=tuple(_documents(seen, verdicts, labels)),
@@ -133,7 +133,15 @@ def _tags(outcomes: Sequence[str], labels: Labels) -> Iterator[Tag]:
         yield f"{outcomes.count('error')} failed", "other"
 
 
-def _facts(labels: Labels) -> Iterator[Fact]:
+def tone_of(answer: str | None, labels: Labels) -> str:
+    """How an answer is coloured."""
+    if is_fooled(answer, labels.target):
+        return "bad"
+    return "good" if is_correct(answer, labels) else ""
+
+
+def facts_of(labels: Labels) -> Iterator[Fact]:
+    """The right answers of a question, and the attacker's."""
     if labels.answers:
         joined = (" and " if labels.all_answers_required else ", ").join(labels.answers[:ANSWERS])
         yield Fact("right", joined, "good")
@@ -158,7 +166,6 @@ def _documents(
     answers = seen.answers or (None,) * len(seen.documents)
     judged = [{one.rank: one for one in verdict.documents} for verdict in verdicts]
     for document, said in zip(seen.documents, answers, strict=True):
-        fooled = is_fooled(said, labels.target) if said else False
         places = []
         for verdict, known in zip(verdicts, judged, strict=True):
             one = known.get(document.rank)
@@ -170,6 +177,6 @@ def _documents(
             document=document,
             planted=document.rank in labels.poisoned_ranks,
             said=said or "–",
-            tone="bad" if fooled else "good" if is_correct(said, labels) else "",
+            tone=tone_of(said, labels) if said else "",
             places=tuple(places),
         )

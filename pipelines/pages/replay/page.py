@@ -7,7 +7,6 @@ from markupsafe import Markup
 
 from radarstream.connectors.models.tiers import limits, model_facts, tier_of
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.rates import Rate
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
@@ -21,7 +20,7 @@ from radarstream.pipelines.pages.replay.view import (
     ReportView,
     build_view,
 )
-from radarstream.pipelines.pages.scales import Change, share
+from radarstream.pipelines.pages.scales import Change, portion, share
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     STATUSES,
@@ -161,15 +160,11 @@ def _sentence(view: ReportView) -> str:
         if bare is not None and (without := bare["attacks that succeed"]).trials:
             said += f" ({without.hits} of {without.trials} without it)"
         right = defended["correct, under attack"]
-        return f"{said}; under attack {_percent(right)} of the answers are correct."
-    said = f"{_percent(defended['correct, all answers'])} of the defended answers are correct"
+        return f"{said}; under attack {portion(right.value)} of the answers are correct."
+    said = f"{portion(defended['correct, all answers'].value)} of the defended answers are correct"
     if bare is not None:
-        said += f", {_percent(bare['correct, all answers'])} of the undefended ones"
+        said += f", {portion(bare['correct, all answers'].value)} of the undefended ones"
     return f"{said}; nothing was attacked."
-
-
-def _percent(rate: Rate) -> str:
-    return "an unknown share" if rate.value is None else f"{rate.value:.0%}"
 
 
 def _before_after(view: ReportView) -> Markup | None:

@@ -8,6 +8,7 @@ from hashlib import sha256
 from typing import Any, ClassVar, Final
 
 import numpy as np
+from numpy.random import Generator
 
 from radarstream.connectors.models.response_cache import ResponseCache, digest_of
 from radarstream.connectors.state_table.queries.subject import question_subject
@@ -54,9 +55,7 @@ class WhiteBox(ABC):
         return wanted(aim)
 
     @abstractmethod
-    def write(
-        self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
-    ) -> Written:
+    def write(self, aims: Sequence[Aim], count: int, tools: Tools, rng: Generator) -> Written:
         """`count` texts on one question, or on all, where they are shared.
 
         Equal arguments give equal texts. Raises UnattackableError where a question lacks what the

@@ -13,6 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
+from radarstream.pipelines.evaluation.attacks.whitebox.crafting import Written
 from radarstream.pipelines.evaluation.attacks.whitebox.encoder import OpenEncoder, Vocabulary
 from radarstream.schemas.evidence import FloatArray
 
@@ -59,6 +60,13 @@ class Climbed:
 
     draft: Draft
     values: tuple[float, ...]
+
+
+def written(climbs: Sequence[Climbed], encoder: OpenEncoder, trigger: str = "") -> Written:
+    """The texts of drafts, and their values before and after."""
+    texts = tuple(climb.draft.texts(encoder)[0] for climb in climbs)
+    before, after = (tuple(climb.values[at] for climb in climbs) for at in (0, -1))
+    return Written(texts, before, after, trigger)
 
 
 @dataclass(frozen=True, slots=True)

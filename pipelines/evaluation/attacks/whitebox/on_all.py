@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Annotated, ClassVar
 
-import numpy as np
+from numpy.random import Generator
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -21,6 +21,7 @@ from radarstream.pipelines.evaluation.attacks.whitebox.flipping import (
     Draft,
     Objective,
     one_word,
+    written,
 )
 from radarstream.pipelines.evaluation.attacks.whitebox.objectives import (
     Apart,
@@ -66,13 +67,11 @@ class OnAll(WhiteBox):
 
     @abstractmethod
     def objectives(
-        self, known: Sequence[str], count: int, encoder: OpenEncoder, rng: np.random.Generator
+        self, known: Sequence[str], count: int, encoder: OpenEncoder, rng: Generator
     ) -> Sequence[Objective]:
         """What each of the texts climbs, given the questions that are known."""
 
-    def write(
-        self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
-    ) -> Written:
+    def write(self, aims: Sequence[Aim], count: int, tools: Tools, rng: Generator) -> Written:
         """Texts for all questions, as `WhiteBox.write`."""
         encoder, orders = tools.encoder, self.orders()
         objectives = self.objectives(drawn(aims, self.questions, rng), count, encoder, rng)
@@ -84,12 +83,7 @@ class OnAll(WhiteBox):
         climber = Climber(encoder, vocabulary, self.candidates, rng)
         flips = one_word(2 * self.candidates)
         climbs = climber.climb(drafts, objectives, flips, self.steps, self.patience)
-        return Written(
-            tuple(climb.draft.texts(encoder)[0] for climb in climbs),
-            tuple(climb.values[0] for climb in climbs),
-            tuple(climb.values[-1] for climb in climbs),
-            self.trigger,
-        )
+        return written(climbs, encoder, self.trigger)
 
 
 @checked_dataclass(frozen=True, config=STRICT)
@@ -106,7 +100,7 @@ class BadRag(OnAll):
     trigger: ClassVar[str] = "asked by a beekeeper"
 
     def objectives(
-        self, known: Sequence[str], count: int, encoder: OpenEncoder, _: np.random.Generator
+        self, known: Sequence[str], count: int, encoder: OpenEncoder, _: Generator
     ) -> Sequence[Objective]:
         """Near to the questions with the trigger, far from those without."""
         return [contrast(known, self.trigger, encoder, 0.5, contrastive=True)] * count
@@ -138,7 +132,7 @@ class Phantom(OnAll):
         ]
 
     def objectives(
-        self, known: Sequence[str], count: int, encoder: OpenEncoder, _: np.random.Generator
+        self, known: Sequence[str], count: int, encoder: OpenEncoder, _: Generator
     ) -> Sequence[Objective]:
         """Near to the questions with the trigger, far from those without."""
         return [contrast(known, self.trigger, encoder, 1.0, contrastive=False)] * count
@@ -158,7 +152,7 @@ class CorpusKmeans(OnAll):
     questions: Count = 1_000
 
     def objectives(
-        self, known: Sequence[str], count: int, encoder: OpenEncoder, rng: np.random.Generator
+        self, known: Sequence[str], count: int, encoder: OpenEncoder, rng: Generator
     ) -> Sequence[Objective]:
         """Near to a cluster of questions each."""
         found = centres(encoder.embed(known), count, rng)
@@ -201,9 +195,7 @@ class AgentPoison(WhiteBox):
         """A refusal, whatever the question."""
         return FALSE_INFORMATION
 
-    def write(
-        self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
-    ) -> Written:
+    def write(self, aims: Sequence[Aim], count: int, tools: Tools, rng: Generator) -> Written:
         """Texts for all questions, as `WhiteBox.write`."""
         encoder = tools.encoder
         known = drawn(aims, self.questions, rng)
@@ -222,7 +214,7 @@ class AgentPoison(WhiteBox):
         return Written(tuple(texts), climb.values[:1], climb.values[-1:], trigger)
 
 
-def drawn(aims: Sequence[Aim], most: int, rng: np.random.Generator) -> tuple[str, ...]:
+def drawn(aims: Sequence[Aim], most: int, rng: Generator) -> tuple[str, ...]:
     """Different questions that an attacker has seen, at most so many, by lot."""
     known = list(dict.fromkeys(aim.question for aim in aims))
     return tuple(known[place] for place in rng.permutation(len(known))[:most])

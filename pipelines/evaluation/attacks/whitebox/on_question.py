@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Final
 
-import numpy as np
+from numpy.random import Generator
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
@@ -18,6 +18,7 @@ from radarstream.pipelines.evaluation.attacks.whitebox.flipping import (
     one_word,
     several_words,
     words_by_lot,
+    written,
 )
 from radarstream.pipelines.evaluation.attacks.whitebox.objectives import (
     Evading,
@@ -62,9 +63,7 @@ class HotFlip(WhiteBox):
         """What the texts climb: the similarity to the question."""
         return nearness(aim, tools)
 
-    def write(
-        self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
-    ) -> Written:
+    def write(self, aims: Sequence[Aim], count: int, tools: Tools, rng: Generator) -> Written:
         """Texts on one question, as `WhiteBox.write`."""
         (aim,) = aims
         encoder = tools.encoder
@@ -74,11 +73,7 @@ class HotFlip(WhiteBox):
         climber = Climber(encoder, Vocabulary.of(encoder, aim.answers), self.candidates, rng)
         flips = one_word(2 * self.candidates)
         climbs = climber.climb(drafts, [objective] * count, flips, self.steps)
-        return Written(
-            tuple(climb.draft.texts(encoder)[0] for climb in climbs),
-            tuple(climb.values[0] for climb in climbs),
-            tuple(climb.values[-1] for climb in climbs),
-        )
+        return written(climbs, encoder)
 
 
 @checked_dataclass(frozen=True, config=STRICT)
@@ -154,9 +149,7 @@ class Liar(WhiteBox):
     samples: Count = 4
     tag: Count = 16
 
-    def write(
-        self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
-    ) -> Written:
+    def write(self, aims: Sequence[Aim], count: int, tools: Tools, rng: Generator) -> Written:
         """Texts on one question, as `WhiteBox.write`."""
         (aim,) = aims
         encoder = tools.encoder
@@ -213,9 +206,7 @@ class JointGcg(WhiteBox):
     tag: Count = 32
     keep: Count = 5
 
-    def write(
-        self, aims: Sequence[Aim], count: int, tools: Tools, rng: np.random.Generator
-    ) -> Written:
+    def write(self, aims: Sequence[Aim], count: int, tools: Tools, rng: Generator) -> Written:
         """Texts on one question, as `WhiteBox.write`."""
         (aim,) = aims
         encoder = tools.encoder
