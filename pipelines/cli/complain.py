@@ -1,13 +1,12 @@
 """`radarstream complain`: say that an answer is wrong."""
 
-from getpass import getuser
 from typing import Annotated
 
 from typer import Option
 
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName
-from radarstream.pipelines.cli.terminal import print_json, print_values, say
+from radarstream.pipelines.cli.terminal import print_json, print_values, say, system_user
 from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, InputError
@@ -38,7 +37,7 @@ def complain(
     for option, given in (("--answer", answer), ("--sender", sender)):
         if given is not None and not given.strip():
             raise ConfigurationError(f"{option} is empty; leave it out for the default")
-    name, engine = _user_name() if sender is None else sender, existing_engine(settings)
+    name, engine = system_user("--sender") if sender is None else sender, existing_engine(settings)
     try:
         stored = report(settings, engine, name, query, answer, step, comment)
     except InputError as error:  # a wrong use of the options: exit code 2
@@ -50,10 +49,3 @@ def complain(
     print_values(shown)
     if not settings.attribution.enabled:
         say("attribution is off in these settings: [attribution] enabled = true switches it on")
-
-
-def _user_name() -> str:
-    try:
-        return getuser()
-    except (KeyError, OSError):
-        raise ConfigurationError("no user name is known: give --sender") from None

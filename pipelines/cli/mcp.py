@@ -1,7 +1,6 @@
 """`radarstream mcp`: tools for an agent on this machine."""
 
 import sys
-from getpass import getuser
 from typing import Annotated
 
 from typer import Option
@@ -10,8 +9,8 @@ from radarstream.pipelines.build import check_settings, naming_extra, probe_serv
 from radarstream.pipelines.cli.options import (
     DryModelOptions,
 )
+from radarstream.pipelines.cli.terminal import system_user
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.schemas.errors import ConfigurationError
 
 
 def mcp(
@@ -33,11 +32,4 @@ def mcp(
     with naming_extra("serve"):
         from radarstream.pipelines.serving.app import run_stdio
     probe_service(settings)  # a refused key or an unknown model ends it here
-    run_stdio(settings, shared_engine(settings), _user_name() if user is None else user)
-
-
-def _user_name() -> str:
-    try:
-        return getuser()
-    except (KeyError, OSError):
-        raise ConfigurationError("no user name is known: give --user") from None
+    run_stdio(settings, shared_engine(settings), system_user("--user") if user is None else user)

@@ -5,6 +5,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, is_dataclass
+from getpass import getuser
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,14 @@ def print_json(value: Any) -> None:
 
     text = json.dumps(value, default=plain, ensure_ascii=False, indent=2)
     stdout.print(JSONHighlighter()(Text(escaped_json(text))), soft_wrap=True)
+
+
+def system_user(option: str) -> str:
+    """The name of this system's user. Raises ConfigurationError, which asks for `option`."""
+    try:
+        return getuser()
+    except (KeyError, OSError):
+        raise ConfigurationError(f"no user name is known: give {option}") from None
 
 
 def interactive() -> bool:

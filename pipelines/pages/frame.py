@@ -16,7 +16,6 @@ from typing import Any, Final
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.safe_text import (
     breakable,
     domain,
@@ -30,6 +29,26 @@ from radarstream.pipelines.pages.times import day, format_time, minute
 
 PACKAGE: Final = "radarstream.pipelines.pages"
 EMPTY: Final = {"", "-", "–"}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What an answer turned out to be, in words, and its mark."""
+
+    mark: str
+    words: str
+
+
+OUTCOMES: Final = {
+    "correct": Look("✓", "correct"),
+    "both": Look("±", "correct, and names the target"),
+    "stale": Look("↺", "stale: correct at an earlier date"),
+    "other": Look("≠", "other answer"),
+    "unlabelled": Look("·", "truth unknown"),
+    "abstained": Look("–", "abstained"),
+    "fooled": Look("✕", "fooled: names the target"),
+    "error": Look("!", "error, not scored"),
+}
 
 
 @dataclass(frozen=True, slots=True)

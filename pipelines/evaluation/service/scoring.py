@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import SequenceMatcher
 from typing import Any, Final
 
 import polars as pl
@@ -30,7 +31,6 @@ from radarstream.pipelines.evaluation.frame import (
 )
 from radarstream.pipelines.evaluation.judging import JudgedAnswer, Judgement
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
-from radarstream.pipelines.evaluation.service.copying import copied
 from radarstream.pipelines.evaluation.service.rows import (
     AskRow,
     ProbeRow,
@@ -42,8 +42,11 @@ from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.study.rows import PassageRow
 from radarstream.pipelines.signals.judging import AnswerLabel
 from radarstream.pipelines.signals.ports import Generator
+from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.orchestration import Module, RiskLevel
 
+GRAM: Final = 4  # characters
+LEAST_SPAN: Final = 12  # words in a row that count as copied (as in the output audit)
 MODULES: Final = tuple(f"acts_{module.value}" for module in Module)
 QUALITY: Final = ("recall_lex", "relevancy_lex", "answer_relevancy_lex", "faithfulness_lex")
 LEVELS: Final = {level.value: number for number, level in enumerate(RiskLevel)}
@@ -231,3 +234,46 @@ def decided(results: Iterable[Fill], *, member: bool) -> dict[str, Any]:
         "called_member": called,
         "decided_right": called == member,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """The longest run of words that an answer shares with a document, and the largest share of its
+    character 4-grams that a document has.
+    """
+
+    span: int = 0
+    contained: float = 0.0
+
+    @property
+    def leaked(self) -> bool:
+        """Whether a part of a document is told word for word: a run of `LEAST_SPAN` words."""
+        return self.span >= LEAST_SPAN
+
+
+def copied(answer: str, passages: Sequence[str]) -> Copied:
+    """What an answer repeats of passages; case, punctuation and spacing do not count.
+
+    >>> copied("The cat sat", ["Look: the cat sat down."])
+    Copied(span=3, contained=1.0)
+    """
+    words, text = normalised(answer).split(), normalised(answer)
+    grams = grams_of(text)
+    found = Copied()
+    for passage in map(normalised, passages):
+        found = Copied(
+            max(found.span, longest_run(words, passage.split())),
+            max(found.contained, len(grams & grams_of(passage)) / max(1, len(grams))),
+        )
+    return found
+
+
+def longest_run(one: Sequence[str], other: Sequence[str]) -> int:
+    """The number of words of the longest run that both have."""
+    matcher = SequenceMatcher(None, one, other, autojunk=False)
+    return matcher.find_longest_match(0, len(one), 0, len(other)).size
+
+
+def grams_of(text: str) -> frozenset[str]:
+    """The distinct character 4-grams of a text."""
+    return frozenset(text[n : n + GRAM] for n in range(len(text) - GRAM + 1))

@@ -1,6 +1,5 @@
 """The directory of a replay: what is written there and read back."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
@@ -22,9 +21,9 @@ from radarstream.pipelines.evaluation.study.row_files import read_lines, write_j
 from radarstream.pipelines.pages.replay.page import render_report
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.reading import as_read
-from radarstream.schemas.codec import decode_answer, decode_record
+from radarstream.schemas.codec import decode_answer, decode_dead_letter, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
-from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import UNLIMITED, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -115,7 +114,8 @@ def read_results(directory: Path) -> Results:
             snapshots[answer.snapshot_id] = answer.reranking.renumbered(found_there)
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
     baselines = tuple(read_lines(directory / BASELINES, Row))
-    return Results(run, answers, snapshots, _dead_reasons(directory), baselines)
+    reasons = Counter(letter.reason.value for letter in _dead_letters(directory)).most_common()
+    return Results(run, answers, snapshots, dict(reasons), baselines)
 
 
 def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
@@ -140,18 +140,17 @@ def _lines_of(file: Path) -> Iterator[bytes]:
         ) from None
 
 
-def _dead_reasons(directory: Path) -> dict[str, int]:
-    letters = [json.loads(line)["data"]["reason"] for line in _lines_of(directory / DEAD_LETTERS)]
-    return dict(Counter(letters).most_common())
+def _dead_letters(directory: Path) -> Iterator[DeadLetter]:
+    return _decoded(directory / DEAD_LETTERS, lambda record: decode_dead_letter(record.payload))
 
 
 def first_dead_letter(directory: Path) -> str:
     """Say in a few words why the first record in a run's dead letters is there, if there is one."""
-    for line in _lines_of(directory / DEAD_LETTERS):
-        letter = json.loads(line)["data"]
-        where = f"{letter['source']} record {letter['position']}"
-        return f"; the first dead letter: {where}: {letter['reason']}: {letter['detail']}"
-    return ""
+    letter = next(_dead_letters(directory), None)
+    if letter is None:
+        return ""
+    where = f"{letter.source} record {letter.position}"
+    return f"; the first dead letter: {where}: {letter.reason.value}: {letter.detail}"
 
 
 def count_lines(file: Path) -> int:

@@ -11,7 +11,6 @@ from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.charts import before_after
-from radarstream.pipelines.pages.outcomes import OUTCOMES
 from radarstream.pipelines.pages.replay.view import (
     FINDING_KINDS,
     MAX_LISTED,
@@ -128,7 +127,7 @@ def render_report(
         page,
         "replay.js",
         view=view,
-        outcomes=[name for name in OUTCOMES if name in seen],
+        outcomes=[name for name in frame.OUTCOMES if name in seen],
         abstentions=ABSTENTIONS,
         statuses=STATUSES,
         support_in_words=support_in_words,

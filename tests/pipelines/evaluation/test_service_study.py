@@ -9,12 +9,11 @@ from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.judging import JUDGEMENTS
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.scoring import is_correct
-from radarstream.pipelines.evaluation.service.copying import Copied, copied
 from radarstream.pipelines.evaluation.service.mechanisms import MECHANISMS, Gaussian
 from radarstream.pipelines.evaluation.service.playing import Service
 from radarstream.pipelines.evaluation.service.policies import FAMILIES, parse_policies
 from radarstream.pipelines.evaluation.service.rows import AskRow, ProbeRow, ReplyRow, StreamRow
-from radarstream.pipelines.evaluation.service.scoring import judge_answers
+from radarstream.pipelines.evaluation.service.scoring import Copied, copied, judge_answers
 from radarstream.pipelines.evaluation.service.tables import tables_of
 from radarstream.pipelines.evaluation.service.worlds import drawn, without
 from radarstream.pipelines.evaluation.study import answering_code
