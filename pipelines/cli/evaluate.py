@@ -25,7 +25,6 @@ from radarstream.pipelines.evaluation.defences.records import DefencesRequest
 from radarstream.pipelines.evaluation.defences.request import (
     conditions_of,
     contenders_of,
-    other_relations,
     plugin_of,
 )
 from radarstream.pipelines.evaluation.scoring import Definition
@@ -65,13 +64,6 @@ def evaluate_defences(
     reference: Annotated[
         str | None, Option(help="Compare the others with this one; default: radar.")
     ] = None,
-    sweep: Annotated[
-        list[str] | None,
-        Option(help="Add one contender for each value, e.g. radar.similarity_threshold=0.1,0.2."),
-    ] = None,
-    nli_noise: Annotated[
-        str, Option(help="Shares of relations to replace by noise, e.g. 0,0.1,0.3.")
-    ] = "",
     relation_scorers: Annotated[
         str,
         Option(
@@ -103,10 +95,8 @@ def evaluate_defences(
     settings = (replace(run, dry_run=True) if reader else run).settings()
     settings = kept_in(out, reranking.over(settings))
     data = run.data(settings)
-    varied = other_relations(words(relation_scorers), words(nli_noise))
-    contenders = contenders_of(
-        data, settings.defense, defenses, words(adaptations), sweep or [], varied
-    )
+    scorers = words(relation_scorers)
+    contenders = contenders_of(data, settings.defense, defenses, words(adaptations), scorers)
     conditions = conditions_of(words(attacks), words(positions), condition or [], schedule, k)
     request = DefencesRequest(
         **run.asked(data),

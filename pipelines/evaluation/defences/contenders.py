@@ -24,7 +24,7 @@ from radarstream.pipelines.build import defense_options
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.study import specs
 from radarstream.pipelines.evaluation.study.answering_code import SHARED, digest_of
-from radarstream.pipelines.evaluation.study.specs import ALL, Spec, expanded, heading, option
+from radarstream.pipelines.evaluation.study.specs import ALL, Spec, expanded, heading
 from radarstream.pipelines.settings import DefenseSettings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
@@ -151,27 +151,8 @@ def spread_over_time(contenders: Iterable[Contender], ways: Sequence[str]) -> li
     return list(spread)
 
 
-def swept(text: str) -> list[Contender]:
-    """Contenders of one sweep such as `radar.similarity_threshold=0.1,0.2`.
-
-    Raises ConfigurationError.
-
-    >>> [c.name for c in swept("radar.pair_scale=0.5,1")]
-    ['radar:pair_scale=0.5', 'radar:pair_scale=1']
-    """
-    target, equals, values = text.partition("=")
-    defense, dot, name = target.strip().partition(".")
-    if not (equals and dot and name and values.strip()):
-        raise ConfigurationError(
-            f"cannot read sweep {text!r}; write it like radar.similarity_threshold=0.1,0.2"
-        )
-    return [
-        renamed(Contender("", defense, (option(f"{name}={value}"),))) for value in values.split(",")
-    ]
-
-
 def with_relations(contenders: Iterable[Contender], relations: Sequence[str]) -> list[Contender]:
-    """Copies of the contenders that read relations, one per other scorer or perturbation."""
+    """Copies of the contenders that read relations, one per other scorer."""
     return [
         renamed(replace(contender, relations=scorer))
         for contender in contenders

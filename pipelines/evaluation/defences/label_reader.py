@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from hashlib import blake2b
 from typing import Final
+
+import numpy as np
 
 from radarstream.connectors.models.answer_agreement.quoting import quote_of
 from radarstream.connectors.models.scripted import NoLog, ScriptedEmbedder, ScriptedRelations
 from radarstream.connectors.models.scripted_rules import most_frequent
 from radarstream.pipelines.evaluation.datasets import History
-from radarstream.pipelines.evaluation.defences.scorers import drawn
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.study.specs import Spec
 from radarstream.pipelines.signals.ports import Models
@@ -123,7 +125,9 @@ class LabelReader:
         if document.rank in labels.poisoned_ranks:
             return labels.target or ABSTENTION
         question, page = snapshot.query.text, document.passage
-        invents, misses, which = drawn(self.seed, question, page).random(3)
+        key = "\x00".join((str(self.seed), question, page)).encode("utf-8", "surrogatepass")
+        source = int.from_bytes(blake2b(key, digest_size=16).digest(), "little")
+        invents, misses, which = np.random.default_rng(source).random(3)
         if invents < self.invents:
             known = [question, *(text for labels in meant for text in labels.answers)]
             return invented(page, known, which)

@@ -14,7 +14,6 @@ from radarstream.pipelines.evaluation.attacks.protocol import BENIGN
 from radarstream.pipelines.evaluation.comparison import ANSWER, mean_interval, paired
 from radarstream.pipelines.evaluation.defences.records import DefencesRecord
 from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard
-from radarstream.pipelines.evaluation.defences.scorers import NOISE
 from radarstream.pipelines.evaluation.intervals import Interval
 from radarstream.pipelines.evaluation.rates import QUESTION, rate_in, sound
 
@@ -37,18 +36,12 @@ class Pooled:
     attack_success: Estimate
     trade_off: float | None
     scored: float
-    perturbed: bool = False
     behind_best: Interval | None = None
 
     @property
     def covered(self) -> bool:
-        """Whether it was scored on so much that its rates may stand beside those of others."""
+        """Whether it was scored on so much that it may be compared and recommended."""
         return self.trade_off is not None and self.scored >= LEAST_SCORED
-
-    @property
-    def eligible(self) -> bool:
-        """Whether it may be recommended: enough scored answers, and no added noise."""
-        return self.covered and not self.perturbed
 
     @property
     def tied(self) -> bool:
@@ -96,12 +89,11 @@ def rank(frame: pl.DataFrame, record: DefencesRecord, scoreboard: Scoreboard) ->
             attack_success=bad,
             trade_off=None if good.value is None else good.value - (bad.value or 0.0),
             scored=len(answers[contender.name]) / asked if asked else 0.0,
-            perturbed=contender.relations.startswith(NOISE),
         )
         for contender, good, bad in zip(record.contenders, accuracy, success, strict=True)
     ]
     best = max(
-        (one for one in means if one.eligible),
+        (one for one in means if one.covered),
         key=lambda one: (one.trade_off or 0.0, one.contender == record.reference),
         default=None,
     )

@@ -44,9 +44,9 @@ class Adaptation(StrEnum):
 class Contender:
     """One defence as it is compared. `name` is its heading in every table, unique in a run.
 
-    `relations` names another relation scorer than the run's, or a perturbation of it; empty for
-    the run's own. `pool` is how many documents a cumulative snapshot shows; None for all. `alias`
-    is the short name of defence and options, where there is one.
+    `relations` names another relation scorer than the run's; empty for the run's own. `pool` is how
+    many documents a cumulative snapshot shows; None for all. `alias` is the short name of defence
+    and options, where there is one.
     """
 
     name: str

@@ -11,11 +11,7 @@ from radarstream.pipelines.evaluation.defences import contenders as contending
 from radarstream.pipelines.evaluation.defences.defences import Defences
 from radarstream.pipelines.evaluation.defences.label_reader import LabelReader
 from radarstream.pipelines.evaluation.defences.records import Contender, DefencesRequest
-from radarstream.pipelines.evaluation.defences.scorers import (
-    NOISE,
-    perturbation_of,
-    scorer_settings,
-)
+from radarstream.pipelines.evaluation.defences.scorers import scorer_settings
 from radarstream.pipelines.settings import DefenseSettings, Settings
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
@@ -54,26 +50,16 @@ def contenders_of(
     settings: DefenseSettings,
     defenses: str,
     adaptations: Sequence[str],
-    sweeps: Sequence[str] = (),
     relations: Sequence[str] = (),
 ) -> tuple[Contender, ...]:
-    """Everyone who competes, each once; `relations` are other scorers of relations, or noise."""
+    """Everyone who competes, each once; `relations` are other scorers of relations."""
+    for scorer in relations:
+        scorer_settings(scorer)  # refuses unknown ones
     contenders = contending.parse_contenders(defenses, settings)
     contenders += contending.with_relations(contenders, relations)
-    for sweep in sweeps:
-        contenders += contending.swept(sweep)
     # Called for a data set without histories, too: it refuses unknown adaptations.
     spread = contending.spread_over_time(contenders, adaptations)
     return tuple(dict.fromkeys(contenders if data.static else spread))
-
-
-def other_relations(scorers: list[str], noise: list[str]) -> list[str]:
-    """Names of other scorers of relations, and of perturbations. Raises ConfigurationError."""
-    for scorer in scorers:
-        scorer_settings(scorer)
-    for rate in noise:
-        perturbation_of(NOISE + rate, seed=0)
-    return [*scorers, *(NOISE + rate for rate in noise if float(rate) > 0.0)]
 
 
 def conditions_of(

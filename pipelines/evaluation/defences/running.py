@@ -24,11 +24,7 @@ from radarstream.pipelines.evaluation.defences.records import (
     Key,
     Row,
 )
-from radarstream.pipelines.evaluation.defences.scorers import (
-    build_scorer,
-    perturbation_of,
-    perturbed_relations,
-)
+from radarstream.pipelines.evaluation.defences.scorers import build_scorer
 from radarstream.pipelines.evaluation.defences.trials import Gathered, Trial, check_evidence, gather
 from radarstream.pipelines.evaluation.study.harness import Study
 from radarstream.pipelines.evaluation.study.plugin import Batch, batched
@@ -121,7 +117,7 @@ class Runner:
                 progress.doing = f"{condition.name}: {contender.name}"
                 trial = self.trial(contender, condition)
                 seen = [gathered[number] for number in left]
-                if contender.relations and trial.perturbation is None:
+                if contender.relations:
                     seen = [related_anew(history, trial) for history in seen]
                 for rows in trial.rows(seen, batch=self.settings.batch.queries):
                     yield Batch(contender.name, len(rows), self.fresh(rows))
@@ -166,18 +162,14 @@ class Runner:
     def trial(self, contender: Contender, condition: Condition) -> Trial:
         """A contender ready to answer."""
         models = self.study.models
-        scorer = build_scorer(contender.relations, self.settings, self.engine, models)
-        perturbation = perturbation_of(contender.relations, self.request.seed)
-        if scorer is not None:
+        if contender.relations:
+            scorer = build_scorer(contender.relations, self.settings, self.engine, models)
             models = replace(models, relations=scorer)
-        if perturbation is not None:
-            models = replace(models, relations=perturbed_relations(models.relations, perturbation))
         return Trial(
             contender.name,
             condition.name,
             adapted(contender),
             models,
-            perturbation,
             self.settings.reading,
         )
 

@@ -12,7 +12,6 @@ from radarstream.defenses.temporal import Pool
 from radarstream.pipelines.evaluation.attacks.conditions import sites_of_planted
 from radarstream.pipelines.evaluation.costs import ATOMIC, RELATIONS, ItemCosts, Ledger, Spending
 from radarstream.pipelines.evaluation.defences.records import EvidenceRow, Row
-from radarstream.pipelines.evaluation.defences.scorers import Perturbation
 from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.evaluation.study.rows import error_words
@@ -200,15 +199,14 @@ def shown_to_all(row: EvidenceRow, *, answered: bool) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Trial:
-    """A contender as it meets a condition: its defence, the models it asks, how far it reads, and
-    what is perturbed.
+    """A contender as it meets a condition: its defence, the models it asks, and how far it
+    reads.
     """
 
     contender: str
     condition: str
     defense: Defense[Any]
     models: Models
-    perturbation: Perturbation | None = None
     reading: ReadingSettings = ReadingSettings()
 
     def rows(self, histories: Sequence[Sequence[Gathered]], *, batch: int) -> Iterator[list[Row]]:
@@ -243,8 +241,6 @@ class Trial:
             if isinstance(whole, Failure):
                 given.append(whole)
                 continue
-            if self.perturbation is not None:
-                whole = self.perturbation.perturbed(whole)
             evidence, settled = as_far_as_needed(whole, enough, self.reading)
             ready = Ready(Chosen(Reranked(seen.snapshot)), whole, evidence, settled)
             given.append((ready, memory, tallies[-1]))

@@ -22,7 +22,7 @@ def headline(ranking: Ranking) -> str:
     if best is None:
         return "No contender can be recommended."
     quality = "trade-off between accuracy and attack success" if ranking.attacked else "accuracy"
-    rivals = [one for one in ranking.contenders if one.eligible]
+    rivals = [one for one in ranking.contenders if one.covered]
     rivals.sort(key=lambda one: one.contender != UNDEFENDED)  # never left out of the list
     tied = _listed([one.contender for one in rivals if one.tied])
     beaten = _listed([one.contender for one in rivals if one.beaten])
@@ -43,7 +43,7 @@ def qualified(record: DefencesRecord, scoreboard: Scoreboard, ranking: Ranking) 
         bare = next((o for o in ranking.contenders if o.contender == UNDEFENDED), best)
         if bare is not best and bare.covered:
             yield f"Without a defence ({UNDEFENDED}) the system {_rates(bare)}."
-    barred = [one.contender for one in ranking.contenders if not one.eligible and not one.perturbed]
+    barred = [one.contender for one in ranking.contenders if not one.covered]
     if barred:
         yield f"Not comparable: {_listed(barred)}, without {ENOUGH}."
     errors = sum(cell.errors for cell in scoreboard.cells)

@@ -1,4 +1,4 @@
-"""Contenders from text: specs, options, adaptations, sweeps, other relation scorers."""
+"""Contenders from text: specs, options, adaptations, other relation scorers."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -16,11 +16,10 @@ from radarstream.pipelines.evaluation.defences.contenders import (
     parse_contenders,
     remembers,
     spread_over_time,
-    swept,
     with_relations,
 )
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
-from radarstream.pipelines.evaluation.defences.scorers import perturbation_of, scorer_settings
+from radarstream.pipelines.evaluation.defences.scorers import scorer_settings
 from radarstream.pipelines.evaluation.study.specs import plain, scalar, split_specs
 from radarstream.pipelines.settings import Profile, load_settings
 from radarstream.schemas.errors import ConfigurationError
@@ -105,34 +104,15 @@ def test_only_defences_without_memory_are_spread_over_time() -> None:
         spread_over_time(parse_contenders("vanilla"), ["weekly"])
 
 
-def test_a_sweep_is_one_contender_per_value() -> None:
-    assert [c.options for c in swept("radar.similarity_threshold=0.1,0.25")] == [
-        (("similarity_threshold", 0.1),),
-        (("similarity_threshold", 0.25),),
-    ]
-    for text in ("radar", "radar.pair_scale", "radar.=1", "radar.pair_scale="):
-        with pytest.raises(ConfigurationError, match="cannot read sweep"):
-            swept(text)
-    with pytest.raises(ConfigurationError, match="no defence"):
-        swept("rader.pair_scale=1")
-
-
 def test_other_relations_are_for_whoever_reads_them() -> None:
-    varied = with_relations(parse_contenders("vanilla,radar+none"), ["scripted", "noise=0.1"])
+    varied = with_relations(parse_contenders("vanilla,radar+none"), ["scripted", "cross_encoder:x"])
     assert [(c.name, c.relations) for c in varied] == [
         ("radar+none[scripted]", "scripted"),
-        ("radar+none[noise=0.1]", "noise=0.1"),
+        ("radar+none[cross_encoder:x]", "cross_encoder:x"),
     ]
-
-
-@pytest.mark.parametrize("name", ["noise=x", "noise=1.5", "noise=-0.1", "noise=nan"])
-def test_a_rate_is_from_0_to_1(name: str) -> None:
-    with pytest.raises(ConfigurationError, match="rate from 0 to 1"):
-        perturbation_of(name, seed=0)
 
 
 def test_scorers_are_named() -> None:
-    assert perturbation_of("scripted", 0) is None
     found = scorer_settings("cross_encoder:some/model")
     assert found is not None
     assert (found.kind, getattr(found, "model", None)) == ("cross_encoder", "some/model")

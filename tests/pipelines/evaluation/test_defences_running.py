@@ -449,16 +449,14 @@ def test_another_relation_scorer_changes_relations_only(bench: Bench) -> None:
     listed = [
         Contender("radar", "radar"),
         Contender("radar[scripted]", "radar", relations="scripted"),
-        Contender("radar[noise=1]", "radar", relations="noise=1"),
     ]
     bench.relations = Hesitant(model_id="hesitant")
     experiment = bench.run(static_dataset(2), listed, ["benign"])
-    own, scripted, noisy = (cell_rows(experiment, c.name, "benign") for c in listed)
+    own, scripted = (cell_rows(experiment, c.name, "benign") for c in listed)
     known = [(1, 2, 0.5), (1, 2, 0.95)]
     assert [rows[0].verdict.edges[0] for rows in (own, scripted) if rows[0].verdict] == known
-    assert len({row.verdict.edges for rows in (own, noisy) for row in rows if row.verdict}) == 3
     assert experiment.evidence[0].entailment[0][1] == 0.5
-    assert [row.cost.calls for row in own] == [row.cost.calls for row in noisy]
+    assert [row.cost.calls for row in own] == [row.cost.calls for row in scripted]
 
 
 def test_texts_that_no_encoder_accepts_are_stored(bench: Bench) -> None:
