@@ -8,6 +8,7 @@ from typer import BadParameter
 from typer.main import get_command
 
 from radarstream import Guard, Replay
+from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.options import DryModelOptions, ModelOptions, RuleOptions
@@ -16,7 +17,6 @@ from radarstream.schemas.errors import ConfigurationError
 from tests.connectors.models.fault_server import FaultServer, serving
 from tests.servers import free_port
 
-EVERY = {"min_support", "on_empty"}
 LOCAL = "http://127.0.0.1:11434/v1"
 
 
@@ -163,23 +163,20 @@ def flowing(text: str) -> str:
 
 
 def test_the_commands_that_answer_with_the_configured_defence_take_its_rule() -> None:
-    taking = {name for name, found in PARAMETERS.items() if EVERY & found}
-    assert taking == {"replay", "run", "serve", "submit"}
-    assert all(PARAMETERS[name] >= EVERY for name in taking)
+    taking = {name for name, found in PARAMETERS.items() if "withstand" in found}
+    assert taking == {"evaluate service", "replay", "run", "serve", "submit"}
 
 
 def test_the_rule_of_the_options_wins_over_settings_and_options(tmp_path: Path) -> None:
     file = tmp_path / "settings.toml"
-    file.write_text('[defense]\nmin_support = 3\noptions = { on_empty = "abstain" }\n')
+    file.write_text("[defense]\nwithstand = 3\noptions = { withstand = 2, memory_days = 9 }\n")
     settings = load_settings(file)
-    assert RuleOptions(None, None).over(settings) == settings
-    found = RuleOptions(0, "best_document").over(settings)
-    assert (found.defense.min_support, found.defense.on_empty) == (0, "best_document")
-    assert getattr(build_methods(found)[0], "on_empty") == "best_document"  # noqa: B009
+    assert RuleOptions(None).over(settings) == settings
+    found = build_methods(RuleOptions(0).over(settings))[0]
+    assert found == build_defense("voices", {"withstand": 0, "memory_days": 9})
 
 
 def test_a_defence_without_that_rule_refuses_it() -> None:
     settings = load_settings(profile="scripted", defense={"name": "majority"})
-    assert RuleOptions(1, None).over(settings).defense.min_support == 1
-    with pytest.raises(ConfigurationError, match="majority has no such rule"):
-        RuleOptions(None, "abstain").over(settings)
+    with pytest.raises(ConfigurationError, match="'majority' counts no sites"):
+        build_methods(RuleOptions(1).over(settings))

@@ -113,7 +113,7 @@ class Bench:
         )
         settings = load_settings(
             profile="scripted",
-            defense={"name": "vanilla", "min_support": 0},
+            defense={"name": "vanilla"},
             reading={"windows": 0},
         )
         engine = open_engine(sqlite_url(self.out / "state.sqlite"))

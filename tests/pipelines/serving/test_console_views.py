@@ -45,8 +45,8 @@ def test_what_an_answer_rests_on():
     assert view.grounds_of(EVENT) == (
         "disputed",
         "bad",
-        "7 documents on 5 independent sites say so, 1 says otherwise; the memory agrees; "
-        "weight 5.1 for it, 0.8 against",
+        "5 independent sites say so, 1 says Lyon; the memory agrees; "
+        "4 more lying sites could silence it, 5 could change it",
     )
     assert (view.moment(AT), view.moment(None)) == ("2024-02-03 04:05 UTC", "")
 

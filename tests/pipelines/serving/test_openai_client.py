@@ -208,5 +208,5 @@ def test_the_real_road_from_client_to_guard(tmp_path: Path) -> None:
     assert facts["answer"] == "Paris", (facts["citations"], facts["distrusted"], facts["support"])
     assert [one["rank"] for one in facts["citations"]] == [1, 2]
     assert [one["rank"] for one in facts["distrusted"]] == [3]
-    assert facts["status"] == "corroborated"
+    assert facts["status"] == "disputed"
     assert "Sources: one.example, two.example." in (got.choices[0].message.content or "")

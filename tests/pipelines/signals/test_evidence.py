@@ -1,7 +1,7 @@
 """Relations between atomic answers: distinct answers are scored once, the matrices are whole."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 import numpy as np
@@ -10,12 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
+from radarstream.pipelines.signals.ports import RelationScorer
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.evidence import AtomicAnswer, FloatArray
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
-from tests.builders import make_snapshot
+from radarstream.schemas.snapshot import Query
+from tests.builders import OBSERVED_AT, make_documents, make_snapshot
 from tests.scripted_models import FixedRows, nan_rows
 
+Items = list[tuple[str, list[AtomicAnswer]]]  # questions, and what documents answer
 ABSTAINED = AtomicAnswer("I don't know", True)
 
 
@@ -43,37 +46,52 @@ answers = st.one_of(
 batches = st.lists(st.tuples(st.sampled_from(["Who?", "Where?"]), st.lists(answers, max_size=7)))
 
 
-@given(batches)
-def test_expansion_equals_scoring_every_pair(
-    items: list[tuple[str, list[AtomicAnswer]]],
-) -> None:
+def related_by(
+    scorer: RelationScorer, items: Items, before: Sequence[Evidence | None] | None = None
+) -> list[Evidence]:
+    """Evidence of these answers, related in one batch."""
+    evidences = [evidence_of(*item) for item in items]
+    found = relate_answers(scorer, evidences, before or [None] * len(items))
+    return [replace(one, relations=made) for one, made in zip(evidences, found, strict=True)]
+
+
+def evidence_of(question: str, said: Sequence[AtomicAnswer]) -> Evidence:
+    documents = make_documents([""] * len(said))
+    return Evidence(Query("q", question), OBSERVED_AT, documents, tuple(said))
+
+
+@given(batches, st.integers(0, 7))
+def test_expansion_equals_scoring_every_pair(items: Items, known: int) -> None:
+    """What is related already, here of the first answers, is not asked again."""
     scorer = Hashing()
-    results = relate_answers(scorer, items)
+    earlier = related_by(Hashing(), [(question, said[:known]) for question, said in items])
+    results = related_by(scorer, items, earlier)
     assert len(results) == len(items)
-    for (question, given_answers), relations in zip(items, results, strict=True):
+    for (question, given_answers), evidence in zip(items, results, strict=True):
         texts = [answer.text for answer in given_answers if not answer.abstained]
         full = np.array([[row(AnswerPair(question, a, b)) for b in texts] for a in texts])
         full = full.reshape(len(texts), len(texts), 3)
-        np.testing.assert_array_equal(relations.entailment, full[:, :, 0])
-        np.testing.assert_array_equal(relations.contradiction, full[:, :, 2])
-    distinct = [len({a.text for a in given if not a.abstained}) for _, given in items]
-    asked = sum(n * n for n in distinct)
+        np.testing.assert_array_equal(evidence.relations.entailment, full[:, :, 0])
+        np.testing.assert_array_equal(evidence.relations.contradiction, full[:, :, 2])
+    asked = sum(distinct(said) ** 2 - distinct(said[:known]) ** 2 for _, said in items)
     assert [len(batch) for batch in scorer.log] == ([asked] if asked else [])
+
+
+def distinct(said: Sequence[AtomicAnswer]) -> int:
+    return len({answer.text for answer in said if not answer.abstained})
 
 
 def test_fifty_documents_with_ten_answers_cost_a_hundred_pairs() -> None:
     scorer = Hashing()
-    (relations,) = relate_answers(
-        scorer, [("Who?", [AtomicAnswer(f"a{i % 10}") for i in range(50)])]
-    )
+    (found,) = related_by(scorer, [("Who?", [AtomicAnswer(f"a{i % 10}") for i in range(50)])])
     assert len(scorer.log[0]) == 100
-    assert relations.entailment.shape == (50, 50)
+    assert found.relations.entailment.shape == (50, 50)
 
 
 @pytest.mark.parametrize("rows", [nan_rows(4, 3), np.full((4, 2), 0.5), np.full((3, 3), 0.3)])
 def test_a_malformed_response_is_a_model_error(rows: FloatArray) -> None:
     with pytest.raises(ModelError):
-        relate_answers(FixedRows(rows), [("Who?", [AtomicAnswer("Rome"), AtomicAnswer("Oslo")])])
+        related_by(FixedRows(rows), [("Who?", [AtomicAnswer("Rome"), AtomicAnswer("Oslo")])])
 
 
 @dataclass

@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.independence import voices_of
-from radarstream.pipelines.signals.support import owners_in
+from radarstream.defenses.kernels.independence import alike_in, most_independent
+from radarstream.defenses.tally import owners_in
+from radarstream.schemas.sites import UNTOLD
 from radarstream.schemas.snapshot import Document
 
 STORY = " ".join(f"word{n}" for n in range(120))
@@ -17,7 +18,7 @@ Page = tuple[str, str]  # address, text
 
 def count(*pages: Page) -> int:
     held = [Document(rank, text, url=url) for rank, (url, text) in enumerate(pages, start=1)]
-    return voices_of([owners_in(d) for d in held], [d.text for d in held]).independent
+    return most_independent(alike_in([owners_in(d) for d in held], [d.text for d in held], UNTOLD))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
-from functools import partial
+from dataclasses import replace
 from unicodedata import normalize
 
 import numpy as np
@@ -40,8 +40,9 @@ from radarstream.pipelines.signals.responses import isolating
 from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import AnswerPair, Completion
+from radarstream.schemas.snapshot import Query
 from radarstream.schemas.verdict import Reason
-from tests.builders import make_snapshot
+from tests.builders import OBSERVED_AT, make_documents, make_snapshot
 from tests.connectors.models.fault_server import FaultServer, says, serving, status
 
 QUESTION = "Which city hosts the archive?"
@@ -290,18 +291,18 @@ def test_copies_of_an_order_support_nobody_and_the_verdict_says_so() -> None:
         return "[ENTAILMENT]" if lie in (one, other) else knowing(one, other)
 
     given = [lie, honest, lie, honest, "Atacama"]
-    snapshot = make_snapshot(given, question=QUESTION)
+    texts = [f"Page {n} says {text}" for n, text in enumerate(given)]
+    snapshot = make_snapshot(texts, question=QUESTION)
     answers = tuple(AtomicAnswer(text) for text in given)
     judge = JudgedRelations(Judge(fooled), RULES)
-    relations = relate_answers(judge, [(QUESTION, answers)])[0]
+    evidence = Evidence(snapshot.query, snapshot.observed_at, snapshot.documents, answers)
+    (relations,) = relate_answers(judge, [evidence], [None])
     assert np.diagonal(relations.entailment).argmin() == 0
     assert relations.entailment[[0, 2]].max() < 0.02 and relations.entailment[1, 3] > 0.9
-    evidence = Evidence(
-        snapshot.query, snapshot.observed_at, snapshot.documents, answers, relations
-    )
+    evidence = replace(evidence, relations=relations)
     models = Models(ScriptedGenerator(), judge, ScriptedEmbedder())
-    defense = DEFENSES["radar"]()
-    decided = decide(defense, [(evidence, defense.initial_state())], models, Costs())[0]
+    defense = DEFENSES["voices"]()
+    decided = decide(defense, [(evidence, None)], models, Costs(), lambda _: 1)[0]
     reasons = {d.rank: d.reason for d in decided.verdict.documents}
     assert [d.rank for d in decided.verdict.documents if d.kept] == [2, 4]
     assert reasons[1] == reasons[3] == Reason.STEERING
@@ -445,14 +446,18 @@ def test_a_prompt_that_fails_costs_its_own_snapshot_and_is_not_asked_again() -> 
 
     judge = Partly(knowing)
     scorer = JudgedRelations(judge, RULES)
-    answers = [[AtomicAnswer("Oslo"), AtomicAnswer(town)] for town in ("Bergen", "Rome")]
-    batches = [(QUESTION, answers[0]), ("Which town?", answers[1])]
-    related, failed = isolating(partial(relate_answers, scorer), batches)
+    towns = {QUESTION: "Bergen", "Which town?": "Rome"}
+    pages = make_documents(["", ""])
+    batches = [
+        Evidence(Query("q", asked), OBSERVED_AT, pages, (AtomicAnswer("Oslo"), AtomicAnswer(town)))
+        for asked, town in towns.items()
+    ]
+    related, failed = isolating(lambda some: relate_answers(scorer, some, [None] * 2), batches)
     assert isinstance(failed, ModelError) and not isinstance(related, ModelError)
     assert related.contradiction[0, 1] > 0.9
     assert judge.calls == 1
     # A defence that asks gets the same.
-    asked = [Relate(question, ("Oslo",), (a[1].text,)) for question, a in batches]
+    asked = [Relate(question, ("Oslo",), (town,)) for question, town in towns.items()]
     models = Models(judge, Wrapped(scorer, Call.ask), ScriptedEmbedder())
     rows, error = fulfil(dict(enumerate(asked)), models).values()
     assert rows.argmax() == 2 and isinstance(error, ModelError)
