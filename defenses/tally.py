@@ -25,10 +25,10 @@ class Tally:
     """The v voices of a snapshot: one document for each site that says something.
 
     A site speaks by its best ranked document with an answer. `places` are the indices of these
-    documents, ascending. `torn` are documents of sites that contradict themselves, which have no
-    voice; `beside` those of other sites that do not speak for them. `alike` (v, v) is who is not
-    independent of whom (`kernels.independence`), `agree` and `against` whose answers mean the same
-    and contradict each other. The diagonal of `agree` is false for an answer that steers a judge.
+    documents, ascending. `torn` are documents of sites that contradict themselves, or steer the
+    judge of relations, which have no voice; `beside` those of other sites that do not speak for
+    them. `alike` (v, v) is who is not independent of whom (`kernels.independence`), `agree` and
+    `against` whose answers mean the same and contradict each other.
     """
 
     places: tuple[int, ...]
@@ -121,13 +121,17 @@ def tally_of(evidence: Evidence) -> Tally:
 
 
 def _relations(evidence: Evidence, places: Sequence[int]) -> tuple[BoolArray, BoolArray]:
-    """Whose answers mean the same, and contradict each other, both (n, n)."""
+    """Whose answers mean the same, and contradict each other, both (n, n).
+
+    One that does not entail itself steers its judge, and contradicts itself.
+    """
     n = len(places)
     if evidence.relations is not None:
         entailment, contradiction = evidence.relations.entailment, evidence.relations.contradiction
-        against = both_ways(contradiction, contradiction.T) >= AGREEMENT
-        np.fill_diagonal(against, val=False)
-        return both_ways(entailment, entailment.T) >= AGREEMENT, against
+        agree = both_ways(entailment, entailment.T) >= AGREEMENT
+        against = ~agree & (both_ways(contradiction, contradiction.T) >= AGREEMENT)
+        np.fill_diagonal(against, ~np.diagonal(agree))
+        return agree, against
     if evidence.answers is None:
         return np.eye(n, dtype=np.bool_), np.zeros((n, n), dtype=np.bool_)
     texts = [evidence.answers[place].text for place in places]

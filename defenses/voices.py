@@ -73,7 +73,8 @@ class Voices:
         """Whether nothing more need be read.
 
         Either some answer can be given, and `withstand` more lying sites could not silence it; or
-        so few documents are left `unread` that they cannot decide whether it is given.
+        so few documents are left `unread` that they cannot decide whether one is given: each adds
+        one site to a rival, or takes one from those that say the answer.
         """
         least = self.withstands(evidence.query)
         if least is None:
@@ -129,8 +130,8 @@ class Voices:
             said = share(count, rival)
             belief = Belief(candidate.text, said, 1.0 - said, evidence.observed_at)
             return verdict(candidate), belief
-        denied = 0 if recalled is None else tally.largest(recalled.conflict >= AGREEMENT)
-        if standing is not None and denied <= least:
+        said, denied = (0, 0) if recalled is None else sites_of(recalled, tally)
+        if standing is not None and (denied <= least or denied < said):
             return verdict(standing), state
         return replace(verdict(missing), candidate=candidate.text), state
 
@@ -140,8 +141,8 @@ class Voices:
             return 0.0
         if state.confirmed_at is None:
             return state.support
-        age = max(now - state.confirmed_at, timedelta(0)) / timedelta(days=self.memory_days)
-        return float(state.support * 0.5**age)
+        age = max(now - state.confirmed_at, timedelta(0)) / timedelta(days=1)
+        return float(state.support * 0.5 ** (age / self.memory_days))
 
     def build_graph(
         self, evidence: Evidence, tally: Tally, recalled: Recalled | None, strength: float
@@ -162,8 +163,8 @@ class Voices:
         )
         if recalled is None:
             return graph
+        said, denied = sites_of(recalled, tally)
         agrees = recalled.consistency >= AGREEMENT
-        said, denied = tally.largest(agrees), tally.largest(recalled.conflict >= AGREEMENT)
         return cut_graph.with_memory(
             graph,
             recalled,
@@ -171,6 +172,12 @@ class Voices:
             sink=denied / size,
             pairs=np.where(agrees, recalled.consistency, 0.0) / size,
         )
+
+
+def sites_of(recalled: Recalled, tally: Tally) -> tuple[int, int]:
+    """How many sites say the previous answer, and how many its strongest rival."""
+    agrees = recalled.consistency >= AGREEMENT
+    return tally.largest(agrees), tally.largest(~agrees & (recalled.conflict >= AGREEMENT))
 
 
 def share(count: int, rival: int) -> float:

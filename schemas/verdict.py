@@ -49,6 +49,8 @@ UNSEEN = frozenset(
         Reason.NOT_READ,
     }
 )
+# A document with one of these has an answer that contradicts another of its site, or itself.
+TORN = frozenset({Reason.SELF_CONTRADICTION, Reason.STEERING})
 # A document with one of these has an atomic answer, and its site another voice or none.
 VOICELESS = frozenset({Reason.SAME_SITE, Reason.SELF_CONTRADICTION})
 # A document with one of these was on the keep side of the cut itself.

@@ -21,6 +21,7 @@ from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
     SOURCE_SIDE,
+    TORN,
     VOICELESS,
     Abstention,
     DocumentVerdict,
@@ -107,13 +108,13 @@ def matrix_of(nodes: Sequence[int], edges: Sequence[Edge]) -> FloatArray:
 def answers(document: DocumentVerdict) -> bool:
     """Whether a document is a node. Raises ValueError where only part of it says so."""
     held = (document.keep_evidence, document.reject_evidence, document.margin)
-    if document.reason in VOICELESS and document.atomic_answer is not None:
-        if held != (None, None, None):
-            raise ValueError(f"document {document.rank} has no voice, and was judged")
-        return False
-    if (document.atomic_answer is None) != (held == (None, None, None)):
+    judged = held != (None, None, None)
+    if document.reason in VOICELESS and judged:
+        raise ValueError(f"document {document.rank} has no voice, and was judged")
+    silenced = document.reason in TORN or document.reason in VOICELESS
+    if judged != (document.atomic_answer is not None) and (judged or not silenced):
         raise ValueError(f"document {document.rank} is only partly judged")
-    return document.atomic_answer is not None
+    return judged
 
 
 def row_of(document: DocumentVerdict) -> tuple[float | None, float | None, float | None, bool]:
@@ -182,6 +183,9 @@ def voices_flaws(event: AnswerEvent, graph: RecordedGraph) -> Iterator[str]:
     support, answer = event.support, event.verdict.weighed
     if support is None or event.status is AnswerStatus.REMEMBERED:
         answer = None
+    texts = graph.texts[:size] if event.abstention else graph.texts
+    if event.withstand is not None and answer is not None and answer not in texts:
+        yield f"nobody says {answer!r}"
     sites = np.stack((graph.source, graph.sink), axis=1)[:size] * size
     for node, text, found, most in zip(graph.nodes, graph.texts, sites, tally.counts, strict=False):
         whole = np.round(found)
@@ -208,13 +212,15 @@ def without_evidence(event: AnswerEvent) -> Iterator[str]:
     previous, why = event.verdict.memory.previous_answer, Abstention.NO_DOCUMENTS
     if event.seen:
         why = Abstention.NO_EVIDENCE
-    if any(document.reason is Reason.SELF_CONTRADICTION for document in event.seen):
+    if any(document.reason in TORN for document in event.seen):
         why = Abstention.NO_CONSENSUS
     given = previous is not None and event.answer == previous and event.abstention is None
     faded = event.withstand is not None or previous is None  # or there was none
     if not given and not (faded and (event.answer, event.abstention) == ("", why)):
         yield "no document answers, and the previous answer is not given"
-    if any(document.reason not in {Reason.UNINFORMATIVE, *VOICELESS} for document in event.seen):
+    if any(
+        document.reason not in {Reason.UNINFORMATIVE, *TORN, *VOICELESS} for document in event.seen
+    ):
         yield "a document was judged"
 
 

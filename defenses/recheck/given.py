@@ -4,7 +4,7 @@ import json
 from typing import Final
 
 from radarstream.defenses.radar import Radar
-from radarstream.defenses.recheck.support import owners_of, sides
+from radarstream.defenses.recheck.support import owners_of, sides, speaking
 from radarstream.defenses.registry import build_defense
 from radarstream.defenses.voices import Voices
 from radarstream.schemas.events import AnswerEvent
@@ -71,8 +71,8 @@ def not_checked(event: AnswerEvent) -> dict[str, str]:
         return named
     owners = owners_of(event, defense)
     for side, sites, stances in sides(support):
-        if sites < len({owners[rank] for rank, _ in stances}):
+        if sites < speaking(owners, stances):
             named["support.sites_for" if side == "for" else "support.rival_sites"] = _TEXTS
-    if support.stances_against:
+    if support.rival_sites:
         named["support.rival_answer"] = _MODELS
     return named

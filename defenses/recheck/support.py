@@ -10,6 +10,7 @@ from radarstream.defenses.voices import Voices
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AGREEMENT
 from radarstream.schemas.sites import owner_of
+from radarstream.schemas.snapshot import LONG_FORM
 from radarstream.schemas.support import (
     AnswerStatus,
     Stance,
@@ -19,7 +20,7 @@ from radarstream.schemas.support import (
     status_of,
     still_to_lie,
 )
-from radarstream.schemas.verdict import MEMORY_NODE, Reason
+from radarstream.schemas.verdict import MEMORY_NODE, TORN
 
 NEARLY = 1e-3  # of relations that were asked for twice
 UNCONFIRMED = (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
@@ -50,12 +51,13 @@ def support_flaws(event: AnswerEvent, support: Support, defense: Any) -> Iterato
     for name, sites, stances in sides(support):
         if [rank for rank, _ in stances] != sorted(rank for rank, _ in stances):
             yield f"stances {name} it are not in order"
-        if not min(1, len(stances)) <= sites <= len({owners[rank] for rank, _ in stances}):
+        most = speaking(owners, stances)
+        if not min(1, most) <= sites <= most:
             yield f"{sites} sites {name} it, of {len(stances)} documents"
     yield from unlike_answers(event, support)
     yield from unlike_relations(event, support, defense)
     texts = texts_of(event)
-    rivals = {texts.get(rank) for rank in support.ranks_against} or {None}
+    rivals = {texts.get(rank) for rank in support.ranks_against if support.rival_sites} or {None}
     if support.rival_answer not in rivals:
         yield "no document against it gives the rival answer"
     confidence = confidence_of(support.sites_for, support.rival_sites, support.memory)
@@ -74,6 +76,12 @@ def sides(support: Support) -> tuple[tuple[str, int, Stances], ...]:
         ("for", support.sites_for, support.stances_for),
         ("against", support.rival_sites, support.stances_against),
     )
+
+
+def speaking(owners: dict[int, str], stances: Stances) -> int:
+    """How many documents with a stance are the best ranked of their owner."""
+    best = {owner: rank for rank, owner in reversed(owners.items())}
+    return sum(best[owners[rank]] == rank for rank, _ in stances)
 
 
 def owners_of(event: AnswerEvent, defense: Any) -> dict[int, str]:
@@ -99,7 +107,7 @@ def unlike_answers(event: AnswerEvent, support: Support) -> Iterator[str]:
         yield "the previous answer is this one, and does not agree"
     said = dict(support.stances_for)
     for document in event.seen:
-        if document.reason is Reason.SELF_CONTRADICTION:
+        if document.reason in TORN:
             continue
         if document.atomic_answer == answer and said.get(document.rank) != 1.0:
             yield f"document {document.rank} gives the answer, and is not for it"
@@ -176,7 +184,8 @@ def status_flaws(event: AnswerEvent, found: AnswerStatus, defense: Any) -> Itera
         yield f"{event.status} is recorded, it is {found}"
     if event.standing is not None and found not in UNCONFIRMED:
         yield "another answer stands beside a confirmed one"
-    if event.withstand not in (None, getattr(defense, "withstand", None)):
+    rule = getattr(defense, "withstand", None)
+    if event.withstand != rule and not (event.withstand is None and LONG_FORM in event.tags):
         yield f"{event.withstand} is recorded, the defence withstands another number of sites"
     if event.support is None or event.withstand is None:
         return
