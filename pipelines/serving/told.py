@@ -16,12 +16,14 @@ from radarstream.pipelines.pages.verdict_words import (
     standing_in_words,
 )
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.orchestration import Orchestration
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.support import AnswerStatus
-from radarstream.schemas.verdict import DocumentVerdict
+from radarstream.schemas.support import AnswerStatus, Support
+from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
 
 CITED: Final = 5  # sites that the text names
+_VALUES: Final = TypeAdapter[Any](Support | MemoryVerdict | StandingAnswer | Orchestration | None)
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,100}")
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
@@ -121,6 +123,6 @@ def decided(orchestration: Orchestration) -> dict[str, Any]:
     return told
 
 
-def plain(value: Any) -> Any:
+def plain(value: Support | MemoryVerdict | StandingAnswer | Orchestration | None) -> Any:
     """A value of ours as JSON."""
-    return None if value is None else TypeAdapter(type(value)).dump_python(value, mode="json")
+    return _VALUES.dump_python(value, mode="json")
