@@ -171,6 +171,7 @@ def test_the_file_reader_understands_a_written_history(tmp_path):
         {"k": 0},
         {"min_snapshots": 5, "max_snapshots": 4},
         {"min_snapshots": 14, "max_snapshots": 14},
+        {"off_topic": 0.7},
     ],
 )
 def test_impossible_options_are_refused(wrong):
