@@ -46,8 +46,9 @@ class AnswerEvent(Strict):
     without one; `standing` is the last confirmed answer where this snapshot does not confirm it.
     `options` are those of the defence, as JSON; `withstand` is how many of the sites that were
     read may lie without a false answer, None where no rule counts sites. `wanted_more` says that
-    the documents ended before that was settled. `reranking` says how a reranker chose the
-    documents, None without one; ranks everywhere else are those of its order.
+    the documents ended before that was settled, `result_pages` how many pages of results a search
+    service gave for it, None without one. `reranking` says how a reranker chose the documents, None
+    without one; ranks everywhere else are those of its order.
     """
 
     query_id: str
@@ -72,6 +73,7 @@ class AnswerEvent(Strict):
     options: str = "{}"
     withstand: Annotated[int | None, Field(ge=0, le=MOST_LYING)] = None
     wanted_more: bool = False
+    result_pages: Annotated[Annotated[int, Field(ge=0)] | None, ABSENT_UNSET] = None
     reranking: Annotated[Reranking | None, ABSENT_UNSET] = None
 
     @property

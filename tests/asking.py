@@ -16,7 +16,9 @@ from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.parts import Prompting
+from radarstream.pipelines.asking.retrievers import found_for
 from radarstream.pipelines.asking.values import Origin, UserQuestion
+from radarstream.pipelines.searching import Finding
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.orchestration import (
@@ -83,9 +85,9 @@ class Retrieving:
     texts: Sequence[str]
     wanted: list[int] = field(default_factory=list)
 
-    def __call__(self, _: UserQuestion, wanted: int) -> tuple[Document, ...]:
+    def __call__(self, asked: UserQuestion, wanted: int) -> Finding:
         self.wanted.append(wanted)
-        return tuple(Document(n, text) for n, text in enumerate(self.texts[:wanted], start=1))
+        yield found_for(asked, [Document(1, text) for text in self.texts[:wanted]])
 
 
 @dataclass

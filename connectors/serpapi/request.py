@@ -32,7 +32,10 @@ class DateSpan:
 
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What is searched for, and how many results (1..100) are wanted."""
+    """What is searched for, and how many results (1..100) are wanted after the first `start`.
+
+    `words`, if there are any, are searched for in place of the question.
+    """
 
     query: Query
     k: int = RESULTS_PER_PAGE
@@ -40,6 +43,8 @@ class SearchRequest:
     language: str = ""
     country: str = ""
     dates: DateSpan | None = None
+    start: int = 0
+    words: str = ""
 
     @property
     def pages(self) -> int:
@@ -50,10 +55,10 @@ class SearchRequest:
         """Return the service's parameters for a page, counted from 0."""
         wanted = {
             "engine": self.engine,
-            "q": self.query.text,
+            "q": self.words or self.query.text,
             "hl": self.language,
             "gl": self.country,
             "tbs": self.dates.tbs if self.dates else "",
-            "start": str(page * RESULTS_PER_PAGE) if page else "",
+            "start": str(start) if (start := self.start + page * RESULTS_PER_PAGE) else "",
         }
         return {name: value for name, value in wanted.items() if value}

@@ -31,6 +31,7 @@ ALWAYS: Final = {
     "defense": _RULES,
     "options": _RULES,
     "wanted_more": _MODELS,
+    "result_pages": _ASKED,
     "reranking": _MODELS,
     "generator": _MODELS,
     "relation_scorer": _MODELS,

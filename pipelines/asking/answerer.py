@@ -3,16 +3,20 @@
     account -> signals -> Sentinel -> Strategist -> hook A around the retrieval -> signals
             -> Sentinel -> Strategist -> hook B -> hook C -> round -> hook D -> trust
 
+Where the documents settle no answer, more are retrieved, and everything up to the round is done
+again with all of them; models are not asked again what they were asked before.
+
 A list of questions takes every step together, so that they share calls of models. A question that
 fails does so alone.
 """
 
 from collections.abc import Sequence
 from functools import partial
+from time import monotonic
 
 from radarstream.connectors.models.response_cache import kept_for
-from radarstream.pipelines.asking.answering import answer
-from radarstream.pipelines.asking.finding import choose, find
+from radarstream.pipelines.asking.answering import answer, audit
+from radarstream.pipelines.asking.finding import choose, retrieve, retrieve_more, usable
 from radarstream.pipelines.asking.parts import Parts
 from radarstream.pipelines.asking.planning import (
     checked,
@@ -22,7 +26,15 @@ from radarstream.pipelines.asking.planning import (
     trust_after,
 )
 from radarstream.pipelines.asking.steps import each, in_groups, together
-from radarstream.pipelines.asking.values import Origin, Planned, Replied, Reply, UserQuestion
+from radarstream.pipelines.asking.values import (
+    Drafted,
+    Found,
+    Origin,
+    Planned,
+    Replied,
+    Reply,
+    UserQuestion,
+)
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.orchestration import Module, Orchestration
 
@@ -54,14 +66,40 @@ class Answerer(Parts):
     def _together(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
         asked = together(each(questions, checked), partial(recognised, self))
         planned = together(asked, partial(first_plans, self))
-        found = together(find(self, planned), partial(second_plans, self))
-        for module in (Module.TRUSTRAG, Module.ATTENTION):
-            found = choose(self, module, found)
-        answered = answer(self, found)
+        answered = audit(self, self._settled(each(planned, partial(retrieve, self))))
         return [
             self._concluded(one, outcome) if isinstance(one, Planned) else one
             for one, outcome in zip(planned, answered, strict=True)
         ]
+
+    def _settled(
+        self, found: Sequence[Found | RadarstreamError]
+    ) -> list[Drafted | RadarstreamError]:
+        """Answer, and once more from more documents as long as those before settle nothing.
+
+        What fails then leaves the answer as it was. What is read takes about as long as all before,
+        so nothing is looked for after half of the time for reading.
+        """
+        until = monotonic() + self.settings.reading.most_seconds / 2
+        drafts = self._drafted(found)
+        while monotonic() < until:
+            looked = enumerate(each(drafts, partial(retrieve_more, self)))
+            more = {place: one for place, one in looked if isinstance(one, Found)}
+            if not more:
+                break
+            again = self._drafted(list(more.values()))
+            for place, one in zip(more, again, strict=True):
+                drafts[place] = one if isinstance(one, Drafted) else drafts[place]
+        return drafts
+
+    def _drafted(
+        self, found: Sequence[Found | RadarstreamError]
+    ) -> list[Drafted | RadarstreamError]:
+        """Let modules choose among what was found, and answer."""
+        chosen = together(usable(self, found), partial(second_plans, self))
+        for module in (Module.TRUSTRAG, Module.ATTENTION):
+            chosen = choose(self, module, chosen)
+        return answer(self, chosen)
 
     def _concluded(
         self, planned: Planned, answered: Replied | RadarstreamError

@@ -20,10 +20,16 @@ ONLY_WRITTEN: Final = "what it found is only written down"
 
 def answer(
     parts: Parts, found: Sequence[Found | RadarstreamError]
-) -> list[Replied | RadarstreamError]:
-    """Answer each question, with hook C's guardrail where the plan has it, and audit it."""
+) -> list[Drafted | RadarstreamError]:
+    """Answer each question, with hook C's guardrail where the plan has it."""
     noted = each(found, with_guardrail)
-    drafts = drafted(parts, noted, lambda f: "guarded" if f.plan.guardrail.enabled else "plain")
+    return drafted(parts, noted, lambda f: "guarded" if f.plan.guardrail.enabled else "plain")
+
+
+def audit(
+    parts: Parts, drafts: Sequence[Drafted | RadarstreamError]
+) -> list[Replied | RadarstreamError]:
+    """Audit each answer."""
     answered = each(drafts, partial(audited_by, parts.auditors[0]))
     return each(together(answered, partial(answer_again, parts)), with_audit)
 
@@ -53,7 +59,7 @@ def drafted(
     """Let each pipeline answer all that it is asked at once."""
 
     def key_of(one: Found) -> Variant:
-        return one.question.defense, one.question.wanted, prompting(one)
+        return one.question.defense, one.wanted, prompting(one)
 
     def step(key: Variant, some: list[Found]) -> list[Drafted | RadarstreamError]:
         pipeline = parts.variant(*key)

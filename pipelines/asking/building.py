@@ -66,7 +66,9 @@ def build_answerer(
         accounts=accounts or StoredAccounts.in_memory(gain_per_hour),
         retrievers={
             Origin.DOCUMENTS: given_documents,
-            Origin.CORPUS: partial(nearest, shared_corpus(settings), models.embedder),
+            Origin.CORPUS: partial(
+                nearest, shared_corpus(settings), models.embedder, settings.reading.further_searches
+            ),
             Origin.SEARCH: WebSearch(settings, queries).retrieve,
         },
         usable=usable,

@@ -10,9 +10,10 @@ from typing import Final
 
 from radarstream.pipelines.asking.parts import CHOOSING, Options, Parts
 from radarstream.pipelines.asking.steps import each, in_groups, together
-from radarstream.pipelines.asking.values import NOT_ASKED, Found, Origin, Planned
+from radarstream.pipelines.asking.values import NOT_ASKED, Drafted, Found, Origin, Planned
 from radarstream.pipelines.round.values import Observed
 from radarstream.pipelines.round.withholding import leave_out
+from radarstream.pipelines.searching import answers_in
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.reranking import rerank
 from radarstream.schemas.errors import (
@@ -24,7 +25,6 @@ from radarstream.schemas.errors import (
 )
 from radarstream.schemas.orchestration import Module, Plan
 from radarstream.schemas.retrieval import Reranking
-from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import Reason
 
 CANDIDATES: Final = 3  # times the wanted documents are looked at where a module chooses
@@ -38,38 +38,71 @@ PUBLIC: Final = {
 RENAMED: Final = {"rouge_threshold": "overlap_threshold"}
 
 
-def find(
-    parts: Parts, planned: Sequence[Planned | RadarstreamError]
+def usable(
+    parts: Parts, found: Sequence[Found | RadarstreamError]
 ) -> list[Found | RadarstreamError]:
-    """Retrieve documents, leave out those that no model may see, and apply hook A."""
+    """Leave out the documents that no model may see, and apply hook A."""
 
     def without_withheld(some: Sequence[Found]) -> list[Found]:
         observed = parts.pipeline.withhold([one.snapshot for one in some])
         return [replace(one, observed=o) for one, o in zip(some, observed, strict=True)]
 
-    found = together(each(planned, lambda one: retrieved(parts, one)), without_withheld)
-    found = choose(parts, Module.PRIVACY, found)
+    found = choose(parts, Module.PRIVACY, together(found, without_withheld))
     return each(found, lambda one: private(one) if one.epsilon else one)
 
 
-def retrieved(parts: Parts, planned: Planned) -> Found:
+def retrieve(parts: Parts, planned: Planned) -> Found:
     """The documents of a question.
 
     More are looked for than an answer may rest on where a module may drop some; by a search, which
     costs, only where one is known to act. What it costs is paid before, and stays spent if the
     retrieval fails.
     """
-    question, known = planned.asked.question, planned.asked.known
+    question = planned.asked.question
     private = not why_not(Module.PRIVACY, planned.plan, question.origin)
     epsilon = paid(parts, planned) if private else None
     retriever = parts.retrievers.get(question.origin)
     if retriever is None:
         raise InputError(ReasonClass.OUT_OF_RANGE, f"no {question.origin} can be asked")
     reserve = parts.must_act if question.origin is Origin.SEARCH else parts.may_act
-    documents = retriever(question, candidates(question.wanted, reserve))
-    snapshot = SearchSnapshot(known.query, known.seen_at(question.asked_at), documents)
-    seen = planned.asked.seen
-    return Found(planned, Observed(snapshot), seen, planned.risk, planned.plan, epsilon)
+    finding = retriever(question, candidates(question.wanted, reserve))
+    known = planned.asked.known
+    at = known.seen_at(question.asked_at)
+    return Found(
+        planned=planned,
+        finding=finding,
+        wanted=question.wanted,
+        observed=Observed(replace(next(finding), query=known.query, observed_at=at)),
+        seen=planned.asked.seen,
+        risk=planned.risk,
+        plan=planned.plan,
+        epsilon=epsilon,
+    )
+
+
+def retrieve_more(parts: Parts, draft: Drafted) -> Found | None:
+    """All documents of a question that those before did not settle, and more; None where it is
+    settled, or there are no more. What was charged for is not found once more.
+    """
+    found, reading = draft.found, parts.settings.reading
+    settled = not draft.event.wanted_more or found.wanted >= reading.most_documents
+    if settled or found.epsilon is not None:
+        return None
+    try:
+        more = found.finding.send(answers_in(draft.event))
+    except StopIteration:
+        return None
+    before, planned = found.snapshot, found.planned
+    added = len(more.documents) - len(before.documents) - len(found.observed.left_out)
+    return replace(
+        found,
+        wanted=found.wanted + max(0, added),
+        observed=Observed(replace(more, query=before.query, observed_at=before.observed_at)),
+        seen=planned.asked.seen,
+        risk=planned.risk,
+        plan=planned.plan,
+        hooks=(),
+    )
 
 
 def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
@@ -100,7 +133,7 @@ def choose(
         options = options_of(one.plan, module)
         if module is not Module.PRIVACY:
             return "", ALL, json.dumps(options)
-        return "", one.question.wanted, json.dumps(options | {"seed": parts.seed(one.question)})
+        return "", one.wanted, json.dumps(options | {"seed": parts.seed(one.question)})
 
     def step(key: tuple[str, int, str], some: list[Found]) -> list[Found | RadarstreamError]:
         why, keep, options = key

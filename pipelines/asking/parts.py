@@ -16,19 +16,20 @@ from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.values import Origin, UserQuestion
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.searching import Finding
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.guardrail import guarded
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.orchestration import Module
-from radarstream.schemas.snapshot import Document
 from radarstream.schemas.tasks.additions import DO_NOT_QUOTE, GUARDRAIL
 
 # As they are; with the guardrail; with that, and told not to quote.
 Prompting = Literal["plain", "guarded", "unquoting"]
 Variant = tuple[str | None, int, Prompting]
 Options = dict[str, Any]
-# At most so many documents for a question, best first, ranks from 1. Raises RadarstreamError.
-Retriever = Callable[[UserQuestion, int], tuple[Document, ...]]
+# Finds at first at most so many documents for a question, best first, ranks from 1, and then more,
+# if there are any. Raises RadarstreamError.
+Retriever = Callable[[UserQuestion, int], Finding]
 SENTENCES: Final[dict[Prompting, tuple[str, ...]]] = {
     "plain": (),
     "guarded": (GUARDRAIL,),

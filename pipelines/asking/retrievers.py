@@ -1,5 +1,6 @@
 """Where the documents of a question come from."""
 
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.serpapi.options import RESULTS_PER_PAGE
+from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.values import UserQuestion
+from radarstream.pipelines.searching import Finding, opened_search, searches
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Embedder
-from radarstream.schemas.snapshot import Document
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 if TYPE_CHECKING:  # the web's libraries are loaded by the first search
     from radarstream.connectors.serpapi.search import SerpApiSearch
@@ -22,20 +26,30 @@ if TYPE_CHECKING:  # the web's libraries are loaded by the first search
 MOST = 100  # results of one search
 
 
-def given_documents(question: UserQuestion, wanted: int) -> tuple[Document, ...]:
+def given_documents(question: UserQuestion, wanted: int) -> Finding:
     """The documents that a user gives with the question, in the user's order, ranks from 1."""
     ordered = sorted(question.documents, key=lambda document: document.rank)
-    return tuple(replace(d, rank=rank) for rank, d in enumerate(ordered[:wanted], start=1))
+    yield found_for(question, ordered[:wanted])
 
 
 def nearest(
-    corpus: Corpus, embedder: Embedder, question: UserQuestion, wanted: int
-) -> tuple[Document, ...]:
-    """The stored documents that are nearest to the question by cosine.
+    corpus: Corpus, embedder: Embedder, further: int, question: UserQuestion, wanted: int
+) -> Finding:
+    """The stored documents that are nearest to the question by cosine, up to `further` times more.
 
     Raises ModelError, ConfigurationError.
     """
-    return tuple(text.document for text in corpus.search(question.text, wanted, embedder))
+    for most in range(wanted, wanted + RESULTS_PER_PAGE * further + 1, RESULTS_PER_PAGE):
+        found = corpus.search(question.text, most, embedder)
+        yield found_for(question, [text.document for text in found])
+        if len(found) < most:
+            return
+
+
+def found_for(question: UserQuestion, documents: Iterable[Document]) -> SearchSnapshot:
+    """Documents, the best first, as what was found for a question."""
+    ranked = tuple(replace(d, rank=rank) for rank, d in enumerate(documents, start=1))
+    return SearchSnapshot(query_of(question.text), question.asked_at, ranked)
 
 
 class ImpatientClock:
@@ -77,13 +91,13 @@ class WebSearch(Closing):
         self._search: SerpApiSearch | None = None
         self._pages: PageReader | None = None
 
-    def retrieve(self, question: UserQuestion, wanted: int) -> tuple[Document, ...]:
-        """The first results. Raises SearchError, and ConfigurationError without a key."""
+    def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
+        """The first results, and those of further searches. Raises SearchError, and
+        ConfigurationError without a key.
+        """
         (known,) = self._queries.find([query_of(question.text)])
         request = replace(known.request, k=min(wanted, MOST))
-        with self._lock:
-            found = self._ready().search(request)
-            return (self._pages.with_pages(found) if self._pages else found).documents
+        yield from searches(self._searched, request, self._settings.reading.further_searches)
 
     def close(self) -> None:
         """Release the connections."""
@@ -91,10 +105,14 @@ class WebSearch(Closing):
             self._opened.close()
             self._search = self._pages = None
 
+    def _searched(self, request: SearchRequest) -> SearchSnapshot:
+        with self._lock:
+            found = self._ready().search(request)
+            return self._pages.with_pages(found) if self._pages else found
+
     def _ready(self) -> "SerpApiSearch":
         if self._search is None:
             from radarstream.connectors.webpages.reading import PageReader
-            from radarstream.pipelines.searching import opened_search
 
             watch = self._settings.watch
             if watch.fetch_pages:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from radarstream.defenses.orchestration.seen import Seen
 from radarstream.pipelines.asking.known import KnownQuery
 from radarstream.pipelines.round.values import Concluded, Observed
+from radarstream.pipelines.searching import Finding
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import (
     Audited,
@@ -86,12 +87,15 @@ class Planned:
 class Found:
     """A question with its documents; `plan`, `seen` and `risk` are the latest.
 
-    `observed` has the documents that are left, and the others with the reasons; `hooks` are what
-    modules did. `epsilon` is what the retrieval cost and what is left of the budget, None where
-    nothing was charged.
+    `finding` gives more documents; the answer rests on at most `wanted`. `observed` has the
+    documents that are left, and the others with the reasons; `hooks` are what modules did.
+    `epsilon` is what the retrieval cost and what is left of the budget, None where nothing was
+    charged.
     """
 
     planned: Planned
+    finding: Finding
+    wanted: int
     observed: Observed
     seen: Seen | None
     risk: RiskProfile | None
@@ -112,7 +116,7 @@ class Found:
     @property
     def best(self) -> Observed:
         """With as many documents as are wanted: the others are candidates in reserve."""
-        wanted = self.snapshot.documents[: self.question.wanted]
+        wanted = self.snapshot.documents[: self.wanted]
         return replace(self.observed, snapshot=replace(self.snapshot, documents=wanted))
 
     def noting(

@@ -206,6 +206,7 @@ def event_of(
         withstand=withstand,
         standing=None if confirmed else standing,
         sources=tuple(map(Source.of, snapshot.documents)),
+        result_pages=snapshot.retrieval.pages if snapshot.retrieval else None,
         generator=models.generator.model_id,
         relation_scorer=models.relations.model_id,
         tags=snapshot.query.tags,

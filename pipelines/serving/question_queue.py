@@ -92,6 +92,8 @@ class QuestionQueue:
         metrics, orchestration = self._metrics, reply.orchestration
         metrics.asking.observe(seconds)
         metrics.replies.labels(reply.event.status.value).inc()
+        metrics.result_pages.inc(reply.event.result_pages or 0)
+        metrics.wanting.inc(reply.event.wanted_more)
         profile = orchestration.after or orchestration.before
         if profile is not None:
             metrics.risks.labels(profile.level.value).inc()

@@ -117,6 +117,13 @@ class WatchSettings(Section):
         default=False, description="read the result pages, not only their snippets"
     )
     pages: PageOptions = PageOptions()
+    further_searches: int = Field(
+        default=0,
+        ge=0,
+        le=5,
+        description="result pages, a credit each, that a fetch asks for beyond `k` where the last"
+        " answer of the query was not settled without; 0 = none",
+    )
     first_pause_s: PositiveFloat = Field(
         default=60.0,
         description="seconds before a failed query is tried again; doubles with each further"

@@ -148,3 +148,10 @@ class ReadingSettings(Section):
     most_seconds: float = Field(
         default=60.0, gt=0.0, description="seconds after which no more documents are read"
     )
+    further_searches: int = Field(
+        default=2,
+        ge=0,
+        le=10,
+        description="result pages, or times ten documents of the corpus, that a user's question may"
+        " ask for beyond the first documents, until its answer is settled",
+    )

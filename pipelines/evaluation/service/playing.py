@@ -11,17 +11,18 @@ from sqlalchemy import Engine
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer, build_control
+from radarstream.pipelines.asking.retrievers import found_for
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.evaluation.attacks.service.protocol import Stream
 from radarstream.pipelines.evaluation.service.policies import Policy
 from radarstream.pipelines.evaluation.service.rows import AskRow, Planned, ReplyRow
 from radarstream.pipelines.evaluation.service.worlds import Searcher
 from radarstream.pipelines.evaluation.study.rows import Cost, PassageRow, error_words
+from radarstream.pipelines.searching import Finding
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import BudgetSpentError, RadarstreamError
 from radarstream.schemas.prompt import Completion
-from radarstream.schemas.snapshot import Document
 from radarstream.schemas.verdict import Reason
 
 BEGINNING: Final = datetime(2026, 1, 5, 8, tzinfo=UTC)  # of every stream
@@ -78,10 +79,10 @@ class Retrievers:
     searchers: Mapping[int, Searcher]
     variants: Mapping[str, int] = field(default_factory=dict)
 
-    def retrieve(self, question: UserQuestion, wanted: int) -> tuple[Document, ...]:
-        """The nearest documents. Raises ModelError."""
+    def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
+        """The nearest documents, and no more. Raises ModelError."""
         searcher = self.searchers[self.variants.get(question.user, 0)]
-        return tuple(searcher.nearest(question.text, wanted))
+        yield found_for(question, searcher.nearest(question.text, wanted))
 
 
 @dataclass(frozen=True)

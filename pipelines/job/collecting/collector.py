@@ -3,7 +3,7 @@
 Claim the query, search, publish the snapshot, record the fetch: after a crash before the record,
 the claim runs out and the query is fetched again. What was paid for and could not be published is
 kept in memory until the broker is back. After a pause of hours a query is fetched once, the most
-overdue first.
+overdue first. Where the last answer of a query was not settled, its next fetch may search further.
 """
 
 from collections.abc import Callable
@@ -27,7 +27,9 @@ from radarstream.connectors.state_table.queries.watchlist import (
     record_fetch,
     replace_all,
 )
+from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
+from radarstream.pipelines.searching import answers_in, searches
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
 from radarstream.schemas.codec import outbox_record
@@ -161,8 +163,23 @@ class Collector:
         kept = self.unpublished.pop((watched.query_id, watched.entry), None)
         if kept is not None:
             return kept
+        answers = self._unsettled(entry)
+        further = 0 if answers is None else self.settings.further_searches
+        self.metrics.deeper.inc(further > 0)
         with self.metrics.seconds.time():
-            return self.searcher.search(entry.request)
+            *_, found = searches(self.searcher.search, entry.request, further, answers or ())
+        return found
+
+    def _unsettled(self, entry: Watched) -> tuple[str, ...] | None:
+        """The answers of the query's last step, if it took more documents than a search finds, or
+        would have; else None.
+        """
+        if not self.settings.further_searches:
+            return None
+        last = find_event(self.engine, entry.query.id)
+        if last is None or not (last.wanted_more or any(d.rank > entry.k for d in last.seen)):
+            return None
+        return answers_in(last)
 
     def _publish(self, watched: WatchedQuery, snapshot: SearchSnapshot) -> bool:
         retrying = Retrying(

@@ -130,6 +130,8 @@ class JobMetrics(Metrics):
         self.answers = add(Counter, "answers", text, "outcome", OUTCOMES)
         text = "Answers by what they rest on"
         self.statuses = add(Counter, "answer_statuses", text, "status", values(AnswerStatus))
+        text = "Answers that wanted more documents than there were"
+        self.wanting = add(Counter, "answers_wanting_more", text)
         judged = [("rejected", reason.value) for reason in REJECTED]
         judged += [("kept", reason.value) for reason in KEPT]
         labels = ("decision", "reason")
@@ -154,6 +156,7 @@ class JobMetrics(Metrics):
             self.ages.labels(outcome.provenance.value).observe(age)
             self.answers.labels(outcome_of(outcome)).inc()
             self.statuses.labels(outcome.status.value).inc()
+            self.wanting.inc(outcome.wanted_more)
             self.memory.labels(outcome.verdict.memory.decision.value).inc()
             for document in outcome.verdict.documents:
                 decision = "kept" if document.kept else "rejected"
@@ -182,6 +185,8 @@ class CollectingMetrics(Metrics):
         known = ("complete", "partial")
         self.snapshots = add(Counter, "snapshots_collected", text, "completeness", known)
         self.documents = add(Counter, "documents_collected", "Documents published")
+        text = "Fetches that searched further since the last answer was not settled"
+        self.deeper = add(Counter, "deeper_fetches", text)
         self.budget = add(Gauge, "search_credits_budget", "Credits that a month may cost")
         self.used = add(Gauge, "search_credits_used", "Credits spent this month")
         self.watched = add(Gauge, "watched_queries", "Queries on the watchlist")
@@ -247,6 +252,10 @@ class ServingMetrics(Metrics):
         self.refused = add(Counter, "http_requests_refused", text, "reason", REFUSED)
         text, known = "Replies to questions, by what the answer rests on", values(AnswerStatus)
         self.replies = add(Counter, "replies", text, "status", known)
+        text = "Result pages that replies were made of"
+        self.result_pages = add(Counter, "reply_result_pages", text)
+        text = "Replies that wanted more documents than there were"
+        self.wanting = add(Counter, "replies_wanting_more", text)
         self.asking = add(Histogram, "question_duration_seconds", "From a question to its reply")
         text = "Questions without a reply, by kind of error"
         self.failures = add(Counter, "question_failures", text, "code")

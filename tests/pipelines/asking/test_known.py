@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.connectors.state_table.sources import SourceVerdict, judge
-from radarstream.pipelines import searching
+from radarstream.pipelines.asking import retrievers
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.retrievers import ImpatientClock, WebSearch
@@ -174,7 +174,7 @@ def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
         opened.append(given)
         yield searched
 
-    monkeypatch.setattr(searching, "opened_search", opening)
+    monkeypatch.setattr(retrievers, "opened_search", opening)
     parts = parts_of(own_engine)
     with WebSearch(parts.settings, parts.queries) as web:
         asker = replace(parts, retrievers={Origin.SEARCH: web.retrieve})
@@ -184,8 +184,14 @@ def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
                 asker.answer(question(text, origin=Origin.SEARCH, wanted=7)).event.question == text
             )
     assert len(opened) == 1
-    asked = [(r.query.id, r.k, r.language, r.country) for r in searched.requests]
-    assert asked == [("capital", 7, "es", "pe"), (Query.from_text("Who is it?").id, 7, "", "")]
+    asked = [(r.query.id, r.k, r.start, r.language, r.country) for r in searched.requests]
+    capital, other = ("es", "pe"), (Query.from_text("Who is it?").id, 7, 0, "", "")
+    assert asked[:3] == [
+        ("capital", 7, 0, *capital),
+        ("capital", 10, 7, *capital),
+        ("capital", 10, 0, *capital),
+    ]
+    assert asked[3] == other
 
 
 def test_somebody_who_waits_for_an_answer_does_not_wait_for_a_turn_of_an_hour() -> None:

@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedEr
 from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.serpapi.search import SearchCounts
 from radarstream.connectors.state_table.queries.watchlist import claim, find, replace_all
+from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.pipelines.job.collecting.backfilling import (
     opened_history,
     periods,
@@ -32,9 +34,10 @@ from radarstream.schemas.errors import (
     RecordTooLargeError,
 )
 from radarstream.schemas.records import Limits, OutboxRecord
-from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from tests.builders import make_documents
 from tests.clocks import FakeClock
+from tests.wire_samples import ANSWER
 
 START = datetime(2025, 6, 1, tzinfo=UTC)
 HOUR_MS = 3_600_000
@@ -46,18 +49,21 @@ class World:
     def __init__(self, clock: FakeClock) -> None:
         self.clock = clock
         self.searched: list[tuple[float, str]] = []
+        self.places: list[tuple[int, str]] = []
         self.published: list[str] = []
         self.search_faults: dict[str, list[RadarstreamError]] = {}
         self.publish_faults: list[RadarstreamError] = []
 
     def search(self, request: SearchRequest) -> SearchSnapshot:
         self.searched.append((self.clock.seconds, request.query.id))
+        self.places.append((request.start, request.words))
         self.clock.seconds += 2.0
         faults = self.search_faults.get(request.query.id, [])
         if faults:
             raise faults.pop(0)
         observed = request.dates.last_second if request.dates else self.clock.now()
-        return SearchSnapshot(request.query, observed, make_documents(["a"]))
+        found = Document(1, "a", url=f"https://example.org/{request.start}/{request.words}")
+        return SearchSnapshot(request.query, observed, (found,))
 
     def publish(self, records: list[OutboxRecord]) -> None:
         if self.publish_faults:
@@ -165,6 +171,35 @@ def test_one_failing_query_backs_off_and_the_others_go_on(
         "radarstream_search_failures_total", {"failure": "refused"}
     )
     assert failures == len(bad)
+
+
+@pytest.mark.parametrize("further", [0, 2])
+def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(
+    engine: Engine, clock: FakeClock, world: World, further: int
+) -> None:
+    deep = [(0, ""), (10, ""), (0, "capital peru")][: 1 + further]
+    collector = collector_of(engine, world, further_searches=further)
+    collector.replace((Watched(question="What is the capital of Peru?", id="a", cadence="1h"),))
+    settled, judged = replace(ANSWER, wanted_more=False), ANSWER.verdict.documents[0]
+    read_on = replace(ANSWER.verdict, documents=(replace(judged, rank=11),))
+    for step, (event, expected) in enumerate(
+        (
+            (settled, [(0, "")]),  # by what a search finds
+            (replace(settled, wanted_more=True), deep),
+            (replace(settled, verdict=read_on), deep),  # since it searched further
+            (settled, [(0, "")]),
+        )
+    ):
+        with engine.begin() as connection:
+            keep_event(connection, replace(event, query_id="a", step=step), steps=5)
+        world.places.clear()
+        run_for(collector, clock, 3_000.0)
+        clock.seconds += 1_000.0  # due again
+        assert world.places == expected
+    assert len(world.published) == 4
+    value = collector.metrics.registry.get_sample_value
+    assert value("radarstream_documents_collected_total") == 4 + 2 * further
+    assert value("radarstream_deeper_fetches_total") == 2 * (further > 0)
 
 
 def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(

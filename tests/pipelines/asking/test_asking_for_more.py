@@ -1,0 +1,194 @@
+"""Where the first documents settle no answer: further pages, one search in other words, budgets."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from radarstream.connectors.corpus.store import Corpus
+from radarstream.connectors.serpapi.search import period_of
+from radarstream.connectors.state_table.queries.watchlist import credits_used
+from radarstream.pipelines.asking.building import build_answerer
+from radarstream.pipelines.asking.retrievers import found_for
+from radarstream.pipelines.asking.values import Origin, Reply
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.searching import other_words
+from radarstream.pipelines.settings import load_settings
+from radarstream.schemas.orchestration import Module
+from radarstream.schemas.snapshot import Document
+from radarstream.schemas.support import AnswerStatus
+from tests.asking import CAPITAL, CLAIMS, OFF, answerer_with, question
+from tests.connectors.serpapi import serpapi_server as service
+from tests.connectors.serpapi.serpapi_server import SerpApiServer
+
+TRUTH, LIE, NOTHING = "Lima", "Cusco", ""
+WORDS = "capital peru"  # what the question says beside function words
+FIRST, NEXT, OTHER = (CAPITAL, "0"), (CAPITAL, "10"), (WORDS, "0")
+Web = Mapping[tuple[str, str], Sequence[tuple[str, str]]]  # words and start: addresses and texts
+Ask = Callable[..., Reply]
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SerpApiServer]:
+    monkeypatch.setenv("SERPAPI_KEY", service.KEY)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    with service.serve() as running:
+        yield running
+
+
+def in_words(answer: str, own: str) -> str:
+    """A text that says an answer, or nothing, in words of its own: copies would be one voice."""
+    return f"{own} of {own}: {answer} is the capital, {own} and {own} say." if answer else own
+
+
+@pytest.fixture
+def ask(server: SerpApiServer, tmp_path: Path) -> Ask:
+    """Ask the question of a web, where the search service refuses what the web has no page for."""
+
+    def ask(web: Web, **search: Any) -> Reply:
+        def found(parameters: dict[str, str]) -> service.Reply:
+            pages = web.get((parameters["q"], parameters.get("start", "0")))
+            told = [
+                service.result(
+                    place, link=f"https://{address}", title="", snippet=in_words(text, address)
+                )
+                for place, (address, text) in enumerate(pages or (), start=1)
+            ]
+            body = service.page(told, more=True) if told else service.EMPTY
+            return service.Reply(body, 200 if pages is not None else 400)
+
+        server.requests.clear()
+        server.otherwise = found
+        settings = load_settings(
+            profile="scripted",
+            database=f"sqlite:///{tmp_path / 'state.db'}",
+            orchestration=dict(OFF),
+            search={"base_url": server.url, "burst": 1_000} | search,
+        )
+        return build_answerer(settings).answer(question(origin=Origin.SEARCH))
+
+    return ask
+
+
+def asked(server: SerpApiServer) -> list[tuple[str, str]]:
+    return [(request["q"], request.get("start", "0")) for request in server.requests]
+
+
+def credits_in(path: Path) -> int:
+    settings = load_settings(profile="scripted", database=f"sqlite:///{path / 'state.db'}")
+    return credits_used(shared_engine(settings), period_of(datetime.now(UTC)))
+
+
+def test_what_the_first_page_settles_costs_one_page(server, ask) -> None:
+    reply = ask({FIRST: [("a.example", TRUTH), ("b.example", TRUTH), ("c.example", TRUTH)]})
+    assert (reply.text, reply.event.wanted_more, reply.event.result_pages) == ("Lima", False, 1)
+    assert asked(server) == [FIRST]
+
+
+def test_thin_evidence_is_read_on_at_ranks_that_go_on(server, ask, tmp_path) -> None:
+    first = [("a.example", TRUTH), ("b.example", NOTHING)]
+    more = [("b.example/?utm_source=x", NOTHING), ("d.example", TRUTH), ("e.example", TRUTH)]
+    reply = ask({FIRST: first, NEXT: more})
+    assert (reply.text, reply.event.status) == ("Lima", AnswerStatus.CORROBORATED)
+    assert asked(server) == [FIRST, NEXT]
+    found = [(d.rank, d.url.removeprefix("https://")) for d in reply.documents]
+    names = ("a.example", "b.example", "d.example", "e.example")
+    assert found == list(enumerate(names, start=1))
+    assert (reply.event.result_pages, credits_in(tmp_path)) == (2, 2)
+    assert reply.question == question(origin=Origin.SEARCH)
+
+
+def test_the_last_search_is_in_other_words_and_a_dispute_costs_no_more(server, ask, tmp_path):
+    disputed = [("a.example", TRUTH), ("b.example", LIE)]
+    reply = ask({FIRST: disputed, NEXT: [("c.example", NOTHING)], OTHER: disputed})
+    assert asked(server) == [FIRST, NEXT, OTHER]
+    assert (reply.event.abstention is not None, reply.event.wanted_more) == (True, True)
+    assert (reply.event.result_pages, credits_in(tmp_path)) == (3, 3)
+    assert len(reply.documents) == 3
+
+
+def test_a_further_search_that_fails_leaves_the_answer(server, ask, tmp_path) -> None:
+    close = [("a.example", TRUTH), ("b.example", LIE), ("c.example", TRUTH)]
+    for web, more in (({FIRST: close}, {}), ({FIRST: close, NEXT: close}, {"monthly_credits": 3})):
+        reply = ask(web, **more)
+        assert (reply.text, reply.event.wanted_more) == ("Lima", True)
+        assert (reply.event.status, reply.event.result_pages) == (AnswerStatus.DISPUTED, 1)
+        assert asked(server) == ([FIRST] if more else [FIRST, NEXT])
+    assert credits_in(tmp_path) == 3
+
+
+def test_no_searches_of_a_liar_on_one_site_give_a_lie(server, ask) -> None:
+    """The liar knows every search that will be made, and owns one site (w = 1), which may have any
+    number of pages at any rank of any of them. Two or more other sites tell the truth somewhere.
+    """
+    random, told = Random(27), 0
+    for _ in range(40):
+        honest = [(f"honest-{n}.example", TRUTH) for n in range(random.randint(2, 4))]
+        web: dict[tuple[str, str], list[tuple[str, str]]] = {FIRST: [], NEXT: [], OTHER: []}
+        for one in honest:
+            random.choice(list(web.values())).append(one)
+        for place, pages in web.items():
+            for n in range(random.randint(0, 6)):
+                at = random.randint(0, len(pages))
+                pages.insert(at, (f"{random.choice(['', 'www.'])}liar.example/{place}{n}", LIE))
+        reply = ask(web)
+        assert reply.event.abstention or reply.text == "Lima"
+        told += reply.text == "Lima"
+    assert told >= 30
+
+
+def test_two_lying_sites_in_the_second_search_silence_two_and_cannot_outdo_three(ask) -> None:
+    lies = [("liar.example", LIE), ("other-liar.example", LIE)]
+    honest = [(f"honest-{n}.example", TRUTH) for n in range(3)]
+    silent = ask({FIRST: [honest[0], lies[0]], NEXT: [lies[1], honest[1]], OTHER: lies})
+    assert silent.event.abstention is not None
+    outdone = ask({FIRST: honest[:1], NEXT: lies, OTHER: honest[1:]})
+    assert (outdone.text, outdone.event.status) == ("Lima", AnswerStatus.DISPUTED)
+
+
+@pytest.mark.parametrize(
+    ("answers", "left"),
+    [
+        ((), "lima cusco capital peru"),
+        (("Lima", "Cusco"), WORDS),
+        (("Lima is the capital", "Lima capital"), "lima cusco capital peru"),  # not named whole
+        (("Lima", "Cusco", "capital"), ""),  # one word would be about anything
+    ],
+)
+def test_other_words_name_no_answer(answers: tuple[str, ...], left: str) -> None:
+    assert other_words("Is Lima or Cusco the capital of Peru?", answers) == left
+    assert other_words("谁是秘鲁总统？", answers) == ""
+
+
+def test_a_corpus_gives_its_next_ten_and_nothing_is_read_twice(tmp_path) -> None:
+    settings = load_settings(
+        profile="scripted", database=f"sqlite:///{tmp_path / 'state.db'}", orchestration=dict(OFF)
+    )
+    for count, found in ((12, 12), (40, 24)):
+        texts = [in_words(NOTHING, f"page {n}") for n in range(count)]
+        Corpus(shared_engine(settings)).add([Document(1, text) for text in texts], 1)
+        asker = build_answerer(settings)
+        reply = asker.answer(question(origin=Origin.CORPUS, wanted=4))
+        assert reply.event.wanted_more
+        assert len(reply.documents) == found
+        generator: Any = asker.pipeline.models.generator
+        assert generator.calls <= found
+
+
+def test_what_was_charged_for_is_not_found_once_more(own_engine) -> None:
+    sent = []
+
+    def finding(asked, wanted):
+        answers = yield found_for(asked, [Document(1, CLAIMS[0])])
+        sent.append(answers)
+        yield found_for(asked, [Document(1, CLAIMS[0])])
+
+    for modules, expected in (((), [("Lima",)]), ((Module.PRIVACY,), [])):
+        sent.clear()
+        chosen = {"policy": "static", "modules": modules, "always": ()}
+        asker = answerer_with(own_engine, chosen, retrievers={Origin.CORPUS: finding})
+        asker.answer(question(origin=Origin.CORPUS))
+        assert sent == expected
