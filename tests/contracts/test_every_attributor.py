@@ -165,10 +165,12 @@ def test_no_texts_are_no_model_call(attributor: Attributor):
 
 
 @pytest.mark.parametrize("text", [LIE, TRUTH, ""])
-def test_one_text_is_never_flagged(attributor: Attributor, text: str):
-    found = attribute(attributor, make_case([text]))
+def test_one_text_is_never_flagged(attributor: Attributor, name: str, text: str):
+    script = world()
+    found = attribute(attributor, make_case([text]), script)
     assert found.flagged == ()
     assert found.finding is not Finding.NO_DOCUMENTS
+    assert not script.requests or name == "rag_origin"
 
 
 @pytest.mark.parametrize("texts", [[LIE, TRUTH], [TRUTH, LIE], [LIE, LIE], ["", ""]])
@@ -235,7 +237,7 @@ def test_pickles_and_still_attributes_alike(attributor: Attributor):
 
 
 def test_cost_stops_growing_with_the_corpus(name: str):
-    """With a limit on the texts, more of them cost nothing more."""
+    """With a limit on the texts, more of them cost nothing more: the first ones are judged."""
     limits = {"rag_origin": {"max_segments": 3}}
     limited = build_attributor(
         name, {**OPTIONS.get(name, {}), **limits.get(name, {"max_texts": 9})}
@@ -243,7 +245,10 @@ def test_cost_stops_growing_with_the_corpus(name: str):
     counts = []
     for size in (9, 60):
         script = world()
-        attribute(limited, make_case([f"{LIE} {i}" for i in range(size)], k=3), script)
+        found = attribute(limited, make_case([f"{LIE} {i}" for i in range(size)], k=3), script)
+        assert name == "rag_origin" or [t.id for t in found.texts] == [
+            f"d{n}" for n in range(1, 10)
+        ]
         counts.append(len([s for request in script.requests for s in singles(request)]))
     assert counts[0] == counts[1]
 

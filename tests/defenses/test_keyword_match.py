@@ -64,16 +64,3 @@ def test_all_texts_may_be_flagged():
     found, _ = attribute(["Bishkek"] * 3)
     assert found.flagged == ("d1", "d2", "d3")
     assert found.gap is None
-
-
-@pytest.mark.parametrize("texts", [[], ["one"]])
-def test_without_two_texts_nothing_is_asked(texts: list[str]):
-    script = Script()
-    found = run(KeywordMatch().attribute(make_case(texts)), script)
-    assert found.flagged == ()
-    assert script.requests == []
-
-
-def test_only_the_first_texts_are_judged():
-    found, _ = attribute(["Oslo", "Oslo", "Bishkek"], max_texts=2)
-    assert [text.id for text in found.texts] == ["d1", "d2"]

@@ -120,13 +120,6 @@ class TestBoth:
         assert found.finding is Finding.NOTHING_FLAGGED
         assert "no threshold" in found.detail
 
-    @pytest.mark.parametrize("texts", [[], ["one"]])
-    def test_without_two_texts_nothing_is_asked(self, method, script, texts):
-        scripted = script()
-        found = run(method(threshold=1.0).attribute(make_case(texts)), scripted)
-        assert found.flagged == ()
-        assert scripted.requests == []
-
     def test_equal_to_the_largest_benign_score_is_benign(self, method, script):
         chosen = run(calibrated(method(), ["word"]), script())
         found = run(chosen.attribute(make_case(["word", "word"])), script())
@@ -135,8 +128,3 @@ class TestBoth:
 
     def test_calibrating_keeps_the_other_options(self, method, script):
         assert run(calibrated(method(max_texts=3), ["a"]), script()).max_texts == 3
-
-    def test_only_the_first_texts_are_judged(self, method, script):
-        event = make_case(["a", "b", "c"])
-        found = run(method(threshold=1.0, max_texts=2).attribute(event), script())
-        assert len(found.texts) == 2

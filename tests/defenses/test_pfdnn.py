@@ -64,8 +64,3 @@ def test_many_texts_are_split_the_same_way_every_time(n: int):
     found, _ = attribute(points, (1.0, 1.0, 1.0))
     assert found.flagged == tuple(f"d{i + 1}" for i in range(n) if i % 3 == 0)
     assert attribute(points, (1.0, 1.0, 1.0))[0] == found
-
-
-def test_only_the_first_texts_are_judged():
-    found, _ = attribute([EAST, NORTH, NORTH], EAST, max_texts=2)
-    assert [text.id for text in found.texts] == ["d1", "d2"]

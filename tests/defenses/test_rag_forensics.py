@@ -72,13 +72,6 @@ def test_the_last_label_counts_and_none_is_benign(reply: str, flagged: bool):
     assert found.gap is None
 
 
-@pytest.mark.parametrize("texts", [[], ["lie"]])
-def test_without_two_texts_nothing_is_asked(texts: list[str]):
-    found, script = attribute(texts)
-    assert found.flagged == ()
-    assert script.requests == []
-
-
 def test_options():
     texts = ["lie", "truth", "truth", "lie"]
     assert len(attribute(texts, benign=1)[0].texts) == 2

@@ -1,7 +1,6 @@
 """RAGOrigin: the published example, its invariants, and what it must not flag."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.defenses.attribution.registry import build_attributor
 from radarstream.defenses.protocol import AttemptAll, Complete, Embed, LogProbs, LogProbsAll, Signal
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
-from radarstream.schemas.errors import ConfigurationError, EvidenceError, ModelError
+from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import Document, Query
@@ -229,14 +228,6 @@ def test_units_of_the_scores_change_nothing(
 
 
 @given(st.permutations(range(8)))
-def test_texts_may_come_in_any_order(order: list[int]) -> None:
-    whole = event()
-    shuffled = replace(whole, texts=tuple(whole.texts[i] for i in order))
-    found = run(RagOrigin().attribute(shuffled), Measured(SEMANTIC, GENERATION))
-    assert found == attribute()
-
-
-@given(st.permutations(range(8)))
 def test_scores_and_flags_follow_their_texts(order: list[int]) -> None:
     tables = [[table[i] for i in order] for table in (SIMILARITY, SEMANTIC, GENERATION)]
     found = attribute(*tables)
@@ -250,11 +241,6 @@ def test_an_impossible_token_counts_as_very_improbable() -> None:
     found = attribute(generation=(*GENERATION[:7], -math.inf))
     assert found.texts[7].generation == -100.0
     assert all(math.isfinite(text.score) for text in found.texts)
-
-
-def test_a_similarity_that_is_no_number_is_refused() -> None:
-    with pytest.raises(EvidenceError, match="similarity"):
-        attribute((math.nan, *SIMILARITY[1:]))
 
 
 def test_what_could_not_be_asked_is_said() -> None:

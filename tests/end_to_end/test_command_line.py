@@ -55,15 +55,6 @@ def printed_safely(text: str) -> bool:
     return all(c == "\n" or category(c) not in {"Cc", "Cf", "Cs", "Co"} for c in text)
 
 
-def test_the_same_seed_simulates_the_same_bytes(tmp_path: Path) -> None:
-    options = ["--questions", 3, "--snapshots", "2-3", "--k", 5]
-    for name, seed in (("a", 0), ("b", 0), ("c", 1)):
-        run("simulate", "--out", tmp_path / f"{name}.json", "--seed", seed, *options)
-    one, same, other = ((tmp_path / f"{name}.json").read_bytes() for name in "abc")
-    assert one == same != other
-    json.loads(one)
-
-
 def test_a_replay_writes_everything_it_promises(history: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     result = run("replay", history, "--dry-run", "--attack", ATTACK, "--out", out)

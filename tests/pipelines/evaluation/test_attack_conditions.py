@@ -222,19 +222,6 @@ def test_ranks_beyond_k_are_refused(text):
         attacked(parse_condition(text), HISTORIES, k=5)
 
 
-@pytest.mark.parametrize(
-    ("k", "positions"),
-    [
-        *((10, "1+2"), (10, "9+10"), (10, "3+5")),
-        *((50, "1+2+3"), (50, "48+49+50"), (50, "1+4+27"), (50, "1"), (50, "25"), (50, "50")),
-    ],
-)
-def test_published_positions(k, positions):
-    histories = [history(0, "A", documents=k)]
-    outcome = attacked(parse_condition(f"pia@{positions}"), histories, k=k)
-    assert ranks(outcome) == [[tuple(int(rank) for rank in positions.split("+"))]]
-
-
 def test_records_say_what_was_planted():
     outcome = attacked(parse_condition("pia@top:late-3-2"), HISTORIES[:1], k=5)
     assert [(p.step, p.count, p.ranks) for p in outcome.planted] == [

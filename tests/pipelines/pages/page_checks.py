@@ -46,9 +46,14 @@ class ParsedPage(HTMLParser):
 
 
 def check_inert(text: str) -> ParsedPage:
-    """Nothing runs but our script, nothing is loaded, hidden characters show; the parsed page."""
+    """Nothing runs but our script, nothing is loaded, hidden characters show, links within the page
+    lead somewhere; the parsed page.
+    """
     page = ParsedPage(text)
     assert page.stack == []
+    ids = page.values("id")
+    assert len(ids) == len(set(ids))
+    assert {href[1:] for href in page.values("href") if href.startswith("#")} <= set(ids)
     forbidden = {"img", "iframe", "object", "embed", "base", "foreignobject", "use", "b-x"}
     assert {tag for tag, _ in page.tags} & forbidden == set()
     loading = {"src", "srcset", "action", "formaction", "ping", "background"}

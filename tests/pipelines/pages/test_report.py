@@ -55,7 +55,8 @@ def hostile() -> str:
     return render_report(answers, snapshots, record, title='</title><script>window.pwned="title"')
 
 
-def test_hostile_text_is_shown_and_nothing_else(hostile):
+def test_hostile_text_is_shown_and_nothing_else(page, hostile):
+    check_inert(page)
     parsed = check_inert(hostile)
     assert '<img src=x onerror="window.pwned=1">' in parsed.text
     assert "{{7*7}}" in parsed.text
@@ -70,15 +71,6 @@ def test_outside_links_leave_no_handle_on_the_page(page):
     links = [a for tag, a in ParsedPage(page).tags if tag == "a" and a.get("href", "#")[0] != "#"]
     assert links
     assert {link["rel"] for link in links} == {"noopener noreferrer nofollow"}
-
-
-def test_inside_links_lead_somewhere_and_ids_are_unique(page, hostile):
-    for text in (page, hostile):
-        parsed = ParsedPage(text)
-        ids = parsed.values("id")
-        assert len(ids) == len(set(ids))
-        inside = {href[1:] for href in parsed.values("href") if href.startswith("#")}
-        assert inside <= set(ids)
 
 
 def test_no_reference_to_the_network(page):

@@ -177,35 +177,13 @@ TEXTS = Embed(("a", "b"))
 
 
 @pytest.mark.parametrize(
-    "rows",
-    [
-        pytest.param(nan_rows(2, 3), id="nan"),
-        pytest.param(np.full((2, 3), np.inf), id="infinite"),
-        pytest.param(np.full((1, 3), 0.3), id="too few rows"),
-        pytest.param(np.full((3, 3), 0.3), id="too many rows"),
-        pytest.param(np.full((2, 2), 0.5), id="two columns"),
-        pytest.param(np.full(2, 0.5), id="one dimension"),
-        pytest.param(np.array([[1.2, 0.0, -0.2]] * 2), id="not probabilities"),
-    ],
+    ("name", "rows", "request_"),
+    [("relations", nan_rows(2, 3), PAIR), ("embedder", nan_rows(2, 4), TEXTS)],
 )
-def test_a_malformed_scorer_response_is_a_model_error(rows: FloatArray) -> None:
-    models = replace(scripted_models(), relations=FixedRows(rows))
-    (result,) = drive([asking(PAIR)], models)
-    assert isinstance(result, ModelError)
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        pytest.param(nan_rows(2, 4), id="nan"),
-        pytest.param(np.full((1, 4), 0.5), id="too few rows"),
-        pytest.param(np.full(2, 0.5), id="one dimension"),
-        pytest.param(np.empty((2, 0)), id="no dimension"),
-    ],
-)
-def test_a_malformed_embedder_response_is_a_model_error(rows: FloatArray) -> None:
-    models = replace(scripted_models(), embedder=FixedRows(rows))
-    (result,) = drive([asking(TEXTS)], models)
+def test_a_malformed_response_is_a_model_error(name: str, rows: FloatArray, request_: Any) -> None:
+    """Of any of the shapes in test_responses."""
+    models = replace(scripted_models(), **{name: FixedRows(rows)})
+    (result,) = drive([asking(request_)], models)
     assert isinstance(result, ModelError)
 
 
