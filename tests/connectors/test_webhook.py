@@ -106,33 +106,23 @@ def test_a_receiver_that_asks_for_time_gets_it() -> None:
         assert (datetime.now(UTC) - started).total_seconds() >= 1.0
 
 
-def test_no_failure_ends_the_tries_but_a_stop_does() -> None:
+LATER = Reply(503, {"Retry-After": "3000"})  # a long pause
+
+
+@pytest.mark.parametrize(("reply", "tries"), [(Reply(503), 8), (LATER, 1)])
+def test_no_failure_ends_the_tries_but_a_stop_does(reply: Reply, tries: int) -> None:
     stop, attempts = Event(), []
     with (
-        receiving(last=Reply(503)) as receiver,
+        receiving(last=reply) as receiver,
         Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook,
     ):
         thread = Thread(target=lambda: attempts.append(webhook.deliver("cup/4", BODY)))
         thread.start()
-        receiver.wait_for(8)
+        receiver.wait_for(tries)
         stop.set()
         thread.join(timeout=5)
         assert not thread.is_alive()
     assert attempts[0].temporary
-
-
-def test_a_stop_ends_a_long_pause() -> None:
-    stop = Event()
-    with (
-        receiving(last=Reply(503, {"Retry-After": "3000"})) as receiver,
-        Webhook(WebhookOptions(url=receiver.url, **QUICK), stop) as webhook,
-    ):
-        thread = Thread(target=webhook.deliver, args=("cup/4", BODY))
-        thread.start()
-        receiver.wait_for(1)
-        stop.set()
-        thread.join(timeout=5)
-        assert not thread.is_alive()
 
 
 def test_an_endless_answer_is_not_read() -> None:

@@ -59,10 +59,6 @@ def test_noise_differs_between_seeds_and_between_questions():
     assert len(by_seed) > 2 and len(by_question) > 2
 
 
-def test_no_candidates():
-    assert rerank(pool_of([])).candidates == ()
-
-
 def test_similarities_beyond_the_bounds_count_as_the_bound():
     found = rerank(pool_of([5.0, 4.0, 0.1]), epsilon=1e9, low=0.0, high=1.0)
     assert len(found.kept) == 3

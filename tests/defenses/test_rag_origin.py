@@ -103,11 +103,6 @@ def test_all_texts_poisoned_splits_them_all_the_same() -> None:
 
 
 class TestNothingFlagged:
-    def test_no_texts(self) -> None:
-        script = Measured((), ())
-        found = run(RagOrigin().attribute(event(())), script)
-        assert (found.finding, found.texts, script.requests) == (Finding.NO_DOCUMENTS, (), [])
-
     def test_one_text(self) -> None:
         found = attribute((0.9,), (-1.0,), (-0.1,))
         assert found.finding is Finding.NO_SEPARATION

@@ -87,21 +87,14 @@ class Told:
 
 
 def test_the_substitute_is_the_drop_of_the_log_probability() -> None:
-    """Without A the answer loses 3 in all, without B 1, without C it gains."""
-    told = Told(ABC=[-1.0, -1.0], BC=[-4.0, -1.0], AC=[-2.0, -1.0], AB=[-0.5, -0.5])
-    (found,) = AblatedAttention(told).attention(
-        [AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")]
-    )
-    assert found.tolist() == [75.0, 25.0, 0.0]
-
-
-def test_the_substitute_does_not_see_two_that_say_the_same() -> None:
-    """Without one of A and B the answer is as probable; all the difference is left to C."""
-    told = Told(ABC=[-1.0], BC=[-1.0], AC=[-1.0], AB=[-1.5])
-    (found,) = AblatedAttention(told).attention(
-        [AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")]
-    )
-    assert found.tolist() == [0.0, 0.0, 100.0]
+    for told, expected in (
+        # Without A the answer loses 3 in all, without B 1, without C it gains.
+        (Told(ABC=[-1.0] * 2, BC=[-4.0, -1.0], AC=[-2.0, -1.0], AB=[-0.5] * 2), [75.0, 25.0, 0.0]),
+        # A and B say the same: without one of them the answer is as probable.
+        (Told(ABC=[-1.0], BC=[-1.0], AC=[-1.0], AB=[-1.5]), [0.0, 0.0, 100.0]),
+    ):
+        query = AttentionQuery(prompt_of(("A", "B", "C")), "Oslo")
+        assert AblatedAttention(told).attention([query])[0].tolist() == expected
 
 
 def test_an_impossible_answer_is_no_infinite_drop() -> None:

@@ -399,15 +399,6 @@ def test_a_caller_who_stops_stops_the_requests(make: Make, server: FaultServer) 
     assert len(server.requests) < 150
 
 
-def test_pickles_as_its_options(make: Make) -> None:
-    generator = make(seed=3)
-    generator.complete([page(0)])
-    copy = pickle.loads(pickle.dumps(generator))
-    assert copy.model_id == generator.model_id
-    assert copy.complete([page(0)]) == generator.complete([page(0)])
-    copy.close()
-
-
 def test_the_model_id_names_what_decides_the_answer(make: Make) -> None:
     changed = [
         {}, {"model": "other"}, {"seed": 1}, {"temperature": 0.5}, {"extra_body": {"top_p": 1}},
