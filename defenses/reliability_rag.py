@@ -22,18 +22,8 @@ from radarstream.defenses.answering import (
     answered_from_kept,
     concluded,
 )
-from radarstream.defenses.kernels.reliability import (
-    independent_set,
-    rank_samples,
-    rank_weights,
-)
-from radarstream.defenses.protocol import (
-    Complete,
-    CompleteAll,
-    Defending,
-    Relate,
-    Signal,
-)
+from radarstream.defenses.kernels.reliability import independent_set, rank_samples, rank_weights
+from radarstream.defenses.protocol import Complete, CompleteAll, Defending, Relate, Signal
 from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations

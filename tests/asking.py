@@ -21,13 +21,7 @@ from radarstream.pipelines.asking.values import Origin, UserQuestion
 from radarstream.pipelines.searching import Finding
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.orchestration import (
-    Audited,
-    Module,
-    Plan,
-    RiskLevel,
-    RiskProfile,
-)
+from radarstream.schemas.orchestration import Audited, Module, Plan, RiskLevel, RiskProfile
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import Document

@@ -45,11 +45,7 @@ logging.getLogger("kafka").setLevel(logging.CRITICAL)
 
 
 def open_consumer(
-    options: KafkaOptions,
-    *,
-    group: str | None,
-    worker: str = "",
-    poll_records: int = POLL_RECORDS,
+    options: KafkaOptions, *, group: str | None, worker: str = "", poll_records: int = POLL_RECORDS
 ) -> KafkaConsumer:
     """Connect a consumer, as the static member `worker` of its group when that is given (KIP-345).
 

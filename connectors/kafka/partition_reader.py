@@ -6,12 +6,7 @@ from typing import Any
 from kafka import KafkaConsumer, OffsetAndMetadata, TopicPartition
 from kafka.errors import KafkaError
 
-from radarstream.connectors.kafka.clients import (
-    POLL_RECORDS,
-    Reader,
-    broker_errors,
-    patient_poll,
-)
+from radarstream.connectors.kafka.clients import POLL_RECORDS, Reader, broker_errors, patient_poll
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.records import log_epoch, raw_record
 from radarstream.connectors.kafka.source import SNAPSHOTS, Told, unheard

@@ -12,11 +12,7 @@ from typing import Any, Literal
 from kafka import TopicPartition
 
 from radarstream.connectors.kafka.batches import RefusedBatch
-from radarstream.connectors.kafka.clients import (
-    Reader,
-    broker_errors,
-    patient_poll,
-)
+from radarstream.connectors.kafka.clients import Reader, broker_errors, patient_poll
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.records import log_epoch
 from radarstream.schemas.errors import BrokerError, InputError

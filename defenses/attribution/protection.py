@@ -13,13 +13,7 @@ from pydantic import Field
 
 from radarstream.defenses.kernels.responsibility import chance_of_separation
 from radarstream.schemas.attribution import Finding, TextScore
-from radarstream.schemas.incidents import (
-    MODEL_ERRED,
-    AttributedText,
-    Decision,
-    Status,
-    TaughtEvent,
-)
+from radarstream.schemas.incidents import MODEL_ERRED, AttributedText, Decision, Status, TaughtEvent
 from radarstream.schemas.section import Section
 from radarstream.schemas.sites import site_of
 
@@ -109,10 +103,7 @@ def refusal(
 
 
 def status_of(
-    event: TaughtEvent,
-    senders: Mapping[str, Trust],
-    decision: Decision | None,
-    rules: Rules,
+    event: TaughtEvent, senders: Mapping[str, Trust], decision: Decision | None, rules: Rules
 ) -> tuple[Status, str]:
     """Return the status of an incident, and the reason in words.
 

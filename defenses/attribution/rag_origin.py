@@ -13,13 +13,7 @@ from radarstream.defenses.kernels.log_odds import LEAST
 from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
 from radarstream.defenses.responses import ask
-from radarstream.schemas.attribution import (
-    Attribution,
-    Case,
-    Finding,
-    RankedText,
-    TextScore,
-)
+from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText, TextScore
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task

@@ -109,12 +109,7 @@ def rank_weights(k: int, gamma: float) -> FloatArray:
 
 
 def rank_samples(
-    rng: np.random.Generator,
-    weights: FloatArray,
-    *,
-    rounds: int,
-    size: int,
-    replacement: bool,
+    rng: np.random.Generator, weights: FloatArray, *, rounds: int, size: int, replacement: bool
 ) -> list[tuple[int, ...]]:
     """`rounds` samples of `size` indices, each ascending and without repetition.
 

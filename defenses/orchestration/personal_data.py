@@ -141,12 +141,7 @@ FORMS: Final = (
     ),
     _form(PersonalData.CARD, rf"{_CARDS}(?:[ -]?\d){{11,17}}", _valid("luhn")),
     # With a country code, in the form of North America, or behind a word that announces it.
-    _form(
-        PersonalData.PHONE,
-        rf"\+[1-9](?:\)?{_SEPARATED}\(?\d){{8,14}}",
-        _phone,
-        as_written=True,
-    ),
+    _form(PersonalData.PHONE, rf"\+[1-9](?:\)?{_SEPARATED}\(?\d){{8,14}}", _phone, as_written=True),
     _form(
         PersonalData.PHONE,
         r"(?:1[ .-])?(?:\([2-9]\d\d\)[ -]?[2-9]\d\d[.-]|[2-9]\d\d(?:\.[2-9]\d\d\.|[ -][2-9]\d\d-))"

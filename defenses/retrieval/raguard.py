@@ -9,14 +9,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.kernels.responsibility import standard_scores
 from radarstream.defenses.perplexity import surprise
-from radarstream.defenses.protocol import (
-    AttemptAll,
-    Complete,
-    Embed,
-    LogProbs,
-    LogProbsAll,
-    Signal,
-)
+from radarstream.defenses.protocol import AttemptAll, Complete, Embed, LogProbs, LogProbsAll, Signal
 from radarstream.defenses.responses import Asking, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering

@@ -52,9 +52,7 @@ def answer_again(parts: Parts, answered: Sequence[Replied]) -> list[Replied]:
 
 
 def drafted(
-    parts: Parts,
-    found: Sequence[Found | RadarstreamError],
-    prompting: Callable[[Found], Prompting],
+    parts: Parts, found: Sequence[Found | RadarstreamError], prompting: Callable[[Found], Prompting]
 ) -> list[Drafted | RadarstreamError]:
     """Let each pipeline answer all that it is asked at once."""
 

@@ -45,10 +45,7 @@ class HoldBack:
     lanes: dict[int, Lane] = field(default_factory=dict)
 
     def take(
-        self,
-        records: Sequence[RawRecord],
-        now_s: float,
-        unread: Mapping[int, int],
+        self, records: Sequence[RawRecord], now_s: float, unread: Mapping[int, int]
     ) -> list[RawRecord]:
         """Take new records in and return what may be folded, of each partition the oldest first.
 
@@ -101,11 +98,7 @@ def hold_back(settings: Settings) -> HoldBack:
         # With no lateness nothing is ordered by the event time: decoding can wait.
         return decoded(record, limits=limits) if job.allowed_lateness_s else record
 
-    return HoldBack(
-        job.allowed_lateness_s,
-        event_time_of,
-        read=read,
-    )
+    return HoldBack(job.allowed_lateness_s, event_time_of, read=read)
 
 
 def event_time_of(record: RawRecord) -> float | None:

@@ -13,10 +13,7 @@ from radarstream.connectors.corpus.jsonl import BadLine, read_corpus
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
-from radarstream.pipelines.cli.options import (
-    AsJson,
-    DryModelOptions,
-)
+from radarstream.pipelines.cli.options import AsJson, DryModelOptions
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
 from radarstream.pipelines.pages.orchestration_words import (
     acted,

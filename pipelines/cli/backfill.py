@@ -15,12 +15,7 @@ from radarstream.connectors.serpapi.client import SerpApiClient
 from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import (
-    agree,
-    note,
-    print_json,
-    say,
-)
+from radarstream.pipelines.cli.terminal import agree, note, print_json, say
 from radarstream.pipelines.job.collecting import backfilling
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.job.stopping import Stop, SystemClock

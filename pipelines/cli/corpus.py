@@ -12,16 +12,8 @@ from typer import Argument, Option
 from radarstream.connectors.corpus.jsonl import BadLine, Line, read_corpus
 from radarstream.connectors.state_table.corpus.listing import newest, statistics
 from radarstream.connectors.state_table.corpus.vectors import pending_ids
-from radarstream.pipelines.build import (
-    build_embedder,
-    existing_engine,
-    shared_corpus,
-)
-from radarstream.pipelines.cli.options import (
-    AsJson,
-    Config,
-    Yes,
-)
+from radarstream.pipelines.build import build_embedder, existing_engine, shared_corpus
+from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.terminal import (
     agree,
     cell,
@@ -225,10 +217,7 @@ def remove(
 
 
 @app.command()
-def prune(
-    config: Config = None,
-    as_json: AsJson = False,
-) -> None:
+def prune(config: Config = None, as_json: AsJson = False) -> None:
     """Delete the oldest pages above corpus.max_texts, and those that no query found for
     corpus.retention_days.
     """

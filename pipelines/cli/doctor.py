@@ -29,12 +29,7 @@ from radarstream.pipelines.cli.terminal import cell, print_json, print_table
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
-from radarstream.schemas.errors import (
-    BrokerError,
-    ConfigurationError,
-    ModelError,
-    RadarstreamError,
-)
+from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, RadarstreamError
 from radarstream.schemas.prompt import AnswerPair, Task
 from radarstream.schemas.tokens import ContinuationQuery
 

@@ -14,9 +14,7 @@ from radarstream.pipelines.cli.evaluate_attribution import evaluate_attribution
 from radarstream.pipelines.cli.evaluate_retrieval import evaluate_retrieval
 from radarstream.pipelines.cli.evaluate_service import evaluate_service
 from radarstream.pipelines.cli.evaluation_tables import brief, print_headline, print_tables
-from radarstream.pipelines.cli.options import (
-    RerankerOptions,
-)
+from radarstream.pipelines.cli.options import RerankerOptions
 from radarstream.pipelines.cli.studies import words
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.pipelines.evaluation.defences.label_reader import LabelReader

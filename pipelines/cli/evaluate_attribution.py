@@ -9,10 +9,7 @@ from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli import studies
 from radarstream.pipelines.evaluation.attribution.attributors import parse_attributors, served
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenarios
-from radarstream.pipelines.evaluation.attribution.study import (
-    AttributionPlugin,
-    AttributionRequest,
-)
+from radarstream.pipelines.evaluation.attribution.study import AttributionPlugin, AttributionRequest
 from radarstream.pipelines.evaluation.questions import Questions
 from radarstream.pipelines.evaluation.study.harness import kept_in
 from radarstream.pipelines.pages.attribution import ATTRIBUTION

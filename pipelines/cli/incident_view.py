@@ -4,12 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from radarstream.pipelines.cli.terminal import (
-    cell,
-    print_table,
-    print_values,
-    say,
-)
+from radarstream.pipelines.cli.terminal import cell, print_table, print_values, say
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.operating.incidents import Senders
 from radarstream.schemas.codec import encode

@@ -6,9 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
-from radarstream.pipelines.cli.options import (
-    DryModelOptions,
-)
+from radarstream.pipelines.cli.options import DryModelOptions
 from radarstream.pipelines.cli.terminal import system_user
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 

@@ -7,10 +7,7 @@ from typer import Option
 
 from radarstream.connectors.state_table.serving.users import list_users
 from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
-from radarstream.pipelines.cli.options import (
-    DryModelOptions,
-    RuleOptions,
-)
+from radarstream.pipelines.cli.options import DryModelOptions, RuleOptions
 from radarstream.pipelines.cli.terminal import say
 from radarstream.pipelines.settings import Settings
 

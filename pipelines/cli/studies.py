@@ -49,8 +49,7 @@ class StudyOptions(DryModelOptions):
     half: Annotated[
         Half,
         Option(
-            metavar="<str>",
-            help="Questions to ask: the development half, the test half, or all.",
+            metavar="<str>", help="Questions to ask: the development half, the test half, or all."
         ),
     ] = Half.ALL
     limit: Annotated[

@@ -55,8 +55,7 @@ def tail(
     start: Annotated[
         str,
         Option(
-            "--from",
-            help="Where to begin: beginning, latest, or a time such as 2025-06-01 or 2h.",
+            "--from", help="Where to begin: beginning, latest, or a time such as 2025-06-01 or 2h."
         ),
     ] = "",
     as_json: Annotated[bool, Option("--json", help="Print CloudEvents, one per line.")] = False,

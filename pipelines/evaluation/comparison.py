@@ -237,7 +237,7 @@ def score_interval(gains: FloatArray, losses: FloatArray, trials: FloatArray) ->
         at_end = np.full_like(mean, end)
         found = elementwise.find_root(
             _score, (np.minimum(at_end, mean), np.maximum(at_end, mean)),
-            args=(gains, losses, held, np.full_like(mean, target)),
+            args=(gains, losses, held, np.full_like(mean, target))
         )  # fmt: skip
         ends.append(np.where(found.success & (trials > 0), found.x, end))
     return np.stack(ends, axis=-1)

@@ -22,10 +22,7 @@ class Questions:
 
     @staticmethod
     def of(
-        dataset: Dataset,
-        limit: int | None = None,
-        half: Half = Half.ALL,
-        split: Split = Split.ALL,
+        dataset: Dataset, limit: int | None = None, half: Half = Half.ALL, split: Split = Split.ALL
     ) -> "Questions":
         """Questions that ask for a long answer are left out, and their documents stay.
 

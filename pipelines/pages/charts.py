@@ -6,14 +6,7 @@ from markupsafe import Markup
 
 from radarstream.pipelines.pages.drawing import Spec, drawn, ink, layer
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.scales import (
-    PLOT_WIDTH,
-    Axis,
-    Change,
-    Series,
-    Spot,
-    rows_of,
-)
+from radarstream.pipelines.pages.scales import PLOT_WIDTH, Axis, Change, Series, Spot, rows_of
 
 PLOT_HEIGHT = 190
 LABEL_GAP = 14.0  # between the lines of two labels
@@ -62,7 +55,7 @@ def before_after(title: str, changes: Sequence[Change], words: tuple[str, str]) 
         "before-after",
         width=LEAD_WIDTH,
         height=46 * len(names),
-        heading=title,
+        heading=title
     )  # fmt: skip
 
 
@@ -114,7 +107,7 @@ def panel(
         "curves" if joined else "scatter",
         width=PLOT_WIDTH,
         height=height,
-        heading=title,
+        heading=title
     )  # fmt: skip
 
 

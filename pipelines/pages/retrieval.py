@@ -144,8 +144,7 @@ def _found(results: Results) -> str:
     if not better:
         return f"{where} {before}, and no reranker lowers this significantly."
     best = min(
-        better,
-        key=lambda c: (c.rates["poison_hit"].value, -(c.rates["clean_kept"].value or 0.0)),
+        better, key=lambda c: (c.rates["poison_hit"].value, -(c.rates["clean_kept"].value or 0.0))
     )
     return (
         f"{where} {before} where nobody reranks, and {_share(best, 'poison_hit')} behind "

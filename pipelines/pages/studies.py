@@ -104,11 +104,7 @@ class Report(Generic[ResultsT]):
 
 
 def page_of(
-    record: StudyRecord,
-    title: str,
-    sentence: str,
-    words: Mapping[str, str],
-    **more: Any,
+    record: StudyRecord, title: str, sentence: str, words: Mapping[str, str], **more: Any
 ) -> Page:
     """The page of a study, with what every study says of its data, models and code. `more` are
     further fields of `Page`; of heads, sentences and provenance those that come first.

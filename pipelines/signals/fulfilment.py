@@ -39,11 +39,7 @@ from radarstream.pipelines.signals.responses import (
     relation_outcomes,
     together,
 )
-from radarstream.pipelines.signals.token_probabilities import (
-    check_needs,
-    log_probs_all,
-    prompts_of,
-)
+from radarstream.pipelines.signals.token_probabilities import check_needs, log_probs_all, prompts_of
 from radarstream.schemas.arrays import embedding_rows, norm_values
 from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
@@ -97,10 +93,7 @@ def refusable(
 
 
 def attribute_all(
-    attributor: Attributor,
-    cases: Sequence[Case],
-    models: Models,
-    costs: Costs | None = None,
+    attributor: Attributor, cases: Sequence[Case], models: Models, costs: Costs | None = None
 ) -> list[Attribution | ModelError]:
     """Attribute every case in lockstep, order preserved.
 

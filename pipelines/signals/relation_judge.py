@@ -67,10 +67,7 @@ class JudgedRelations:
     """
 
     def __init__(
-        self,
-        generator: Generator,
-        rules: AnswerAgreement,
-        judgements: Counter[str] | None = None,
+        self, generator: Generator, rules: AnswerAgreement, judgements: Counter[str] | None = None
     ) -> None:
         self._generator = generator
         self._rules = rules

@@ -4,12 +4,7 @@ from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.defenses.protocol import (
-    Complete,
-    Defense,
-    LogProbs,
-    Signal,
-)
+from radarstream.defenses.protocol import Complete, Defense, LogProbs, Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.signals.ports import Models, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt

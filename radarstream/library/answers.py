@@ -91,13 +91,7 @@ def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
         abstention=event.abstention,
         changed=event.changed,
         documents=tuple(
-            JudgedDocument(
-                given[rank - 1],
-                rank,
-                judged.kept,
-                judged.reason,
-                judged.atomic_answer,
-            )
+            JudgedDocument(given[rank - 1], rank, judged.kept, judged.reason, judged.atomic_answer)
             for rank, judged in sorted(judged_at.items())
         ),
         event=event,

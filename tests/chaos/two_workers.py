@@ -54,11 +54,7 @@ SHORT = Disturbances(
 )
 # Half of those who stand still are taken for dead: the group waits for six seconds.
 ON_KAFKA = replace(
-    Disturbances(),
-    database_kills=5,
-    broker_kills=5,
-    newcomers=5,
-    longest_freeze_s=12.0,
+    Disturbances(), database_kills=5, broker_kills=5, newcomers=5, longest_freeze_s=12.0
 )
 SHORT_ON_KAFKA = replace(SHORT, database_kills=1, broker_kills=1, newcomers=1, kills=1)
 

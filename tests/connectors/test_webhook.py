@@ -14,9 +14,7 @@ import pytest
 import structlog
 from pydantic import ValidationError
 
-from radarstream.connectors.webhook import (
-    Webhook,
-)
+from radarstream.connectors.webhook import Webhook
 from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.schemas.errors import ConfigurationError
 from tests.webhook_receiver import Reply, receiving

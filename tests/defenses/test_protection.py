@@ -18,13 +18,7 @@ from radarstream.defenses.attribution.protection import (
 )
 from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.incidents import (
-    REMOVING,
-    AttributedText,
-    Decision,
-    Status,
-    TaughtEvent,
-)
+from radarstream.schemas.incidents import REMOVING, AttributedText, Decision, Status, TaughtEvent
 from tests.wire_samples import TAUGHT
 
 RULES = Rules()

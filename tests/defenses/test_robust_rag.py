@@ -30,8 +30,7 @@ def keywords(claims: Sequence[str | None], defense: RobustRag | None = None) -> 
 
 class TestGolden:
     @pytest.mark.parametrize(
-        ("answers", "mu"),
-        [(1, 0.3), (2, 0.6), (3, 0.9), (5, 1.5), (9, 2.7), (10, 3), (50, 3)],
+        ("answers", "mu"), [(1, 0.3), (2, 0.6), (3, 0.9), (5, 1.5), (9, 2.7), (10, 3), (50, 3)]
     )
     def test_thresholds(self, answers: int, mu: float):
         assert RobustRag().threshold(answers) == pytest.approx(mu, abs=1e-6)

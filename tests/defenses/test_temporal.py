@@ -190,8 +190,7 @@ class TestCumulativeSnapshot:
         assert answers == ["c1", "c2", "b1", "a1", "a2"]
 
     @pytest.mark.parametrize(
-        ("context", "shown"),
-        [(None, 5), (4, 4), (3, 3), (2, 2), (1, 2), (9, 5)],
+        ("context", "shown"), [(None, 5), (4, 4), (3, 3), (2, 2), (1, 2), (9, 5)]
     )
     def test_the_context_is_filled_with_older_documents_and_cuts_no_new_one(
         self, context: int | None, shown: int

@@ -284,11 +284,7 @@ def test_a_closed_pipe_ends_tail_quietly(own_site: Site) -> None:
     ],
 )
 def test_tail_refuses_in_one_line(
-    arguments: list[str],
-    code: int,
-    named: str,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], code: int, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = tmp_path / "none.toml"
     config.write_text(

@@ -54,7 +54,7 @@ def verdicts(out: Path) -> dict[object, object]:
 def test_the_table_of_the_paper_in_one_command(cups: Path) -> None:
     result = run(
         "--dataset", cups, "--dry-run", "--defenses", "all", "--attacks", "pia,poison",
-        "--positions", "1,3", "-k", 3, "--out", "out",
+        "--positions", "1,3", "-k", 3, "--out", "out"
     )  # fmt: skip
     for name in (*DEFENSES, "benign", "pia@1", "pia@3", "poison@1", "poison@3"):
         assert name in result.output
@@ -125,7 +125,7 @@ def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
     histories = written(tmp_path / "h.jsonl", [["Rome", "Bern", "Oslo"], ["Cork", "Cork"]])
     run(
         "--dataset", histories, "--dry-run", "--defenses", "radar,radar+none,vanilla",
-        "--attacks", "pia", "--positions", "1", "--schedule", "late-1", "--out", "b",
+        "--attacks", "pia", "--positions", "1", "--schedule", "late-1", "--out", "b"
     )  # fmt: skip
     contenders = {key[0] for key in read_rows(Path("b"))}
     assert contenders == {
@@ -142,7 +142,7 @@ def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
 def test_another_relation_scorer_is_one_option(cups: Path) -> None:
     run(
         "--dataset", cups, "--dry-run", "--defenses", "radar,vanilla", "--attacks", "pia",
-        "--positions", "1", "--out", "out", "--relation-scorers", "scripted",
+        "--positions", "1", "--out", "out", "--relation-scorers", "scripted"
     )  # fmt: skip
     record = json.loads(Path("out/study.json").read_text())
     names = [contender["name"] for contender in record["contenders"]]
@@ -357,7 +357,7 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     monkeypatch.setattr(terminal.stdout, "_width", 80)
     result = run(
         "--dataset", cups, "--dry-run", "--positions", "1,2,3", "-k", 3,
-        "--defenses", "all,radar:similarity_threshold=0.1234567", "--out", "out",
+        "--defenses", "all,radar:similarity_threshold=0.1234567", "--out", "out"
     )  # fmt: skip
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
@@ -408,7 +408,7 @@ def test_a_reader_by_labels_against_planted_sites(cups: Path, tmp_path: Path) ->
     run(
         "--dataset", data, "--reader", "labels", "--defenses", "voices,majority",
         "--attacks", "claim-varied", "--positions", "1,1..2,1..3,1..3/one-site", "-k", 3,
-        "--out", "out",
+        "--out", "out"
     )  # fmt: skip
     board = json.loads(Path("out/results.json").read_text())
     own, one = board["planted"]

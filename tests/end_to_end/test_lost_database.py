@@ -37,8 +37,7 @@ def test_a_lost_database_is_refused_until_told_to_start_over(
 
 
 def test_a_start_waits_for_postgresql_and_broker_until_it_is_asked_to_stop(
-    postgresql_server: PostgresqlServer,
-    tmp_path: Path,
+    postgresql_server: PostgresqlServer, tmp_path: Path
 ) -> None:
     variables = {
         "RADARSTREAM_DATABASE": f"postgresql://postgres@/postgres?host={postgresql_server.socket}",

@@ -9,16 +9,7 @@ from ipaddress import ip_address
 import pytest
 
 from radarstream.connectors.webpages.fetching import is_public
-from tests.deployment_files import (
-    INFRA,
-    NEVER,
-    OWN,
-    SERVICES,
-    documents,
-    flink,
-    networks,
-    pods,
-)
+from tests.deployment_files import INFRA, NEVER, OWN, SERVICES, documents, flink, networks, pods
 
 
 @pytest.mark.parametrize("name", sorted(SERVICES))

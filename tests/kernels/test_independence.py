@@ -80,7 +80,7 @@ def test_a_story_behind_a_lead_is_one_voice_with_it(lead: int, voices: int) -> N
         ("市長は日曜日に古い港町で新しい橋を開通させた", "新たな橋が週末から通れるようになった"),
         ("นายกเทศมนตรีเปิดสะพานใหม่ของเมืองท่าเก่าในวันอาทิตย์", "สะพานข้ามแม่น้ำใช้งานได้แล้วตั้งแต่เมื่อวานนี้"),
     ],
-    ids=["Chinese", "Japanese", "Thai"],
+    ids=["Chinese", "Japanese", "Thai"]
 )  # fmt: skip
 def test_text_without_spaces_is_compared_by_characters(text: str, told_anew: str) -> None:
     for place in range(len(text)):

@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from radarstream.defenses.kernels.masked_tokens import (
-    lowest,
-    lowest_mean,
-    reference_mean,
-    salient,
-)
+from radarstream.defenses.kernels.masked_tokens import lowest, lowest_mean, reference_mean, salient
 
 
 def test_tokens_above_the_mean_then_the_highest():

@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
-from radarstream.defenses.kernels.private_threshold import (
-    above_threshold,
-    count_probabilities,
-)
+from radarstream.defenses.kernels.private_threshold import above_threshold, count_probabilities
 
 FOUR = np.array([0.2, 0.4, 0.5, 0.7])
 FIFTEEN = np.array(

@@ -152,10 +152,7 @@ def release_by_waiting_alone() -> AbstractContextManager[None]:
     """What waited long enough goes, whether or not something older still waits."""
 
     def take(
-        self: HoldBack,
-        records: Sequence[RawRecord],
-        now_s: float,
-        unread: Mapping[int, int],
+        self: HoldBack, records: Sequence[RawRecord], now_s: float, unread: Mapping[int, int]
     ) -> list[RawRecord]:
         released = _take(self, records, now_s, {})
         for lane in self.lanes.values():

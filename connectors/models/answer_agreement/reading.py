@@ -23,11 +23,7 @@ from radarstream.connectors.models.answer_agreement.question import (
     is_doubted,
     read_polarity,
 )
-from radarstream.connectors.models.answer_agreement.values import (
-    PartialDate,
-    Quantity,
-    Value,
-)
+from radarstream.connectors.models.answer_agreement.values import PartialDate, Quantity, Value
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 MOST_CHARACTERS = 300  # that are read: comparing takes the square of it, and answers are untrusted

@@ -21,11 +21,7 @@ from radarstream.connectors.models.answer_agreement.quantities import (
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import stem_of
-from radarstream.connectors.models.answer_agreement.values import (
-    Match,
-    Value,
-    unit_named,
-)
+from radarstream.connectors.models.answer_agreement.values import Match, Value, unit_named
 from radarstream.connectors.models.answer_agreement.words import key_of
 
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"

@@ -14,10 +14,7 @@ import numpy as np
 from radarstream.connectors.models.openai_http.client import Budget, Client
 from radarstream.connectors.models.openai_http.endpoint import Endpoint
 from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
-from radarstream.connectors.models.openai_http.replies import (
-    ReplyLogs,
-    read_echo,
-)
+from radarstream.connectors.models.openai_http.replies import ReplyLogs, read_echo
 from radarstream.connectors.models.rendering import RENDERING_VERSION, completion_text
 from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray

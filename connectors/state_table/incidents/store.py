@@ -123,12 +123,7 @@ def write_event(connection: Connection, event: TaughtEvent) -> None:
 
 
 def note_attribution(
-    connection: Connection,
-    incident: str,
-    *,
-    at_ms: int,
-    model_calls: int,
-    reserved: bool = False,
+    connection: Connection, incident: str, *, at_ms: int, model_calls: int, reserved: bool = False
 ) -> None:
     """Note on a held row when it was attributed and what that cost; costs of retries add up.
 

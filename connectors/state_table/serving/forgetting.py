@@ -6,24 +6,11 @@ Of a user, what others rely on stays, under a name that stands for nobody.
 from secrets import token_hex
 from typing import Final, NamedTuple
 
-from sqlalchemy import (
-    Connection,
-    Engine,
-    delete,
-    func,
-    or_,
-    select,
-    union,
-    update,
-)
+from sqlalchemy import Connection, Engine, delete, func, or_, select, union, update
 
 from radarstream.connectors.state_table.database import tables as t
 from radarstream.connectors.state_table.database.statements import in_transaction
-from radarstream.connectors.state_table.database.tables import (
-    COMPLAINTS,
-    INCIDENTS,
-    RESPONSE_CACHE,
-)
+from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS, RESPONSE_CACHE
 from radarstream.connectors.state_table.queries.subject import owner_of
 from radarstream.schemas.names import plain_name
 from radarstream.schemas.users import user_name

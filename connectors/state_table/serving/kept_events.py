@@ -67,11 +67,7 @@ def keep_event(connection: Connection, event: AnswerEvent, *, steps: int) -> Non
 
 
 def latest_events(
-    engine: Engine,
-    *,
-    search: str = "",
-    limit: int = 50,
-    offset: int = 0,
+    engine: Engine, *, search: str = "", limit: int = 50, offset: int = 0
 ) -> EventList:
     """Return the latest event of every query, those observed last first.
 
@@ -143,11 +139,7 @@ def _changed_ms() -> "sa.ScalarSelect[int]":
 
 
 def _read(
-    engine: Engine,
-    where: sa.ColumnElement[bool],
-    *,
-    order: sa.ColumnElement[Any],
-    limit: int,
+    engine: Engine, where: sa.ColumnElement[bool], *, order: sa.ColumnElement[Any], limit: int
 ) -> list[AnswerEvent]:
     statement = sa.select(_DATA).where(where).order_by(order).limit(limit)
     events = (readable(data) for (data,) in db.fetch(engine, statement))

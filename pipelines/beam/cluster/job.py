@@ -13,10 +13,7 @@ from typing import Any
 import apache_beam as beam
 import grpc  # type: ignore[import-untyped]
 from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingImpulseSource
-from apache_beam.options.pipeline_options import (
-    PipelineOptions,
-    PortableOptions,
-)
+from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 from apache_beam.runners.runner import PipelineResult
 
 from radarstream.connectors.kafka.offsets import partition_offsets

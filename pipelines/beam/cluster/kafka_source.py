@@ -190,10 +190,7 @@ class FollowPartitions(_PartitionDoFn):
 
     @on_timer(NEXT)
     def turn(
-        self,
-        partition: Any = beam.DoFn.KeyParam,
-        place: Any = PLACE_STATE,
-        due: Any = NEXT_TURN,
+        self, partition: Any = beam.DoFn.KeyParam, place: Any = PLACE_STATE, due: Any = NEXT_TURN
     ) -> Iterator[RawRecord]:
         """Take one turn and ask for the next."""
         offset, mark = OFFSET_AND_MARK.unpack(place.read())

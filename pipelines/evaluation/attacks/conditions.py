@@ -273,12 +273,7 @@ def _on_corpus(
         return searched(step.snapshot, corpus, k, embedder), None
     attack = attack_named(condition.attack)
     corpus = inject(
-        corpus,
-        attack,
-        step.snapshot,
-        count=step.count,
-        aim=step.aim,
-        one_site=condition.one_site,
+        corpus, attack, step.snapshot, count=step.count, aim=step.aim, one_site=condition.one_site
     )
     asked = replace(
         step.snapshot,

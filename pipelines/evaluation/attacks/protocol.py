@@ -218,13 +218,7 @@ class Attack:
         return replace(labels, attack=self.name, target=target), aim
 
     def page(
-        self,
-        number: int,
-        text: str,
-        rank: int,
-        snapshot: SearchSnapshot,
-        *,
-        one_site: bool = False,
+        self, number: int, text: str, rank: int, snapshot: SearchSnapshot, *, one_site: bool = False
     ) -> Document:
         """A planted page. Each has a site of its own, as an attacker would see to, with a name
         that tells a defence nothing, and where the other pages carry dates it claims to be as new

@@ -18,15 +18,7 @@ from radarstream.defenses.attribution.protection import Rules, indistinct
 from radarstream.pipelines.evaluation.attribution.records import AttributionRecord
 from radarstream.pipelines.evaluation.attribution.rows import AttributionRow, EventRow, Role
 from radarstream.pipelines.evaluation.attribution.scenarios import parse_scenario
-from radarstream.pipelines.evaluation.frame import (
-    TEXT,
-    WHOLE,
-    YES,
-    Values,
-    columns,
-    identity,
-    tidy,
-)
+from radarstream.pipelines.evaluation.frame import TEXT, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.pipelines.evaluation.scoring import is_correct
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.schemas.attribution import Finding

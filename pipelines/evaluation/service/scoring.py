@@ -20,23 +20,10 @@ from radarstream.pipelines.evaluation.context_quality import (
     recall_lex,
     relevancy_lex,
 )
-from radarstream.pipelines.evaluation.frame import (
-    REAL,
-    WHOLE,
-    YES,
-    Values,
-    columns,
-    identity,
-    tidy,
-)
+from radarstream.pipelines.evaluation.frame import REAL, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.pipelines.evaluation.judging import JudgedAnswer, Judgement
 from radarstream.pipelines.evaluation.scoring import is_correct, is_fooled
-from radarstream.pipelines.evaluation.service.rows import (
-    AskRow,
-    ProbeRow,
-    ReplyRow,
-    StreamRow,
-)
+from radarstream.pipelines.evaluation.service.rows import AskRow, ProbeRow, ReplyRow, StreamRow
 from radarstream.pipelines.evaluation.study.harness import Study, judgements_in
 from radarstream.pipelines.evaluation.study.row_files import RowStore
 from radarstream.pipelines.evaluation.study.rows import PassageRow

@@ -25,12 +25,7 @@ from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import Clock, milliseconds, wire_time
-from radarstream.schemas.verdict import (
-    DocumentVerdict,
-    MemoryVerdict,
-    Reason,
-    Verdict,
-)
+from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict, Reason, Verdict
 
 SCHEMA = "alert.answer/1"
 TITLE_CHARACTERS = 300

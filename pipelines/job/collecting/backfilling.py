@@ -86,10 +86,7 @@ def snapshot_id(request: SearchRequest) -> str:
 
 
 def run_backfill(
-    work: Sequence[SearchRequest],
-    searcher: Searcher,
-    write: Write,
-    stopping: Callable[[], bool],
+    work: Sequence[SearchRequest], searcher: Searcher, write: Write, stopping: Callable[[], bool]
 ) -> list[tuple[SearchRequest, str]]:
     """Search and write one after another; return what failed or was not reached, and why.
 

@@ -24,11 +24,7 @@ from radarstream.pipelines.job.incidents.settling import Investigated, excerpt, 
 from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.settings import AttributionSettings, ReadingSettings
 from radarstream.pipelines.signals.fulfilment import drive
-from radarstream.pipelines.signals.investigation import (
-    Inquiry,
-    Investigation,
-    investigating,
-)
+from radarstream.pipelines.signals.investigation import Inquiry, Investigation, investigating
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models

@@ -131,12 +131,7 @@ class Settlement:
         people = senders.senders_of(self.connection, self.complaint.query_id, self.complaint.answer)
         trusts = {name: trust_to_decide(record) for name, record in people.items()}
         status, detail = status_of(event, trusts, self.incident.decision, self.rules)
-        settled = replace(
-            event,
-            status=status,
-            detail=detail,
-            senders=len(trusts),
-        )
+        settled = replace(event, status=status, detail=detail, senders=len(trusts))
         if self._tells_more(settled):
             settled = replace(settled, revision=self.incident.revision + 1)
             store.write_event(self.connection, settled)

@@ -30,15 +30,7 @@ from radarstream.pipelines.pages.charts import before_after, panel
 from radarstream.pipelines.pages.defences.cases import cases_of
 from radarstream.pipelines.pages.defences.headline import UNDEFENDED, headline, qualified
 from radarstream.pipelines.pages.safe_text import shorten, without_secrets
-from radarstream.pipelines.pages.scales import (
-    Axis,
-    Change,
-    Series,
-    Share,
-    Spot,
-    share,
-    tenths,
-)
+from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, share, tenths
 from radarstream.pipelines.pages.studies import Kind, Panel, Place, View, page_of, scatter
 
 ASIDE: Final = 0.05  # of the distance between two places, so that intervals stay apart

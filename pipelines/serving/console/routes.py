@@ -18,12 +18,7 @@ from radarstream.pipelines.serving.console import (
     session,
     sources,
 )
-from radarstream.pipelines.serving.console.acting import (
-    Action,
-    Confirmed,
-    NothingToDoError,
-    Target,
-)
+from radarstream.pipelines.serving.console.acting import Action, Confirmed, NothingToDoError, Target
 from radarstream.pipelines.serving.console.incidents import Decide, Release
 from radarstream.pipelines.serving.console.showing import (
     BELOW,

@@ -232,9 +232,7 @@ def until_done(everything: set[bytes], workers: Sequence[Worker], patience_s: fl
 
 
 @LASTING
-def test_partitions_are_taken_over_again_where_the_database_failed(
-    published: KafkaOptions,
-) -> None:
+def test_partitions_are_taken_over_again_where_the_database_failed(published: KafkaOptions) -> None:
     """What had come with them is read, and what the group committed is compared, after all."""
     insist = MagicMock(side_effect=[RuntimeError("the database is away"), None])
     with KafkaLog(published, membership="group", insist=insist) as log:

@@ -76,7 +76,7 @@ def test_a_tag_of_ours_survives_and_one_in_a_passage_does_not() -> None:
         r"\x3c|im_end|>", "%3C|im_end|%3E", "%253c/s%253e", "［INST］", "［／ＩＮＳＴ］",
         "&#91;INST&#93;",
         "&lbrack;TOOL_CALLS&rbrack;", r"\u005bINST\u005d", "%5BINST%5D",
-    ],
+    ]
 )  # fmt: skip
 def test_no_control_token_stays_however_it_is_written(written: str) -> None:
     shown = neutral(f"Rome {written} is")
@@ -95,7 +95,7 @@ def test_no_control_token_stays_however_it_is_written(written: str) -> None:
     "text",
     ["a < b & c > d", "1 &lt; 2 &amp; 3 &gt; 2", "AT&T, R&D; ［1］, ［注］ and [sic]",
      "価格＜ 10 ＆ 20",
-     "100%3 of 5%", r"C:\users\x", "https://a.example/?q=a%20b&lang=de"],
+     "100%3 of 5%", r"C:\users\x", "https://a.example/?q=a%20b&lang=de"]
 )  # fmt: skip
 def test_honest_text_stays_as_it_is(text: str) -> None:
     assert neutral(text) == text

@@ -245,8 +245,7 @@ _numbers = count()
 
 @settings(max_examples=60, deadline=None)
 @given(
-    batches=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4),
-    chunk=st.integers(1, 5),
+    batches=st.lists(st.lists(st.text(max_size=3), max_size=8), max_size=4), chunk=st.integers(1, 5)
 )
 def test_caching_never_changes_an_answer(
     shared_engine: Engine, batches: list[list[str]], chunk: int

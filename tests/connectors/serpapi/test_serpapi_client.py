@@ -11,14 +11,7 @@ from radarstream.connectors.serpapi.client import SerpApiClient
 from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError, quotable
 from radarstream.connectors.serpapi.options import SerpApiOptions
 from radarstream.schemas.errors import ConfigurationError
-from tests.connectors.serpapi.serpapi_server import (
-    JSON,
-    KEY,
-    Reply,
-    SerpApiServer,
-    page,
-    results,
-)
+from tests.connectors.serpapi.serpapi_server import JSON, KEY, Reply, SerpApiServer, page, results
 
 HTML = "<html>down for maintenance, key {key}</html>"
 

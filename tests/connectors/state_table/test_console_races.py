@@ -4,11 +4,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import SourceVerdict
-from radarstream.pipelines.serving.console.acting import (
-    Confirmed,
-    NothingToDoError,
-    Target,
-)
+from radarstream.pipelines.serving.console.acting import Confirmed, NothingToDoError, Target
 from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError

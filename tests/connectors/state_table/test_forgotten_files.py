@@ -33,13 +33,7 @@ from radarstream.schemas.incidents import Complaint, Decision
 from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
 from tests.commands import forget_shared
-from tests.pipelines.job.attributing_rig import (
-    NOW,
-    FixedClock,
-    Naming,
-    Watching,
-    run_out,
-)
+from tests.pipelines.job.attributing_rig import NOW, FixedClock, Naming, Watching, run_out
 
 RANDOM = Random(7)
 

@@ -14,11 +14,7 @@ from radarstream.connectors.state_table.database.groups import (
     note_offsets,
 )
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
-from radarstream.connectors.state_table.queries.memory import (
-    MemoryRow,
-    commit_fold,
-    count,
-)
+from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, count
 from radarstream.schemas.codec import encode_state
 from radarstream.schemas.errors import ConfigurationError
 

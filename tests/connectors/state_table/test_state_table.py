@@ -17,10 +17,7 @@ import pytest
 from sqlalchemy import Engine, event, select
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from radarstream.connectors.state_table.database.engine import (
-    open_engine,
-    retry_contended,
-)
+from radarstream.connectors.state_table.database.engine import open_engine, retry_contended
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,

@@ -167,9 +167,7 @@ def test_a_file_that_was_cut_off_or_continued_is_refused(engine: Engine, tmp_pat
 
 @given(at=st.integers(0, 10_000), byte=st.integers(0, 255))
 @settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 def test_a_damaged_byte_is_an_input_error_or_a_sound_file(
     tmp_path: Path, at: int, byte: int

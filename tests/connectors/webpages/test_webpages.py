@@ -173,7 +173,7 @@ def refusal(url: str, **options: object) -> str:
         "64:ff9b::a9fe:a9fe", "64:ff9b:1::a00:1", "2002:7f00:1::", "2001:0:1::1", "fec0::1",
         "192.0.0.192", "168.63.129.16", "64:ff9b::c000:c0", "::ffff:192.0.0.192",
         "64:ff9b:1:7f00:0:100:808:808", "2001:2::1", "3fff::1",
-    ],
+    ]
 )  # fmt: skip
 def test_inner_addresses_are_refused(text: str) -> None:
     assert not is_public(parsed(text), 443)

@@ -205,8 +205,7 @@ class TestClosed:
         assert audited("a" * (MOST_CHARACTERS + 1)).action == "refuse"
 
     @pytest.mark.parametrize(
-        "options",
-        [{"least_tokens": 0}, {"on_verbatim": "pass"}, {"least": 1}],
+        "options", [{"least_tokens": 0}, {"on_verbatim": "pass"}, {"least": 1}]
     )
     def test_wrong_options_are_refused(self, options: dict):
         with pytest.raises((ValueError, TypeError, ConfigurationError)):

@@ -6,11 +6,7 @@ from dataclasses import replace
 import pytest
 
 from radarstream.defenses.orchestration.seen import Seen
-from radarstream.defenses.orchestration.strategist import (
-    ModelStrategist,
-    RuleStrategist,
-    theta_eff,
-)
+from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist, theta_eff
 from radarstream.schemas.orchestration import (
     AttentionPlan,
     AuditPlan,

@@ -79,8 +79,7 @@ def test_a_plan_switches_on_what_is_allowed_and_never_off_what_always_acts(
 
 
 @pytest.mark.parametrize(
-    ("policy", "expected"),
-    [("none", {Module.AUDIT}), ("static", {Module.AUDIT, Module.TRUSTRAG})],
+    ("policy", "expected"), [("none", {Module.AUDIT}), ("static", {Module.AUDIT, Module.TRUSTRAG})]
 )
 def test_without_adapting_the_policy_says_what_acts(engine, policy, expected) -> None:
     chosen = {"policy": policy, "always": (Module.AUDIT,), "modules": (Module.TRUSTRAG,)}

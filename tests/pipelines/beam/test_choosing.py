@@ -170,10 +170,7 @@ def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path)
 def test_the_reranker_comes_after_quarantine_and_before_reading(tmp_path: Path) -> None:
     reading = {"windows": 1, "window_characters": 60, "whole_characters": 80}
     settings = settings_in(
-        tmp_path,
-        attribution={"enabled": True},
-        corpus={"archive": True},
-        reading=reading,
+        tmp_path, attribution={"enabled": True}, corpus={"archive": True}, reading=reading
     )
     filler = "".join(f" On day {day} the weather stayed as it was.\n" for day in range(30))
     snapshot = crowd(13)

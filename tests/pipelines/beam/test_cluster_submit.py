@@ -5,10 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from apache_beam.options.pipeline_options import (
-    PortableOptions,
-    StandardOptions,
-)
+from apache_beam.options.pipeline_options import PortableOptions, StandardOptions
 from typer.testing import CliRunner
 
 from radarstream.pipelines.beam.cluster.job import model_hints, pipeline_options

@@ -90,8 +90,7 @@ def defect(*_: Any, **__: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind"),
-    [(database_gone, "transient"), (conflict, "transient"), (defect, "defect")],
+    ("error", "kind"), [(database_gone, "transient"), (conflict, "transient"), (defect, "defect")]
 )
 def test_errors_keep_their_meaning_through_the_runner(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Any, kind: str

@@ -61,10 +61,7 @@ def hold(engine: Engine, *documents: Document, query_id: str = "cup", **how: boo
 
 
 def gathered(
-    engine: Engine,
-    settings: Settings,
-    guard: DefensePipeline[Any],
-    *snapshots: SearchSnapshot,
+    engine: Engine, settings: Settings, guard: DefensePipeline[Any], *snapshots: SearchSnapshot
 ) -> dict[str, list[Item]]:
     """What the stages before the fold make of snapshots, in one batch."""
     rules = (Quarantined(engine),) if settings.attribution.enabled else ()

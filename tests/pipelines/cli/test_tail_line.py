@@ -27,7 +27,7 @@ GIVEN = replace(ANSWER, abstention=None, answer="Zürich", changed=None, standin
          "for it, 4.0 against; rival: Bern ‹U+001B›[2J"),
         (AnswerStatus.REMEMBERED, Support(memory=1.0),
          "remembered: no document says so, none says otherwise; the memory agrees"),
-    ],
+    ]
 )  # fmt: skip
 def test_what_an_answer_rests_on(status: AnswerStatus, support: Support, says: str) -> None:
     line = _answer_line(replace(GIVEN, status=status, support=support))

@@ -88,9 +88,7 @@ class Bench:
         self.out.mkdir(exist_ok=True)
         options = {"dataset": towns(), "k": 3, "pool": 8, "split": Split.ALL, **request}
         found = RetrievalRequest(
-            conditions=parse_conditions(attacks),
-            rerankers=parse_rerankers(rerankers),
-            **options,
+            conditions=parse_conditions(attacks), rerankers=parse_rerankers(rerankers), **options
         )
         settings = load_settings(profile="scripted", batch={"snapshots": 2, "queries": 2})
         words = self.words

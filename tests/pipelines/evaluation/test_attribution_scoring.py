@@ -34,7 +34,7 @@ def event(roles, planted=None):
     poison = planted or tuple(text.id for text in texts if text.role is POISON)
     return EventRow(
         "injection", "q-1", "Who?", CaseState.EVENT, 2, Labels(("Bern",)), "Rome", "Bern",
-        planted=poison, texts=texts,
+        planted=poison, texts=texts
     )  # fmt: skip
 
 

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from radarstream.connectors.files.robust_rag import UNDATED
-from radarstream.pipelines.evaluation.datasets import (
-    describe,
-    digest_of,
-    load_dataset,
-)
+from radarstream.pipelines.evaluation.datasets import describe, digest_of, load_dataset
 from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, simulate_history
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError

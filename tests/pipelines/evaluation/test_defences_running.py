@@ -13,12 +13,7 @@ from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.evaluation.costs import Ledger, Spending
 from radarstream.pipelines.evaluation.defences.defences import Defences
-from radarstream.pipelines.evaluation.defences.records import (
-    EVIDENCE,
-    ROWS,
-    Adaptation,
-    Contender,
-)
+from radarstream.pipelines.evaluation.defences.records import EVIDENCE, ROWS, Adaptation, Contender
 from radarstream.pipelines.evaluation.study.harness import start_over
 from radarstream.pipelines.evaluation.study.rows import Cost
 from radarstream.pipelines.signals.token_probabilities import prompts_of

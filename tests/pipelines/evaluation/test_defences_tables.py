@@ -18,13 +18,7 @@ from radarstream.pipelines.evaluation.defences.tables import (
     tables_of,
 )
 from radarstream.pipelines.evaluation.study.rows import Cost
-from radarstream.pipelines.evaluation.table import (
-    Table,
-    TableCell,
-    TableRow,
-    markdown,
-    p_value,
-)
+from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow, markdown, p_value
 from tests.study_rows import PARIS, record, row
 
 ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))

@@ -8,11 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from radarstream.pipelines.evaluation.comparison import (
-    Z,
-    difference_interval,
-    score_interval,
-)
+from radarstream.pipelines.evaluation.comparison import Z, difference_interval, score_interval
 from radarstream.pipelines.evaluation.intervals import Clustered, exact_interval, rate_interval
 
 NOMINAL_ENOUGH = 0.93

@@ -45,7 +45,7 @@ class TestReading:
     @pytest.mark.parametrize(
         "reply",
         ["", None, "one two three four five", "[Mask_9]: one", "[Mask_1]: one [Mask_1]: two",
-         "Mask_1: one"],
+         "Mask_1: one"]
     )  # fmt: skip
     def test_what_cannot_be_read_is_all_wrong(self, reply):
         assert not any(fill.exact for fill in fills(FIVE, filled(reply, (1, 2, 3, 4, 5))))
@@ -92,7 +92,7 @@ class TestHiding:
 
     @given(
         st.text(st.sampled_from("abc déß.,'-1\n "), max_size=400), st.integers(1, 6),
-        st.randoms(use_true_random=False),
+        st.randoms(use_true_random=False)
     )  # fmt: skip
     def test_hidden_words_are_candidates_and_apart(self, text, masks, random):
         words = [Hidden(*span, random.random()) for span in candidates(text)]

@@ -15,11 +15,7 @@ from radarstream.pipelines.evaluation.retrieval.rerankers import (
     relevant_pairs,
     served,
 )
-from radarstream.pipelines.evaluation.retrieval.rows import (
-    GuardedRow,
-    PoolRow,
-    RerankingRow,
-)
+from radarstream.pipelines.evaluation.retrieval.rows import GuardedRow, PoolRow, RerankingRow
 from radarstream.pipelines.evaluation.retrieval.study import RetrievalPlugin
 from radarstream.pipelines.evaluation.retrieval.tables import tables_of
 from radarstream.pipelines.evaluation.study.rows import PassageRow
@@ -181,7 +177,7 @@ class TestStudy:
     @pytest.mark.parametrize(
         ("other", "words"),
         [({"k": 2}, "k: 3 there"), ({"pool": 4}, "clean passages in a pool"),
-         ({"split": Split.TEST}, "split"), ({"half": Half.TEST}, "half")],
+         ({"split": Split.TEST}, "split"), ({"half": Half.TEST}, "half")]
     )  # fmt: skip
     def test_another_study_is_refused(self, bench, other, words):
         bench.run("injection", "none")

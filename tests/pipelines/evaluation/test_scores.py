@@ -9,10 +9,7 @@ from pydantic import TypeAdapter
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.comparison import PairedTest, mcnemar_exact
 from radarstream.pipelines.evaluation.defences.answers import study_frame
-from radarstream.pipelines.evaluation.defences.scoreboard import (
-    STORAGE,
-    Scoreboard,
-)
+from radarstream.pipelines.evaluation.defences.scoreboard import STORAGE, Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.frame import pooled
 from radarstream.pipelines.evaluation.rates import Rate

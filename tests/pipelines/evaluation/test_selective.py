@@ -132,7 +132,7 @@ def test_a_scoreboard_has_the_curves_of_its_rows_by_its_definition():
         replace(
             row("Paris" if i < 6 else "Lyon", contender=name, condition="pia@1", question=f"q{i}",
                 labels=ATTACKED),
-            confidence=(1.0 - i / 10) if name == "radar" else None,
+            confidence=(1.0 - i / 10) if name == "radar" else None
         )
         for name in ("radar", "vanilla")
         for i in range(8)

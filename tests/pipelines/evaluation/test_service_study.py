@@ -103,7 +103,7 @@ class TestPolicies:
         ("spec", "words"),
         [("nobody", "no policy"), ("static:beauty", "no module"), ("none:privacy", "no policy"),
          ("static:trustrag=gaussian", "only privacy"), ("static:privacy=loud", "no noise"),
-         ("adaptive:beauty=1", "options of"), ("adaptive:threshold=7", "options of")],
+         ("adaptive:beauty=1", "options of"), ("adaptive:threshold=7", "options of")]
     )  # fmt: skip
     def test_what_means_nothing_is_refused(self, spec, words):
         with pytest.raises(ConfigurationError, match=words):

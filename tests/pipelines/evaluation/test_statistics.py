@@ -9,12 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.evaluation import comparison
-from radarstream.pipelines.evaluation.comparison import (
-    PairedTest,
-    holm,
-    mcnemar_exact,
-    sign_flip,
-)
+from radarstream.pipelines.evaluation.comparison import PairedTest, holm, mcnemar_exact, sign_flip
 
 
 @pytest.mark.parametrize(

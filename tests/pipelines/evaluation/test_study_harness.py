@@ -62,7 +62,7 @@ class Squares:
         return SquaresRecord(
             dataset="numbers", dataset_digest="0", k=1, seed=self.seed, models={}, settings={},
             command="squares", revision="1", code={"squaring": self.digest},
-            asked=tuple(f"q{number}" for number in self.numbers),
+            asked=tuple(f"q{number}" for number in self.numbers)
         )  # fmt: skip
 
     def code(self, _: SquaresRecord) -> dict[str, str | None]:

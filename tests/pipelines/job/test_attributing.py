@@ -14,10 +14,7 @@ from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.connectors.state_table.incidents import complaints, senders, store
-from radarstream.connectors.state_table.incidents.kept_answers import (
-    find_answer,
-    kept_answers,
-)
+from radarstream.connectors.state_table.incidents.kept_answers import find_answer, kept_answers
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import pending

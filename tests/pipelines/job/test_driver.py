@@ -271,9 +271,7 @@ def test_disorder_within_the_lateness_changes_nothing(seed: int, queries: int, c
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
-    seed=st.integers(0, 2**32),
-    count=st.integers(5, 30),
-    lateness_s=st.sampled_from([0.0, 15.0]),
+    seed=st.integers(0, 2**32), count=st.integers(5, 30), lateness_s=st.sampled_from([0.0, 15.0])
 )
 def test_disorder_beyond_the_lateness_is_explicit(seed: int, count: int, lateness_s: float) -> None:
     """What is not answered is called late; memory never goes back (`Promises` checks the row)."""

@@ -28,10 +28,7 @@ from radarstream.schemas.errors import (
     ],
 )
 def test_frames_are_for_defects_only(
-    error: Exception,
-    raised: type[Exception],
-    events: list[str],
-    monkeypatch: pytest.MonkeyPatch,
+    error: Exception, raised: type[Exception], events: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What the message says in full is not logged: the command line prints it."""
 

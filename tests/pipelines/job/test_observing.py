@@ -73,9 +73,7 @@ def test_a_dead_letter_is_logged_with_its_id_and_the_query_if_it_is_known(
 ) -> None:
     snapshot = make_snapshot(["Rex won."], query_id="cup")
     late = replace(
-        DEAD_LETTER,
-        reason=ReasonClass.LATE,
-        payload_base64=b64encode(encode(snapshot)).decode(),
+        DEAD_LETTER, reason=ReasonClass.LATE, payload_base64=b64encode(encode(snapshot)).decode()
     )
     junk = replace(late, payload_base64="?")
     observing().outcomes([late, DEAD_LETTER, junk], NOW)

@@ -97,8 +97,7 @@ def test_pauses_grow_to_a_limit() -> None:
 
 
 def test_a_postgresql_that_starts_later_is_waited_for(
-    postgresql_server: PostgresqlServer,
-    waiting: Waiting,
+    postgresql_server: PostgresqlServer, waiting: Waiting
 ) -> None:
     url = f"postgresql://postgres@/postgres?host={postgresql_server.socket}"
     postgresql_server.stop()
@@ -118,9 +117,7 @@ def test_a_postgresql_that_starts_later_is_waited_for(
 
 @pytest.mark.parametrize("url", ["postgresql://nobody@/postgres", "postgresql://postgres@/nothing"])
 def test_a_user_or_database_that_does_not_exist_ends_the_start(
-    url: str,
-    postgresql_socket: str,
-    waiting: Waiting,
+    url: str, postgresql_socket: str, waiting: Waiting
 ) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):
         waiting.until("database", lambda: open_engine(f"{url}?host={postgresql_socket}"))

@@ -227,7 +227,7 @@ def rival(case: Case, name: str, luck: float) -> Verdict:
             d.rank,
             d.rank in kept or name in ("vanilla", "instruct_rag"),
             Reason.NOT_JUDGED if name in ("vanilla", "instruct_rag")
-            else Reason.SUPPORTED if d.rank in kept else Reason.CONTRADICTED,
+            else Reason.SUPPORTED if d.rank in kept else Reason.CONTRADICTED
         )
         for d in case.documents
     )  # fmt: skip
@@ -310,7 +310,7 @@ def hostile_experiment() -> tuple[DefencesRecord, list[Row], list[EvidenceRow]]:
             ),
             answers=tuple(texts[i % 5] for i, _ in enumerate(e.answers)),
             entailment=((0.5,) * 8,) * 8,
-            contradiction=((0.5,) * 8,) * 8,
+            contradiction=((0.5,) * 8,) * 8
         )
         for number, e in enumerate(evidence)
     ]  # fmt: skip
@@ -325,5 +325,5 @@ def hostile_experiment() -> tuple[DefencesRecord, list[Row], list[EvidenceRow]]:
     ]
     return replace(
         record, dataset=f"{SCRIPT}\u202e", command=f"radarstream {texts[1]} `rm`", revision=IMAGE,
-        models={SCRIPT: texts[2]}, settings={IMAGE: texts[1]}, statistics={texts[1]: texts[0]},
+        models={SCRIPT: texts[2]}, settings={IMAGE: texts[1]}, statistics={texts[1]: texts[0]}
     ), rows, evidence  # fmt: skip

@@ -17,19 +17,9 @@ from radarstream.pipelines.pages.incidents.event_view import EventView
 from radarstream.pipelines.pages.incidents.incidents_view import view_of
 from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, WAITING
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.incidents import (
-    MODEL_ERRED,
-    ComplaintState,
-    Decision,
-    Status,
-    TaughtEvent,
-)
+from radarstream.schemas.incidents import MODEL_ERRED, ComplaintState, Decision, Status, TaughtEvent
 from tests.pipelines.evaluation.attribution_studies import METHODS, NOBODY, Bench, oracle
-from tests.pipelines.pages.attribution_pages import (
-    HOSTILE,
-    complaint_of,
-    events,
-)
+from tests.pipelines.pages.attribution_pages import HOSTILE, complaint_of, events
 from tests.pipelines.pages.page_checks import ParsedPage, check_inert
 from tests.pipelines.pages.report_run import IMAGE, LICENCES, MODELS
 

@@ -7,11 +7,7 @@ import pytest
 from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.pages.attribution import ATTRIBUTION
 from tests.pipelines.evaluation.attribution_studies import Bench
-from tests.pipelines.pages.headless_browser import (
-    check_page,
-    show,
-    with_each_font,
-)
+from tests.pipelines.pages.headless_browser import check_page, show, with_each_font
 
 pytestmark = pytest.mark.browser
 

@@ -12,15 +12,7 @@ from radarstream.pipelines.pages.charts import before_after, panel
 from radarstream.pipelines.pages.drawing import DRAWN, INKS, KEPT, ink
 from radarstream.pipelines.pages.frame import asset
 from radarstream.pipelines.pages.safe_text import HIDDEN
-from radarstream.pipelines.pages.scales import (
-    Axis,
-    Change,
-    Series,
-    Share,
-    Spot,
-    tenths,
-    thinned,
-)
+from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, tenths, thinned
 from tests.pipelines.pages.attribution_pages import HOSTILE
 
 OWN = KEPT | {"class", "role", "aria-label", "viewBox"}

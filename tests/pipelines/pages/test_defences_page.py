@@ -13,12 +13,7 @@ from radarstream.pipelines.cli.report import report
 from radarstream.pipelines.evaluation.attacks.protocol import Condition
 from radarstream.pipelines.evaluation.defences.answers import study_frame
 from radarstream.pipelines.evaluation.defences.ranking import rank
-from radarstream.pipelines.evaluation.defences.records import (
-    EVIDENCE,
-    FILES,
-    ROWS,
-    Contender,
-)
+from radarstream.pipelines.evaluation.defences.records import EVIDENCE, FILES, ROWS, Contender
 from radarstream.pipelines.evaluation.study.harness import REPORT
 from radarstream.pipelines.evaluation.study.record import write_record
 from radarstream.pipelines.evaluation.study.row_files import RowFile, RowStore
@@ -141,7 +136,7 @@ def test_histories_have_curves(in_time, page):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [("Ann", "correct"), ("Ann or Bob", "both"), ("Bob", "fooled"), ("Old", "stale"),
-     ("Zoe", "other"), (None, "abstained"), ("!", "error"), ("?", "unlabelled")],
+     ("Zoe", "other"), (None, "abstained"), ("!", "error"), ("?", "unlabelled")]
 )  # fmt: skip
 def test_outcomes(text, expected):
     record, rows, _ = make_experiment(

@@ -19,12 +19,7 @@ from tests.pipelines.pages.defences_run import (
     hostile_experiment,
     make_experiment,
 )
-from tests.pipelines.pages.headless_browser import (
-    NARROW,
-    WIDE,
-    check_page,
-    with_each_font,
-)
+from tests.pipelines.pages.headless_browser import NARROW, WIDE, check_page, with_each_font
 
 pytestmark = pytest.mark.browser
 

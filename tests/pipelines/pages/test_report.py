@@ -264,7 +264,7 @@ def test_any_text_is_inert(title, url, claim):
      "vbscript:x", "//evil.example/x", "http:evil.example", "https://", "http://[::1", "/local",
      "ht\ttps://a.example", "https://a.example/\u202egpj.exe", "file:///etc/passwd",
      'https://a.example/"onmouseover="x', "https://a.example\\@b.example", "",
-     "https://a.example/" + "x" * 3_000],
+     "https://a.example/" + "x" * 3_000]
 )  # fmt: skip
 def test_links_that_are_not_followed(url):
     assert safe_link(url) is None
@@ -281,7 +281,7 @@ def test_links_that_are_not_followed(url):
         ("https://app\u04cfe.example/", "https://xn--appe-xre.example/", "xn--appe-xre.example"),
         ("http://\uff42ank.example\u3002org/", "http://bank.example.org/", "bank.example.org"),
         ("http://u@[2001:db8::1]:80/", "http://[2001:db8::1]:80/", "2001:db8::1"),
-    ],
+    ]
 )  # fmt: skip
 def test_links_show_the_real_host(url, link, shown):
     assert (safe_link(url), domain(url)) == (link, shown)

@@ -8,11 +8,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from radarstream.pipelines.pages.replay.page import render_report
-from tests.pipelines.pages.headless_browser import (
-    check_page,
-    show,
-    with_each_font,
-)
+from tests.pipelines.pages.headless_browser import check_page, show, with_each_font
 from tests.pipelines.pages.report_run import hostile_run, make_record, make_run
 
 pytestmark = pytest.mark.browser

@@ -117,7 +117,7 @@ class FakeAsker:
         risk = RiskProfile(RiskLevel.ELEVATED, poisoning=0.6)
         orchestration = Orchestration(
             plan, risk, risk, trust=0.5, trust_after=0.45, epsilon_spent=3.0, epsilon_left=97.0,
-            hooks=records, audit=Audited("pass", self.event.answer),
+            hooks=records, audit=Audited("pass", self.event.answer)
         )  # fmt: skip
         return Reply(
             question, self.event.answer, self.event, self.snapshot.documents, orchestration

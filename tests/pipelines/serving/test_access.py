@@ -10,12 +10,7 @@ from fastapi import FastAPI
 from fastapi.routing import iter_route_contexts
 from fastapi.testclient import TestClient
 
-from radarstream.pipelines.serving.access import (
-    COOKIE,
-    SignedIn,
-    check_serving,
-    open_to_all,
-)
+from radarstream.pipelines.serving.access import COOKIE, SignedIn, check_serving, open_to_all
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.errors import ConfigurationError
 from tests.serving import TOKENS, bearer, fake_service, service_settings

@@ -65,7 +65,7 @@ def text_of(response: httpx.Response) -> str:
 @pytest.mark.parametrize(
     ("name", "decision", "active"),
     [("approve", Decision.APPROVED, True), ("dismiss", Decision.DISMISSED, False),
-     ("model-erred", Decision.MODEL_ERRED, False)],
+     ("model-erred", Decision.MODEL_ERRED, False)]
 )  # fmt: skip
 def test_a_decision_is_made_once_and_written_down(app, client, name, decision, active):
     engine = app.state.context.engine
@@ -168,7 +168,7 @@ def test_two_verdicts_at_once_do_not_overwrite_each_other(app, client):
 LETTER = Letter(
     "a1b2c3d4e5", DeadLetter(ReasonClass.MODEL_UNAVAILABLE, "no model answered", "outage",
                              "log/snapshots/0", 7, 1, "e30="), b"{}",
-    datetime(2025, 6, 1, tzinfo=UTC),
+    datetime(2025, 6, 1, tzinfo=UTC)
 )  # fmt: skip
 
 

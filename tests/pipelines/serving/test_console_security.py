@@ -210,7 +210,7 @@ def test_every_action_needs_the_csrf_token_of_the_session(app, client, name):
 @pytest.mark.parametrize(
     "headers",
     [{"Origin": "https://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"},
-     {"Sec-Fetch-Site": "same-site"}],
+     {"Sec-Fetch-Site": "same-site"}]
 )  # fmt: skip
 def test_forms_of_other_sites_are_refused(client, app, headers):
     sign_in(client)

@@ -22,12 +22,7 @@ from radarstream.pipelines.serving.console.incidents import (
 )
 from radarstream.pipelines.serving.console.operations import checks_of
 from radarstream.pipelines.serving.console.questions import ORIGINS, facts_of, hook_in_words
-from radarstream.pipelines.serving.console.showing import (
-    MEANINGS,
-    Paging,
-    link,
-    own_path,
-)
+from radarstream.pipelines.serving.console.showing import MEANINGS, Paging, link, own_path
 from radarstream.pipelines.serving.console.sources import sources_sentence
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.orchestration import Hook, HookRecord, Orchestration, Plan
@@ -94,7 +89,7 @@ def test_a_timeline_is_in_the_order_of_steps():
     ("changed", "stands", "tone"),
     [({}, "removal proposed", "other"), ({"status": None}, "waits for its attribution", "other"),
      ({"decision": "model_erred"}, "the model erred: no source is to blame", "none"),
-     ({"status": "of a later release", "state": "odd"}, "could not be looked into", "none")],
+     ({"status": "of a later release", "state": "odd"}, "could not be looked into", "none")]
 )  # fmt: skip
 def test_a_line_of_the_inbox(changed, stands, tone):
     row = {"incident": "i", "query_id": "q", "step": 1, "answer": "a", "complaints": 2,

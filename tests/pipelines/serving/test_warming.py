@@ -20,14 +20,7 @@ from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.pipelines.signals.warming import warm_up
 from radarstream.schemas.errors import ModelError
-from tests.serving import (
-    FakeAsker,
-    HeldAsker,
-    PeopleInMemory,
-    bearer,
-    running,
-    service_settings,
-)
+from tests.serving import FakeAsker, HeldAsker, PeopleInMemory, bearer, running, service_settings
 
 POLLING = httpx.Client(timeout=20)  # each call of httpx.get would read certificates
 BASE, HEADERS, ASKED = "http://127.0.0.1", bearer("all"), {"question": "Where?"}

@@ -104,7 +104,7 @@ def test_names_that_texts_give_to_a_site(name: str, url: str) -> None:
         ("https://web.archive.org@evil.com/web/2024/https://example.com/", PAGE),
         ("https://web.archive.org/web/2024/https://evil.com/https://example.com/", PAGE),
         ("", ""),
-    ],
+    ]
 )  # fmt: skip
 def test_different_owners_are_two_voices(one: str, other: str) -> None:
     assert count((one, "it rained on sunday"), (other, "the weather was bad")) == 2

@@ -15,11 +15,7 @@ from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.signals.long_form import (
-    LONG_FORM,
-    ask_at_length,
-    in_its_form,
-)
+from radarstream.pipelines.signals.long_form import LONG_FORM, ask_at_length, in_its_form
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError, PartialModelError

@@ -17,12 +17,7 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.pipelines.signals.fulfilment import fulfil
 from radarstream.pipelines.signals.responses import checked
-from radarstream.schemas.arrays import (
-    embedding_rows,
-    log_prob_rows,
-    norm_values,
-    relation_rows,
-)
+from radarstream.schemas.arrays import embedding_rows, log_prob_rows, norm_values, relation_rows
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience

@@ -88,9 +88,7 @@ def probes(document: MaskedDocument, *, each: bool) -> list[Ask]:
         Ask(
             f"probe/{document.id}/{'all' if not each else group[0]}",
             (_ONE if each else _ALL).format(
-                first=f"[Mask_{group[0]}]",
-                last=f"[Mask_{group[-1]}]",
-                text=document.masked(group),
+                first=f"[Mask_{group[0]}]", last=f"[Mask_{group[-1]}]", text=document.masked(group)
             ),
             document.id,
             masks=group,

@@ -11,11 +11,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.pipelines.evaluation.attacks.protocol import Aim
 from radarstream.pipelines.evaluation.attacks.texts import FALSE_INFORMATION, refusals
 from radarstream.pipelines.evaluation.attacks.whitebox.crafting import WhiteBox, Written
-from radarstream.pipelines.evaluation.attacks.whitebox.encoder import (
-    OpenEncoder,
-    Tools,
-    Vocabulary,
-)
+from radarstream.pipelines.evaluation.attacks.whitebox.encoder import OpenEncoder, Tools, Vocabulary
 from radarstream.pipelines.evaluation.attacks.whitebox.flipping import (
     Climber,
     Draft,
