@@ -25,6 +25,7 @@ from radarstream.pipelines.pages.orchestration_words import (
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     STATUSES,
+    depth_in_words,
     memory_in_words,
     reason_in_words,
     reranking_in_words,
@@ -180,6 +181,7 @@ def _print_answer(reply: Reply) -> None:
         say(f"memory: {event.verdict.memory.previous_answer} {word}")
     if event.reranking is not None:
         say(reranking_in_words(event.reranking))
+    say(depth_in_words(event))
 
 
 def _print_documents(reply: Reply) -> None:

@@ -83,6 +83,16 @@ def support_in_words(support: Support) -> str:
     return "; ".join(parts)
 
 
+def depth_in_words(event: AnswerEvent) -> str:
+    """How many documents were found and read, in how many result pages, and whether they settled
+    the answer.
+    """
+    told = f"{len(event.seen)} of {len(event.verdict.documents)} documents were read"
+    if pages := event.result_pages:
+        told += f", of {pages} result page{'s' * (pages > 1)}"
+    return f"{told}; more could have decided" if event.wanted_more else told
+
+
 def _sites(count: int) -> str:
     return f"{count or 'no'} {'independent ' * bool(count)}site{'s' * (count > 1)}"
 

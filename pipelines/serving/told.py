@@ -20,7 +20,7 @@ from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.orchestration import Orchestration
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus, Support
-from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict
+from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict, Reason
 
 CITED: Final = 5  # sites that the text names
 _VALUES: Final = TypeAdapter[Any](Support | MemoryVerdict | StandingAnswer | Orchestration | None)
@@ -100,8 +100,14 @@ def facts_of(reply: Reply) -> dict[str, Any]:
         "distrusted": [
             cited(one, found) | {"reason": one.reason.value, "why": shorten(why_not(one), 200)}
             for one, found in judged
-            if not one.kept and one.rank not in cited_ranks
+            if not one.kept and one.reason is not Reason.NOT_READ and one.rank not in cited_ranks
         ],
+        "depth": {
+            "found": len(verdict.documents),
+            "read": len(event.seen),
+            "result_pages": event.result_pages,
+            "wanted_more": event.wanted_more,
+        },
         "support": plain(event.support),
         "memory": plain(verdict.memory),
         "standing": plain(event.standing),

@@ -15,7 +15,9 @@ from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.retrievers import found_for
 from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.pages.verdict_words import depth_in_words
 from radarstream.pipelines.searching import other_words
+from radarstream.pipelines.serving.told import facts_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.orchestration import Module
 from radarstream.schemas.snapshot import Document
@@ -97,7 +99,10 @@ def test_thin_evidence_is_read_on_at_ranks_that_go_on(server, ask, tmp_path) -> 
     found = [(d.rank, d.url.removeprefix("https://")) for d in reply.documents]
     names = ("a.example", "b.example", "d.example", "e.example")
     assert found == list(enumerate(names, start=1))
-    assert (reply.event.result_pages, credits_in(tmp_path)) == (2, 2)
+    depth = {"found": 4, "read": 3, "result_pages": 2, "wanted_more": False}
+    assert facts_of(reply)["depth"] == depth
+    assert depth_in_words(reply.event) == "3 of 4 documents were read, of 2 result pages"
+    assert credits_in(tmp_path) == 2
     assert reply.question == question(origin=Origin.SEARCH)
 
 
