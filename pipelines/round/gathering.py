@@ -78,7 +78,7 @@ def gather(
         late = monotonic() - started > reading.most_seconds
         open_at = {place for place, *_ in some if not late and reads_on(place)}
     return [
-        one if isinstance(one, Failure) else Ready(item, whole, one, is_settled(one, enough))
+        one if isinstance(one, Failure) else Ready(item, whole, one)
         for item, whole, one in zip(items, wholes, found, strict=True)
     ]
 
@@ -166,15 +166,15 @@ def most_of(whole: Evidence, reading: ReadingSettings) -> int:
 
 def as_far_as_needed(
     evidence: Evidence, enough: Enough | None, reading: ReadingSettings
-) -> tuple[Evidence, bool]:
-    """What `gather` reads of a snapshot of which everything is known, and whether it is enough."""
+) -> Evidence:
+    """What `gather` reads of a snapshot of which everything is known."""
     part = evidence
     if enough is not None and evidence.answers is not None:
         for end in borders(len(evidence.documents), reading):
             part = part_of(evidence, end)
             if ends_here(part, evidence, enough, reading):
                 break
-    return part, is_settled(part, enough)
+    return part
 
 
 def ends_here(

@@ -111,8 +111,9 @@ class DefensePipeline(Generic[StateT]):
 
     def gather_from(self, chosen: Sequence[Chosen]) -> list[Ready | Failure]:
         """Read, answer and relate, as far as the defence needs it."""
-        enough = getattr(self.defense, "enough", None)
-        return gathering.gather(chosen, self.needs, enough, self.reading, self.models, self.meter)
+        return gathering.gather(
+            chosen, self.needs, self.enough, self.reading, self.models, self.meter
+        )
 
     def withhold(self, snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
         """Leave out the documents that no model may see."""
@@ -175,6 +176,11 @@ class DefensePipeline(Generic[StateT]):
             )
         ]
 
+    @property
+    def enough(self) -> gathering.Enough | None:
+        """What says that nothing more need be read; None where everything is."""
+        return getattr(self.defense, "enough", None)
+
     def needs(self, evidence: Evidence) -> frozenset[Signal]:
         """The signals that the defence reads in a snapshot."""
         return needs_at(self.defense, len(evidence.documents))
@@ -201,7 +207,7 @@ class DefensePipeline(Generic[StateT]):
         event = replace(
             event,
             options=options_of(as_asked(self.defense, query)),
-            wanted_more=least is not None and not ready.settled,
+            wanted_more=least is not None and not gathering.is_settled(ready.evidence, self.enough),
             undefended_answer=undefended,
         )
         return Concluded(chosen, chosen.told(event), after)

@@ -91,13 +91,12 @@ class Ready:
     """A snapshot with the evidence that its defence needs.
 
     `whole` has the texts of all its documents; `evidence` those that were needed, with answers and
-    relations. `settled` is whether reading ended because it was enough.
+    relations.
     """
 
     chosen: Chosen
     whole: Evidence
     evidence: Evidence
-    settled: bool = False
 
 
 @dataclass(frozen=True)

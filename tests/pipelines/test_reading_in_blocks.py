@@ -92,3 +92,13 @@ def test_a_model_that_fails_in_the_second_block_costs_only_that_snapshot() -> No
         (concluded,) = pipeline.conclude([(made.value, pipeline.initial_memory())])
         assert isinstance(concluded, Concluded)
         assert [concluded.event] == events_of(pipeline_of(), [record.value])
+
+
+def test_a_new_answer_that_is_disputed_by_what_is_read_after_it_wants_more() -> None:
+    pipeline = pipeline_of()
+    known, disputed = snapshot("a", CALM), ("Bern",) * 3 + ("Oslo",) * 2
+    before, memory = pipeline.answer(known, pipeline.initial_memory())
+    event, _ = pipeline.answer(snapshot("a", disputed), memory)
+    assert (before.wanted_more, event.answer, event.changed) == (False, "Bern", True)
+    assert (len(event.seen), event.status) == (5, AnswerStatus.DISPUTED)
+    assert event.wanted_more

@@ -233,7 +233,6 @@ class Trial:
         ledger = Ledger()
         tallies: list[Spending] = []
         given: list[tuple[Ready, Memory[Any], Spending] | Failure] = []
-        enough = getattr(self.defense, "enough", None)
         for seen, memory in items:
             needs = needs_at(self.defense, len(seen.snapshot.documents))
             whole = seen.evidence(needs)
@@ -241,8 +240,8 @@ class Trial:
             if isinstance(whole, Failure):
                 given.append(whole)
                 continue
-            evidence, settled = as_far_as_needed(whole, enough, self.reading)
-            ready = Ready(Chosen(Reranked(seen.snapshot)), whole, evidence, settled)
+            evidence = as_far_as_needed(whole, pipeline.enough, self.reading)
+            ready = Ready(Chosen(Reranked(seen.snapshot)), whole, evidence)
             given.append((ready, memory, tallies[-1]))
 
         def conclude(
