@@ -1,5 +1,6 @@
 """Checks the support and the status of an answer event: they follow from what documents say."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -54,8 +55,9 @@ def support_flaws(event: AnswerEvent, support: Support, defense: Any) -> Iterato
         most = speaking(owners, stances)
         if not min(1, most) <= sites <= most:
             yield f"{sites} sites {name} it, of {len(stances)} documents"
-    yield from unlike_answers(event, support)
-    yield from unlike_relations(event, support, defense)
+    torn = torn_in(event, owners, defense)
+    yield from unlike_answers(event, support, torn)
+    yield from unlike_relations(event, support, defense, torn)
     texts = texts_of(event)
     rivals = {texts.get(rank) for rank in support.ranks_against if support.rival_sites} or {None}
     if support.rival_answer not in rivals:
@@ -97,7 +99,20 @@ def owners_of(event: AnswerEvent, defense: Any) -> dict[int, str]:
     }
 
 
-def unlike_answers(event: AnswerEvent, support: Support) -> Iterator[str]:
+def torn_in(event: AnswerEvent, owners: dict[int, str], defense: Any) -> set[int]:
+    """The documents of sites that contradict themselves, which count for nobody; of defences that
+    do not tell, those of sites with several answers.
+    """
+    if isinstance(defense, Voices):
+        return {d.rank for d in event.seen if d.reason in TORN}
+    said: dict[str, set[str | None]] = defaultdict(set)
+    for document in event.seen:
+        if document.rank in owners:
+            said[owners[document.rank]].add(document.atomic_answer)
+    return {rank for rank, owner in owners.items() if len(said[owner]) > 1}
+
+
+def unlike_answers(event: AnswerEvent, support: Support, torn: set[int]) -> Iterator[str]:
     """What answers in the very words of the answer rule out."""
     previous = event.verdict.memory.previous_answer
     if previous is None and support.memory:
@@ -107,13 +122,15 @@ def unlike_answers(event: AnswerEvent, support: Support) -> Iterator[str]:
         yield "the previous answer is this one, and does not agree"
     said = dict(support.stances_for)
     for document in event.seen:
-        if document.reason in TORN:
+        if document.rank in torn:
             continue
         if document.atomic_answer == answer and said.get(document.rank) != 1.0:
             yield f"document {document.rank} gives the answer, and is not for it"
 
 
-def unlike_relations(event: AnswerEvent, support: Support, defense: Any) -> Iterator[str]:
+def unlike_relations(
+    event: AnswerEvent, support: Support, defense: Any, torn: set[int]
+) -> Iterator[str]:
     """What edges and conflicts rule out, where a document or the memory gives the answer."""
     texts = texts_of(event)
     said = dict(support.stances_for)
@@ -125,7 +142,7 @@ def unlike_relations(event: AnswerEvent, support: Support, defense: Any) -> Iter
     agreement, conflict = relations_of(event, defense)
     for node, found in agreement.get(same, {}).items():
         against = conflict[same][node]
-        if texts[node] == answer:  # in the same words, whatever a scorer says
+        if texts[node] == answer or node in torn:  # in the same words, whatever a scorer says
             continue
         if node == MEMORY_NODE:
             most = AGREEMENT if isinstance(defense, Voices) and not found else found

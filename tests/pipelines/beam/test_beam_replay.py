@@ -38,7 +38,7 @@ LIMITS = {"record_bytes": 4_096, "document_bytes": 1_024, "documents": 5}
 
 def good(step: int, query_id: str = "cup") -> SearchSnapshot:
     team = TEAMS[step]
-    texts = [f"{team} won the Riverside Cup, says page {n}." for n in range(3)]
+    texts = [f"{team} won the Riverside Cup, says page {n} of {n} on site {n}." for n in range(3)]
     texts += ["The Riverside Cup was won by Nobody.", "It rained."]
     time = OBSERVED_AT + timedelta(days=step)
     return make_snapshot(texts, question=QUESTION, query_id=query_id, observed_at=time)
@@ -134,16 +134,17 @@ def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_pat
     assert dead == {line: (reason.value, "poison") for line, reason in BAD}
     positions = sorted(e["data"]["position"] for e in events["deadletter"])
     assert positions == [2 * n for n in range(1, len(BAD) + 1)]
-    assert len(events["attribution"]) == 2 * len(answers)
+    # All is read where the answer turns, at two steps: then two pages are rejected.
+    assert len(events["attribution"]) == 2 * 2 * len("abc")
     kept = (tmp_path / "out" / "snapshots.jsonl").read_bytes().splitlines()
     assert len(kept) == len(answers)
 
 
-@pytest.mark.parametrize("defense", ["radar", "vanilla"])
+@pytest.mark.parametrize("defense", [GIVE_ALL, {"name": "radar"}, {"name": "vanilla"}])
 def test_beam_gives_what_the_guard_gives_in_a_notebook(
-    history: Path, tmp_path: Path, defense: str
+    history: Path, tmp_path: Path, defense: dict[str, Any]
 ) -> None:
-    flags = {"defense": {"name": defense, **GIVE_ALL}}
+    flags = {"defense": defense}
     events = replayed(history, tmp_path / "beam", **flags)
     (tmp_path / "hand").mkdir()
     answers, states = by_hand(history, settings_for(tmp_path / "hand", **flags))

@@ -44,6 +44,7 @@ from tests.reranking import PLANTED, WARY, Wary, crowd
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
 from tests.scripted_models import last_words, scripted_models
 
+ALL_AT_ONCE = {"block": 50}
 pytestmark = pytest.mark.usefixtures("wary")
 
 
@@ -74,7 +75,7 @@ def gradients(monkeypatch: pytest.MonkeyPatch) -> Gradients:
 
 def settings_in(directory: Path, **options: Any) -> Settings:
     directory.mkdir(exist_ok=True)
-    given = {"retrieval": WARY, "defense": GIVE_ALL} | options
+    given = {"retrieval": WARY, "defense": GIVE_ALL, "reading": ALL_AT_ONCE} | options
     return load_settings(
         profile="scripted", database=f"sqlite:///{directory / 'state.db'}", **given
     )
@@ -118,7 +119,7 @@ def hold(engine: Engine, document: Document) -> None:
 
 
 @pytest.mark.usefixtures("gradients")
-def test_fifty_results_become_the_ten_that_radar_judges(tmp_path: Path) -> None:
+def test_fifty_results_become_the_ten_that_are_judged(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     snapshot = crowd(50, planted=(1, 2))
     event = answered(settings, snapshot)
@@ -168,7 +169,7 @@ def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path)
 
 @pytest.mark.usefixtures("gradients")
 def test_the_reranker_comes_after_quarantine_and_before_reading(tmp_path: Path) -> None:
-    reading = {"windows": 1, "window_characters": 60, "whole_characters": 80}
+    reading = ALL_AT_ONCE | {"windows": 1, "window_characters": 60, "whole_characters": 80}
     settings = settings_in(
         tmp_path, attribution={"enabled": True}, corpus={"archive": True}, reading=reading
     )
@@ -320,13 +321,12 @@ def test_dropped_documents_count_neither_for_nor_against_an_answer(reranker: Any
     assert len(kept.documents) == 7
     alone = judged(kept)
     assert event.support == alone.support and event.support is not None
-    counted = event.support.documents_for + event.support.documents_against
-    assert counted <= 7
+    assert len(event.support.stances_for + event.support.stances_against) <= 7
     assert event.seen == alone.verdict.documents
     assert len(event.verdict.documents) == 20
     assert event.undefended_answer == alone.undefended_answer
     assert {check.outcome for check in rechecked(event)} == {Outcome.RIGHT}
     assert {check.outcome for check in rechecked(decode_answer(encode(event)))} == {Outcome.RIGHT}
-    many = replace(event.support, documents_for=8, sites_for=8, weight_for=8.0)
+    many = replace(event.support, sites_for=8)
     forged = rechecked(replace(event, support=many))  # more than the seven can be
     assert Outcome.WRONG in {check.outcome for check in forged}

@@ -34,9 +34,9 @@ DAMAGES = {
     "step = 'x'": "step is 0",
     "as_of_ms = 4611686018427387904": "time is 4611686018427387904 ms",
     "log_high_offset = 'x', log_offset = X'00', state = X''": "not JSON",
-    "defense = 'no such'": "not of defence 'radar'",
-    "defense = 'vanilla'": "not of defence 'radar'",
-    "defense = CAST(X'FF' AS TEXT)": "not of defence 'radar'",
+    "defense = 'no such'": "not of defence 'voices'",
+    "defense = 'vanilla'": "not of defence 'voices'",
+    "defense = CAST(X'FF' AS TEXT)": "not of defence 'voices'",
 }
 QUERIES = ("cup", "tea", "pie")
 

@@ -118,5 +118,6 @@ def test_without_a_previous_answer_nobody_can_tell_whether_it_changed() -> None:
 def told_changed(question: str, old: str | None, new: str) -> Any:
     verdict = Verdict(new, (), memory=MemoryVerdict(previous_answer=old))
     evidence = Evidence(Query("q", question), OBSERVED_AT, ())
-    (decision,) = weighed([evidence], [(verdict, None)], [{}], guard().models)
+    outcomes = [(verdict, None)]
+    (decision,) = weighed([evidence], outcomes, [{}], guard().models, lambda _: None)
     return decision.changed

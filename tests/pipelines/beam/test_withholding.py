@@ -12,9 +12,9 @@ from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
+from radarstream.pipelines.beam import model_stages
 from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
-from radarstream.pipelines.beam.model_stages import each_alive
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Quarantined
@@ -70,10 +70,8 @@ def gathered(
         Recorded(RawRecord("test", number, encode(snapshot)), snapshot)
         for number, snapshot in enumerate(snapshots)
     ]
-    for part in (DefensePipeline.answer_each, DefensePipeline.relate):
-        batch = each_alive(part, guard, batch)
     queries: dict[str, list[Item]] = {}
-    for item in batch:
+    for item in model_stages.gathered(guard, batch):
         assert isinstance(item, Recorded)
         queries.setdefault(item.value.chosen.snapshot.query.id, []).append(item)
     return queries

@@ -31,17 +31,17 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair
 from radarstream.schemas.snapshot import Provenance, SearchSnapshot
-from radarstream.schemas.support import AnswerStatus
+from radarstream.schemas.support import AnswerStatus, confidence_of, still_to_lie
 from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.reranking import Wary, crowd
 from tests.scripted_models import scripted_models
 
 CLAIMS = ("Rome", "Roma", "Rome, Italy", "Bern", "Oslo", "I don't know")
-DEFENCES = ("radar", "majority", "reliability_rag", "robust_rag", "vanilla")
+DEFENCES = ("voices", "radar", "majority", "reliability_rag", "robust_rag", "vanilla")
 Place = tuple[str | int, ...]
 
-# What follows from the rest of an event of RADAR: never named as not checked.
+# What follows from the rest of an event of a defence by minimum cut: never named as not checked.
 FOLLOWS = frozenset(
     {
         "snapshot_id",
@@ -59,14 +59,9 @@ FOLLOWS = frozenset(
         "verdict.memory.support_posterior",
         "verdict.memory.conflict_posterior",
         "verdict.memory.margin",
-        "support.documents_for",
-        "support.documents_against",
-        "support.weight_for",
-        "support.weight_against",
-        "support.rival",
-        "support.rival_answer",
-        "support.margin",
         "support.confidence",
+        "support.to_silence",
+        "support.to_change",
     }
 )
 # What takes a second alteration, of what follows from it, to pass.
@@ -119,14 +114,10 @@ def snapshot_of(winners: Sequence[str], step: int = 0, sites: int = 4) -> Search
     return replace(snapshot, documents=documents)
 
 
-def history(
-    name: str, seed: int, options: dict[str, Any] | None = None, *, min_support: int
-) -> list[AnswerEvent]:
+def history(name: str, seed: int, **options: Any) -> list[AnswerEvent]:
     """The events of a random history."""
     models = replace(scripted_models(), relations=Noisy(seed))
-    guard: DefensePipeline[Any] = DefensePipeline(
-        name, build_defense(name, options), models, min_support=min_support
-    )
+    guard: DefensePipeline[Any] = DefensePipeline(name, build_defense(name, options), models)
     rng, memory, events = np.random.default_rng(seed), guard.initial_memory(), []
     for step in range(6):
         winners = rng.choice(CLAIMS, int(rng.integers(0, 9)), p=[0.4, 0.15, 0.05, 0.2, 0.1, 0.1])
@@ -135,19 +126,17 @@ def history(
     return events
 
 
-def answered(winners: Sequence[str], *, sites: int = 8, **options: Any) -> AnswerEvent:
+def answered(winners: Sequence[str], name: str = "voices") -> AnswerEvent:
     """The event of one snapshot."""
-    guard: DefensePipeline[Any] = DefensePipeline(
-        "radar", build_defense("radar"), scripted_models(), **options
-    )
-    return guard.answer(snapshot_of(winners, sites=sites), guard.initial_memory())[0]
+    guard: DefensePipeline[Any] = DefensePipeline(name, build_defense(name), scripted_models())
+    return guard.answer(snapshot_of(winners, sites=8), guard.initial_memory())[0]
 
 
 def reranked() -> AnswerEvent:
     """Twenty results, of which seven are judged, and one that a person blocked."""
     models = replace(scripted_models(), gradients=ScriptedGradients())
     guard: DefensePipeline[Any] = DefensePipeline(
-        "radar", build_defense("radar"), models, min_support=2, reranker=Wary(), keep=7
+        "voices", build_defense("voices"), models, reranker=Wary(), keep=7
     )
     found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))
     event, _ = guard.answer(found, guard.initial_memory())
@@ -162,16 +151,19 @@ def line_of(event: AnswerEvent) -> bytes:
 @cache
 def events() -> tuple[AnswerEvent, ...]:
     """One event of each kind: by defence, status, why there is no answer, and what is recalled."""
-    kinds = {"reranked": replace(reranked(), provenance=Provenance.LIVE)}
+    kinds = {"reranked": replace(reranked(), provenance=Provenance.LIVE, result_pages=2)}
     kinds["no evidence"] = answered(["I don't know"] * 2)
     for seed in range(24):
         on_empty = ("abstain", "best_document", "all_informative")[seed % 3]
-        options = {"on_empty": on_empty, "pair_scale": 0.3 if seed % 2 else 1.0}
-        for event in history("radar", seed, options, min_support=seed % 4):
-            kind = (event.status, event.abstention, event.verdict.memory.decision)
+        scale = 0.3 if seed % 2 else 1.0
+        for event in (
+            *history("voices", seed, withstand=seed % 3),
+            *history("radar", seed, on_empty=on_empty, pair_scale=scale),
+        ):
+            kind = (event.defense, event.status, event.abstention, event.verdict.memory.decision)
             kinds.setdefault(str(kind), event)
-    for name in DEFENCES[1:]:
-        for event in history(name, 1, min_support=1):
+    for name in DEFENCES[2:]:
+        for event in history(name, 1):
             kinds.setdefault(str((name, event.status)), event)
     return tuple(kinds.values())
 
@@ -191,7 +183,8 @@ def test_there_are_events_of_all_kinds() -> None:
 @pytest.mark.parametrize("name", DEFENCES)
 def test_honest_events_are_right(name: str) -> None:
     for seed in range(12):
-        for event in history(name, seed, min_support=seed % 4):
+        options = {"withstand": seed % 3} if name == "voices" else {}
+        for event in history(name, seed, **options):
             assert flaws(line_of(event)) == []
 
 
@@ -341,9 +334,9 @@ def test_what_is_named_can_be_altered() -> None:
     assert set(ALWAYS) - NEVER_ALONE <= used
 
 
-def test_what_follows_is_never_named_for_radar() -> None:
+def test_what_follows_is_never_named_for_a_cut() -> None:
     for event in events():
-        if event.defense == "radar":
+        if event.defense in ("voices", "radar"):
             assert not FOLLOWS & verified(line_of(event)).not_checked.keys()
 
 
@@ -361,34 +354,39 @@ def test_what_is_altered_in_answers_of_the_embedded_models() -> None:
 
 
 def test_a_dispute_made_a_corroborated_answer() -> None:
-    event = answered(["Rome", "Rome", "Rome", "Oslo", "Oslo"])
+    event = answered(["Oslo", "Rome", "Oslo", "Rome", "Rome"])
     support = event.support
     assert support is not None and event.status is AnswerStatus.DISPUTED
     for other in (
-        replace(support, rival=0.5),
-        replace(support, rival=0.0, rival_answer=None, documents_against=0, sites_against=0,
-                weight_against=0.0, stances_against=()),
-        replace(support, documents_for=9, sites_for=9, weight_for=9.0),
-    ):  # fmt: skip
-        balance = other.balance
-        forged = replace(other, margin=balance.margin, confidence=balance.confidence)
+        replace(support, rival_sites=1),
+        replace(support, rival_sites=0, rival_answer=None, stances_against=()),
+        replace(support, sites_for=9),
+    ):
+        confidence = confidence_of(other.sites_for, other.rival_sites, 0.0)
+        silence, change = still_to_lie(other.sites_for, other.rival_sites, 1)
+        forged = replace(other, confidence=confidence, to_silence=silence, to_change=change)
         honest = replace(event, status=AnswerStatus.CORROBORATED, support=forged)
         assert "support" in "".join(flaws(line_of(honest)))
 
 
 def test_a_rule_that_was_laxer_is_told() -> None:
-    event = answered(["Rome"] * 3, min_support=2)
-    lax = line_of(replace(event, min_support=0))
-    assert "min_support" in verified(lax).not_checked
-    thin = answered(["Rome"], min_support=2)
-    assert flaws(line_of(replace(thin, min_support=0))) == [
-        "status: thin_evidence does not follow with min_support 0"
+    thin = answered(["Rome"])
+    assert flaws(line_of(replace(thin, withstand=0))) == [
+        "status: 0 is recorded, the defence withstands another number of sites"
+    ]
+    options = json.dumps(json.loads(thin.options) | {"withstand": 0})
+    assert flaws(line_of(replace(thin, withstand=0, options=options))) == [
+        "status: thin_evidence does not follow where 0 sites may lie"
     ]
 
 
-def test_keep_evidence_beyond_what_edges_and_ranks_allow() -> None:
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("voices", "the capacities of"), ("radar", "keep-evidence of")],
+)
+def test_keep_evidence_beyond_what_edges_and_ranks_allow(name: str, told: str) -> None:
     """With energy and margins made to fit it."""
-    event = answered(["Rome", "Rome", "Oslo"])
+    event = answered(["Rome", "Rome", "Oslo"], name)
     verdict = event.verdict
     documents = list(verdict.documents)
     kept, cut = documents[0], documents[2]
@@ -400,13 +398,14 @@ def test_keep_evidence_beyond_what_edges_and_ranks_allow() -> None:
                                  margin=(raised.margin or 0.0) + rise)  # fmt: skip
         forged = replace(verdict, documents=tuple(changed), energy=(verdict.energy or 0.0) + energy)
         (flaw,) = flaws(line_of(replace(event, verdict=forged)))
-        assert flaw.startswith(f"verdict: keep-evidence of {raised.rank} is not what edges")
+        assert flaw.startswith(f"verdict: {told} {raised.rank}")
 
 
 @pytest.mark.parametrize("value", [-1.0, 1e200, 5e-324])
 @pytest.mark.parametrize("name", ["edge", "loop", "keep_evidence", "reject_evidence", "option"])
-def test_absurd_values_raise_nothing(value: float, name: str) -> None:
-    event = answered(["Rome", "Rome", "Oslo"])
+@pytest.mark.parametrize("defense", ["voices", "radar"])
+def test_absurd_values_raise_nothing(defense: str, value: float, name: str) -> None:
+    event = answered(["Rome", "Rome", "Oslo"], defense)
     verdict, options = event.verdict, json.loads(event.options)
     (a, b, _), *rest = verdict.edges
     match name:
@@ -415,7 +414,7 @@ def test_absurd_values_raise_nothing(value: float, name: str) -> None:
         case "loop":
             verdict = replace(verdict, edges=((a, a, value), *rest))
         case "option":
-            options["pair_scale"] = value
+            options["withstand" if defense == "voices" else "pair_scale"] = value
         case _:
             first = replace(verdict.documents[0], **{name: value})  # type: ignore[arg-type]
             verdict = replace(verdict, documents=(first, *verdict.documents[1:]))
