@@ -88,7 +88,7 @@ class Gathered:
             answers = self.answers if isinstance(seen, Failure) else seen.answers or ()
             pairs = answer_pairs(self.snapshot.query.text, answers)
             tally.charge_pairs(pairs)
-            tally.add(RELATIONS, self.relation_seconds * len(pairs) / max(1, len(every)))
+            tally.counts[RELATIONS] = self.relation_seconds * len(pairs) / max(1, len(every))
 
     def row(self, condition: str) -> EvidenceRow:
         """What is written down of it."""

@@ -6,12 +6,11 @@ from typing import get_args
 
 import pytest
 
-from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.evaluation.defences.contenders import (
     adapted,
     built,
-    min_support_of,
     notes_on_production,
     parse_contenders,
     remembers,
@@ -20,7 +19,7 @@ from radarstream.pipelines.evaluation.defences.contenders import (
 )
 from radarstream.pipelines.evaluation.defences.records import Adaptation, Contender
 from radarstream.pipelines.evaluation.defences.scorers import scorer_settings
-from radarstream.pipelines.evaluation.study.specs import plain, scalar, split_specs
+from radarstream.pipelines.evaluation.study.specs import heading, scalar, split_specs
 from radarstream.pipelines.settings import Profile, load_settings
 from radarstream.schemas.errors import ConfigurationError
 from tests.pipelines.evaluation.defence_studies import Bench, static_dataset
@@ -121,28 +120,14 @@ def test_scorers_are_named() -> None:
             scorer_settings(name)
 
 
-def test_every_contender_may_ask_for_support() -> None:
-    """The guard insists on it: no defence knows the option."""
-    for name in DEFENSES:
-        (contender,) = parse_contenders(f"{name}:min_support=2")
-        assert min_support_of(contender) == 2
-        assert built(contender) == build_defense(name)
-        assert contender.name == f"{name}:min_support=2"
-        assert min_support_of(parse_contenders(name)[0]) == 0
-    for wrong in ("-1", "1.5", "true", "two"):
-        with pytest.raises(ConfigurationError, match="min_support"):
-            parse_contenders(f"radar:min_support={wrong}")
-
-
 @pytest.mark.parametrize("profile", get_args(Profile))
 @pytest.mark.parametrize("name", DEFENSES)
 def test_production_is_what_the_job_does(profile: Profile, name: str) -> None:
-    settings = load_settings(profile=profile, defense={"name": name, "min_support": 3})
+    settings = load_settings(profile=profile, defense={"name": name})
     (contender,) = parse_contenders("production", settings.defense)
     assert contender.name == "production"
     assert built(contender) == build_methods(settings)[0]
-    assert min_support_of(contender) == 3
-    spelled = f"{name}:{','.join(f'{key}={plain(value)}' for key, value in contender.options)}"
+    spelled = heading(name, contender.options)
     (same,) = parse_contenders(spelled)
     assert replace(same, name="", alias="") == replace(contender, name="", alias="")
     assert notes_on_production([contender, same]) == (
@@ -151,24 +136,22 @@ def test_production_is_what_the_job_does(profile: Profile, name: str) -> None:
 
 
 def test_production_keeps_its_short_name_with_options_and_adaptations() -> None:
-    settings = load_settings(defense={"options": {"pair_scale": 0.5}}).defense
+    settings = load_settings(defense={"options": {"memory_days": 30.0}}).defense
     plainly, stricter, alone = parse_contenders(
-        "production,production:min_support=3,pair_scale=2.0,production+none", settings
+        "production,production:withstand=2,memory_days=9.0,production+none", settings
     )
     assert [c.name for c in (plainly, stricter, alone)] == [
         "production",
-        "production:min_support=3,pair_scale=2.0",
+        "production:withstand=2,memory_days=9.0",
         "production+none",
     ]
-    assert dict(plainly.options) == {
-        "pair_scale": 0.5, "first_answer": "answers", "on_empty": "abstain", "min_support": 2,
-    }  # fmt: skip
-    assert dict(stricter.options) == dict(plainly.options) | {"min_support": 3, "pair_scale": 2.0}
+    assert dict(plainly.options) == {"memory_days": 30.0, "withstand": 1}
+    assert dict(stricter.options) == {"memory_days": 9.0, "withstand": 2}
     assert alone.options == plainly.options
     assert [c.name for c in with_relations([plainly], ["scripted"])] == ["production[scripted]"]
     first, second = notes_on_production([plainly, stricter, alone])
     assert second.endswith("but for the options that it names")
-    assert "pair_scale=0.5" in first and "pair_scale=2.0" in second
+    assert "memory_days=30.0" in first and "memory_days=9.0" in second
 
 
 def test_production_needs_settings() -> None:
@@ -185,6 +168,6 @@ def test_production_with_other_settings_is_another_study(tmp_path: Path) -> None
     listed = parse_contenders("production", load_settings().defense)
     notes = bench.run(data, listed, ["benign"]).record.notes
     assert set(notes_on_production(listed)) <= set(notes)
-    settings = load_settings(defense={"min_support": 0}).defense
+    settings = load_settings(defense={"withstand": 0}).defense
     with pytest.raises(ConfigurationError, match="production: options"):
         bench.run(data, parse_contenders("production", settings), ["benign"])
