@@ -189,11 +189,9 @@ class Defense(Protocol[StateT]):
     @property
     def needs(self) -> frozenset[Signal]:
         """Signals that evidence and models must offer; a class attribute, unless options decide."""
-        ...
 
     def initial_state(self) -> StateT:
         """The state before the first snapshot."""
-        ...
 
     def defend(self, evidence: Evidence, state: StateT) -> Defending[StateT]:
         """Judge one snapshot.
@@ -201,7 +199,6 @@ class Defense(Protocol[StateT]):
         Deterministic; leaves `evidence` and `state` unchanged. Raises EvidenceError when a signal
         in `needs` is missing.
         """
-        ...
 
 
 def needs_at(defense: Defense[Any], documents: int) -> frozenset[Signal]:

@@ -1,7 +1,7 @@
 """RobustRAG with keyword aggregation: only words that enough isolated answers share are heard."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated, ClassVar, Final
 
 from pydantic import Field
@@ -75,7 +75,8 @@ class RobustRag(Stateless):
         """Phrases that reach the threshold, in the order to show them."""
         counts = self.counts(voices)
         least = self.threshold(sum(map(bool, voices))) - COUNTING_SLACK
-        return _longest_first(phrase for phrase, count in counts.items() if count >= least)
+        heard = [(len(phrase), phrase) for phrase, count in counts.items() if count >= least]
+        return tuple(phrase for _, phrase in sorted(heard, reverse=True))  # the longest first
 
     def counts(self, voices: Sequence[Voice]) -> dict[str, float]:
         """How many answers hold each phrase that may be shown, weighted as `gamma` says."""
@@ -112,11 +113,6 @@ def increments(voices: Sequence[Voice], gamma: float | None) -> list[float]:
     if total == 0.0:  # nobody is heard, or only places whose weight underflows
         return [float(bool(voice)) for voice in voices]
     return [weight * sum(map(bool, voices)) / total for weight in weights]
-
-
-def _longest_first(found: Iterable[str]) -> tuple[str, ...]:
-    """Phrases by length, then by text, both descending."""
-    return tuple(sorted(found, key=lambda phrase: (len(phrase), phrase), reverse=True))
 
 
 def _document_verdicts(

@@ -152,13 +152,6 @@ class Pool:
         )
 
 
-def without_new_answer(before: Any, after: Any) -> Any:
-    """The state where the answer of a snapshot is not given: as before; a pool keeps what it has
-    gathered since.
-    """
-    return replace(after, inner=before.inner) if isinstance(after, Pool) else before
-
-
 @dataclass(frozen=True, slots=True)
 class CumulativeSnapshot:
     """Judges the new documents together with all older ones, which rank behind them.

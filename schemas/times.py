@@ -18,15 +18,12 @@ class Clock(Protocol):
 
     def now(self) -> datetime:
         """The wall clock, aware, UTC: for ages and for event times in the future only."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds since some moment, never going back."""
-        ...
 
     def wait(self, seconds: float) -> None:
         """Pause; returns early when the process is asked to stop."""
-        ...
 
 
 def milliseconds(time: datetime) -> int:

@@ -21,7 +21,6 @@ class AnswersEach(Protocol):
 
         Raises ModelError when no prompt is left that could be answered.
         """
-        ...
 
 
 def in_order(outcomes: Iterable[Outcome], count: int) -> list[Completion]:

@@ -28,15 +28,12 @@ class Embedder(Protocol):
     @property
     def model_id(self) -> str:
         """Weights, revision and settings that decide results, as one stable string."""
-        ...
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, d) rows of unit Euclidean length, one a text, in order. Raises ModelError."""
-        ...
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
         """(m,) Euclidean lengths of the rows before normalisation, positive."""
-        ...
 
 
 class TokenScorer(Protocol):
@@ -45,13 +42,11 @@ class TokenScorer(Protocol):
     @property
     def model_id(self) -> str:
         """As an embedder's."""
-        ...
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms: a row per prompt, a column per token of the
         continuation, which has at least one.
         """
-        ...
 
 
 class Method(StrEnum):

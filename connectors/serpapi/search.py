@@ -145,7 +145,9 @@ class SerpApiSearch:
         found = page_results(answer, self._clock.now())
         progress.pages += 1
         progress.results += found
-        progress.archive_ids += filter(None, [_archive_id(answer)])
+        archive_id = _metadata(answer).get("id")
+        if isinstance(archive_id, str) and ARCHIVE_ID.fullmatch(archive_id):
+            progress.archive_ids.append(archive_id)
         pagination = answer.get("serpapi_pagination")
         if not found or not (isinstance(pagination, dict) and pagination.get("next")):
             progress.detail = f"the results ended on page {progress.pages}"
@@ -234,11 +236,6 @@ def period_of(moment: datetime) -> str:
     '2025-03'
     """
     return moment.astimezone(UTC).strftime("%Y-%m")
-
-
-def _archive_id(answer: Answer) -> str:
-    found = _metadata(answer).get("id")
-    return found if isinstance(found, str) and ARCHIVE_ID.fullmatch(found) else ""
 
 
 def _metadata(answer: Answer) -> Mapping[str, Any]:

@@ -19,7 +19,6 @@ class Attributor(Protocol):
     @property
     def needs(self) -> frozenset[Signal]:
         """What models must offer beyond completions, relations and embeddings."""
-        ...
 
     def attribute(self, case: Case) -> Attributing:
         """Score the texts and flag those that taught the answer.
@@ -27,4 +26,3 @@ class Attributor(Protocol):
         Deterministic; leaves its argument unchanged. Invariant to the order in which requests of
         one batch are answered. No texts, or one: nothing is flagged.
         """
-        ...

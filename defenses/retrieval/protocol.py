@@ -19,7 +19,6 @@ class RetrievalDefense(Protocol):
     @property
     def needs(self) -> frozenset[Signal]:
         """What models must offer beyond completions and embeddings."""
-        ...
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Judge every candidate once.
@@ -28,4 +27,3 @@ class RetrievalDefense(Protocol):
         the candidates: equal scores are ordered by similarity, then by `Document.content_id`.
         Raises EvidenceError on malformed input.
         """
-        ...

@@ -78,14 +78,6 @@ class Clustered:
         return np.asarray(np.minimum(some, lacking))
 
 
-def rate_interval(hits: FloatArray, trials: FloatArray) -> FloatArray:
-    """(2,) or (columns, 2): the interval of sum(hits) / sum(trials) over clusters; (0, 1) without
-    a trial.
-    """
-    sample = Clustered.of_hits(hits, trials)
-    return exact_interval(sample.mean, sample.effective())
-
-
 def exact_interval(share: FloatArray | float, effective: FloatArray | float) -> FloatArray:
     """(..., 2): Clopper and Pearson's interval of a share of effective trials, which need not be
     whole numbers; (0, 1) without a trial.

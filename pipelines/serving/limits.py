@@ -121,7 +121,7 @@ class RequestLimits:
         return ServiceError(413, "request_too_large", told, headers={"Connection": "close"})
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        route = route_of(scope)
+        route = str(getattr(scope.get("route"), "path", "other"))
         self._context.metrics.requests.labels(route, str(status)).inc()
         self._context.metrics.durations.labels(route).observe(seconds)
         level = log.debug if scope["path"] in UNCOUNTED else log.info
@@ -161,12 +161,6 @@ def add_headers(scope: Scope, message: Any) -> None:
         headers.setdefault(name, value)
     if scope["scheme"] == "https":
         headers.setdefault("Strict-Transport-Security", YEAR)
-
-
-def route_of(scope: Scope) -> str:
-    """The template of the route of a request; "other" where there is none."""
-    route = scope.get("route")
-    return str(getattr(route, "path", "other"))
 
 
 def is_own(host: str, names: tuple[str, ...]) -> bool:

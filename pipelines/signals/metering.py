@@ -21,12 +21,10 @@ class CallCounts(Protocol):
     @property
     def calls(self) -> int:
         """Requests that reached the model."""
-        ...
 
     @property
     def hits(self) -> int:
         """Requests answered from the cache."""
-        ...
 
 
 class Costs:

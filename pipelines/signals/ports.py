@@ -29,7 +29,6 @@ class Model(Protocol):
     @property
     def model_id(self) -> str:
         """Weights, revision and settings that decide results, as one stable string."""
-        ...
 
 
 class Generator(Model, Protocol):
@@ -37,7 +36,6 @@ class Generator(Model, Protocol):
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order."""
-        ...
 
 
 class RelationScorer(Model, Protocol):
@@ -47,7 +45,6 @@ class RelationScorer(Model, Protocol):
         """(m, 3) rows that sum to 1: entailment, neutral, contradiction of premise over
         hypothesis.
         """
-        ...
 
 
 @runtime_checkable
@@ -56,7 +53,6 @@ class AsksGenerator(Protocol):
 
     def asking(self, generator: Generator) -> RelationScorer:
         """The same scorer on another generator."""
-        ...
 
 
 class GradientEncoder(Model, Protocol):
@@ -64,11 +60,9 @@ class GradientEncoder(Model, Protocol):
 
     def probe(self, queries: Sequence[ProbeQuery]) -> FloatArray:
         """(m, r, r) Gram matrices; all queries have equally many runs."""
-        ...
 
     def saliences(self, queries: Sequence[SalienceQuery]) -> list[tuple[TokenSalience, ...]]:
         """Per query the tokens of its passage."""
-        ...
 
 
 class MaskedModel(Model, Protocol):
@@ -76,7 +70,6 @@ class MaskedModel(Model, Protocol):
 
     def masked(self, queries: Sequence[MaskedQuery]) -> list[FloatArray]:
         """Per query (s,) probabilities."""
-        ...
 
 
 class AttentionModel(Model, Protocol):
@@ -86,7 +79,6 @@ class AttentionModel(Model, Protocol):
 
     def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
         """Per query (n,) percentages, one per passage of its prompt."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ class Sink(Protocol):
 
     def publish(self, records: Sequence[OutboxRecord]) -> None:
         """Return only when every record is durable; raise when any is not."""
-        ...
 
 
 class PendingRecord(NamedTuple):

@@ -141,14 +141,10 @@ def stay_on_loopback() -> None:
     worker_pool_main.BeamFnExternalWorkerPoolServicer = LoopbackWorkerPool  # type: ignore[misc]
 
 
-def import_first() -> None:
-    """Start the process that workers are forked from, before this one has threads."""
+if __name__ == "__main__":
+    # The process that workers are forked from starts before this one has threads.
     FORKS.set_forkserver_preload(IMPORTED)
     FORKS.Process(target=int).start()
-
-
-if __name__ == "__main__":
-    import_first()
     stay_on_loopback()
     # It ends its workers when it is interrupted, which the job of a background shell ignores, and
     # when it is terminated, which the first process of a container ignores.

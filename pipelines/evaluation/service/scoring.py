@@ -248,17 +248,12 @@ def copied(answer: str, passages: Sequence[str]) -> Copied:
     grams = grams_of(text)
     found = Copied()
     for passage in map(normalised, passages):
+        runs = SequenceMatcher(None, words, passage.split(), autojunk=False)
         found = Copied(
-            max(found.span, longest_run(words, passage.split())),
+            max(found.span, runs.find_longest_match().size),
             max(found.contained, len(grams & grams_of(passage)) / max(1, len(grams))),
         )
     return found
-
-
-def longest_run(one: Sequence[str], other: Sequence[str]) -> int:
-    """The number of words of the longest run that both have."""
-    matcher = SequenceMatcher(None, one, other, autojunk=False)
-    return matcher.find_longest_match(0, len(one), 0, len(other)).size
 
 
 def grams_of(text: str) -> frozenset[str]:

@@ -78,22 +78,18 @@ class Plugin(Protocol[RecordT]):
     @property
     def models(self) -> Models:
         """The models that rows are asked of."""
-        ...
 
     @property
     def files(self) -> Mapping[type[Any], str]:
         """The types of rows and the name of the file of each; progress counts the first."""
-        ...
 
     def describe(self) -> RecordT:
         """The record of this run alone."""
-        ...
 
     def code(self, record: RecordT) -> Mapping[str, str | None]:
         """One digest per author of `record`, of the code that their rows depend on, as it is now.
         None for an author that can no longer be built. Rows of others are not checked.
         """
-        ...
 
     def plan(self, study: "Study[RecordT]") -> Iterator[Batch]:
         """Count the work that is left in `study.progress`, and return an iterator that does it.
@@ -101,7 +97,6 @@ class Plugin(Protocol[RecordT]):
         Called once, after rows were read. The iterator asks `study.models` and may be left after
         any batch; the rows of a batch are on disk and in `study.store` when the next is asked for.
         """
-        ...
 
 
 def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:

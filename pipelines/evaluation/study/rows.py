@@ -70,17 +70,14 @@ class Stored(Protocol):
     @property
     def key(self) -> Hashable:
         """What tells a line from the others of its file; of two with one key the later counts."""
-        ...
 
     @property
     def author(self) -> str:
         """Whose code computed the line: a name in `StudyRecord.code`, or any other."""
-        ...
 
     @property
     def error(self) -> str | None:
         """Why there is no result; such a line is computed again in the next run."""
-        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,16 +23,12 @@ class SnapshotLog(Protocol):
         Every record has its `log` position. `max_bytes` may be exceeded by one record. Raises
         BrokerError; the next call goes on where the last good one ended.
         """
-        ...
 
     def partitions(self) -> frozenset[int]:
         """Partitions read at present; may change in `poll` when workers share the topic."""
-        ...
 
     def commit(self, next_offsets: Mapping[int, int]) -> None:
         """Remember per partition where to read on after a restart. Raises BrokerError."""
-        ...
 
     def unread(self) -> dict[int, int]:
         """Records per partition that were not yet polled, as far as the last poll could tell."""
-        ...

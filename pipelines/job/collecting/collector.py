@@ -60,7 +60,6 @@ class Searcher(Protocol):
 
     def search(self, request: SearchRequest) -> SearchSnapshot:
         """Return a snapshot. Raises SearchError, and ConfigurationError to stop everything."""
-        ...
 
 
 @dataclass

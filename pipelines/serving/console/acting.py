@@ -73,11 +73,9 @@ class Action(Protocol):
     @property
     def name(self) -> str:
         """What addresses and the action log call it."""
-        ...
 
     def propose(self, target: Target) -> Proposal:
         """What would follow. Raises RadarstreamError, as where there is no such thing."""
-        ...
 
     def carry_out(self, target: Target, confirmed: Confirmed) -> str:
         """Do it, write it down, and return what was done, in words.
@@ -85,7 +83,6 @@ class Action(Protocol):
         Raises StateConflictError where somebody else changed the thing meanwhile, NothingToDoError
         where it holds already.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

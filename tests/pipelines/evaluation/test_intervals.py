@@ -9,9 +9,16 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from radarstream.pipelines.evaluation.comparison import Z, difference_interval, score_interval
-from radarstream.pipelines.evaluation.intervals import Clustered, exact_interval, rate_interval
+from radarstream.pipelines.evaluation.intervals import Clustered, exact_interval
 
 NOMINAL_ENOUGH = 0.93
+
+
+def rate_interval(hits, trials):
+    sample = Clustered.of_hits(hits, trials)
+    return exact_interval(sample.mean, sample.effective())
+
+
 RATES = (0.02, 0.05, 0.1, 0.5, 0.98)
 SIZES = {  # trials of a cluster
     "one answer": lambda clusters: np.ones(clusters, dtype=int),

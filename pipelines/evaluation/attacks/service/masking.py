@@ -39,7 +39,6 @@ class Proxy(Model, Protocol):
 
     def ranks(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r,) ranks, from 1, of the continuation's first token after each prompt."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

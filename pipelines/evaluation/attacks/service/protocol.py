@@ -106,4 +106,3 @@ class ServiceAttack(Protocol):
 
     def stream(self, world: World) -> Stream:
         """What is asked. Equal worlds give equal streams."""
-        ...

@@ -20,31 +20,25 @@ class OpenEncoder(Model, Protocol):
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, d) rows of unit length."""
-        ...
 
     def tokens(self, texts: Sequence[str]) -> list[tuple[int, ...]]:
         """The tokens of each text, special ones left out."""
-        ...
 
     def text(self, tokens: Sequence[int]) -> str:
         """Tokens as text."""
-        ...
 
     @property
     def substitutes(self) -> NDArray[np.intp]:
         """(s,) the tokens that an attack may write: whole words of ASCII letters."""
-        ...
 
     @property
     def substitute_rows(self) -> FloatArray:
         """(s, d) their word embeddings."""
-        ...
 
     def gradients(self, texts: Sequence[str], directions: FloatArray) -> list[FloatArray]:
         """Per text (tokens, d): the gradient of the inner product of its unit row with its row of
         `directions` with respect to the word embedding of each token.
         """
-        ...
 
 
 @dataclass(frozen=True, slots=True)

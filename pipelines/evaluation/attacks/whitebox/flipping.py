@@ -43,11 +43,9 @@ class Objective(Protocol):
 
     def directions(self, rows: FloatArray) -> FloatArray:
         """(c, d): the gradient with respect to the unit rows of the texts, (c, d)."""
-        ...
 
     def values(self, texts: Sequence[Texts], rows: FloatArray) -> FloatArray:
         """(n,) for n drafts with unit rows (n, c, d); the first one is the present draft."""
-        ...
 
 
 # (gradients (slots, d), vocabulary, slots, generator) -> proposed slots, the best first.
