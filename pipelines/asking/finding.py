@@ -8,6 +8,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
+from radarstream.connectors.serpapi.options import RESULTS_PER_PAGE
 from radarstream.pipelines.asking.parts import CHOOSING, Options, Parts
 from radarstream.pipelines.asking.steps import each, in_groups, together
 from radarstream.pipelines.asking.values import NOT_ASKED, Drafted, Found, Origin, Planned
@@ -81,23 +82,27 @@ def retrieve(parts: Parts, planned: Planned) -> Found:
 
 
 def retrieve_more(parts: Parts, draft: Drafted) -> Found | None:
-    """All documents of a question that those before did not settle, and more; None where it is
-    settled, or there are no more. What was charged for is not found once more.
+    """The documents of a question that those before did not settle, of which more may be read; None
+    where it is settled, or there are no more.
+
+    Those in reserve come first. What was charged for is not found once more.
     """
-    found, reading = draft.found, parts.settings.reading
+    found, planned, reading = draft.found, draft.found.planned, parts.settings.reading
     settled = not draft.event.wanted_more or found.wanted >= reading.most_documents
-    if settled or found.epsilon is not None:
+    if settled or not reading.further_searches or found.epsilon is not None:
         return None
-    try:
-        more = found.finding.send(answers_in(draft.event))
-    except StopIteration:
-        return None
-    before, planned = found.snapshot, found.planned
-    added = len(more.documents) - len(before.documents) - len(found.observed.left_out)
+    left_out = (document for document, _ in found.observed.left_out)
+    more = replace(found.snapshot, documents=(*found.snapshot.documents, *left_out))
+    if len(found.snapshot.documents) <= found.wanted:
+        try:
+            latest = found.finding.send(answers_in(draft.event))
+        except StopIteration:
+            return None
+        more = replace(latest, query=more.query, observed_at=more.observed_at)
     return replace(
         found,
-        wanted=found.wanted + max(0, added),
-        observed=Observed(replace(more, query=before.query, observed_at=before.observed_at)),
+        wanted=found.wanted + RESULTS_PER_PAGE,
+        observed=Observed(more),
         seen=planned.asked.seen,
         risk=planned.risk,
         plan=planned.plan,

@@ -47,8 +47,9 @@ class UserQuestion:
     """One question of one user at one time.
 
     `user` is the name of an account, "" for nobody's. `defense` is a name of `DEFENSES`, None for
-    the configured defence with its options. `wanted` is how many documents the answer may rest on,
-    k in the papers. `withstand` is how many lying sites it is to withstand, None as configured.
+    the configured defence with its options. `wanted` is how many documents the answer may rest on
+    at first, k in the papers. `withstand` is how many lying sites it is to withstand, None as
+    configured.
     """
 
     text: str

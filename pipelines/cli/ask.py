@@ -71,7 +71,8 @@ def ask(
             "-k",
             min=1,
             max=100,
-            help="Most documents. Default: all that are given, else serving.documents.",
+            help="Documents that are looked for at first. Default: all that are given, else "
+            "serving.documents.",
         ),
     ] = None,
     defense: Annotated[

@@ -88,7 +88,7 @@ class ServingSettings(Section):
         " bring its own",
     )
     documents: int = Field(
-        default=10, ge=1, le=100, description="most documents that a question is answered from"
+        default=10, ge=1, le=100, description="documents that are looked for at first"
     )
     question_characters: PositiveInt = Field(
         default=2_000, description="longest question that is accepted"

@@ -22,7 +22,7 @@ from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.orchestration import Module
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus
-from tests.asking import CAPITAL, CLAIMS, OFF, answerer_with, question
+from tests.asking import CAPITAL, CLAIMS, OFF, Retrieving, answerer_with, question
 from tests.connectors.serpapi import serpapi_server as service
 from tests.connectors.serpapi.serpapi_server import SerpApiServer
 
@@ -181,6 +181,15 @@ def test_a_corpus_gives_its_next_ten_and_nothing_is_read_twice(tmp_path) -> None
         assert len(reply.documents) == found
         generator: Any = asker.pipeline.models.generator
         assert generator.calls <= found
+
+
+def test_candidates_in_reserve_are_read_before_more_is_found(own_engine) -> None:
+    found = Retrieving([in_words(NOTHING, f"page {n}") for n in range(40)])
+    chosen = {"policy": "static", "modules": (Module.TRUSTRAG,), "always": ()}
+    asker = answerer_with(own_engine, chosen, retrievers={Origin.CORPUS: found})
+    reply = asker.answer(question(origin=Origin.CORPUS, wanted=8))
+    assert found.wanted == [24]
+    assert (len(reply.documents), reply.event.wanted_more) == (24, True)
 
 
 def test_what_was_charged_for_is_not_found_once_more(own_engine) -> None:
