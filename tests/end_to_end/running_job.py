@@ -104,7 +104,7 @@ def running_job(
         "RADARSTREAM_KAFKA__PARTITIONS": str(options.partitions),
         "RADARSTREAM_DATABASE": f"sqlite:///{directory / 'state.db'}",
         "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
-        "RADARSTREAM_DEFENSE__MIN_SUPPORT": "0",  # the pages are all of one site
+        "RADARSTREAM_DEFENSE__WITHSTAND": "0",  # the pages are copies
         **variables,
     }
     log_file.touch()

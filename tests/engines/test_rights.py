@@ -120,7 +120,7 @@ delivery_timeout_s = 20.0
 [telemetry]
 listen = ""
 [defense]
-min_support = 0
+withstand = 0
 [attribution]
 enabled = true
 poll_s = 0.2

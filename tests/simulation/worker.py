@@ -18,12 +18,12 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import outbox
-from radarstream.defenses.radar import Radar
+from radarstream.defenses.voices import Voices
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import lane_of
 from radarstream.pipelines.beam.holding import HoldBack
-from radarstream.pipelines.beam.model_stages import each_alive
+from radarstream.pipelines.beam.model_stages import gathered
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import JobSettings, load_settings
@@ -139,7 +139,7 @@ def guard_of(world: World, engine: Engine) -> DefensePipeline[Any]:
     if world.plan.cached:
         generator = Cached(generator, ResponseCache(engine), chunk=4)
     return DefensePipeline(
-        "radar", Radar(), Models(generator, ScriptedRelations(), ScriptedEmbedder())
+        "voices", Voices(), Models(generator, ScriptedRelations(), ScriptedEmbedder())
     )
 
 
@@ -148,12 +148,11 @@ def run_graph(
 ) -> list[AnswerEvent | DeadLetter]:
     """What the graph's steps do to one batch, in the order in which Beam's runner runs them."""
     observed = [decoded(record, clock) for record in records]
-    answered = each_alive(DefensePipeline.answer_each, guard, observed)
-    related = each_alive(DefensePipeline.relate, guard, answered)
-    parked = [item for item in related if isinstance(item, Parked)]
+    found = gathered(guard, observed)
+    parked = [item for item in found if isinstance(item, Parked)]
     outbox.append(engine, [outbox_record(p.letter, lane=lane_of(p.record)) for p in parked])
     queries: dict[str, list[folding.Item]] = defaultdict(list)
-    for item in related:
+    for item in found:
         if isinstance(item, Recorded):
             queries[item.value.chosen.snapshot.query.id].append(item)
     return [*(p.letter for p in parked), *folding.fold_queries(guard, engine, queries, "")]

@@ -125,7 +125,7 @@ def test_only_what_was_asked_for_is_reported() -> None:
     events = [
         answer("a", 0, None, abstention=None),
         answer("a", 1, True, abstention=None, tags=("x",)),
-        answer("a", 2, False, abstention=None, verdict=falsified),
+        answer("a", 2, None, abstention=None, verdict=falsified),
         answer("a", 3, None),
         answer("b", 0, True, abstention=None),
     ]

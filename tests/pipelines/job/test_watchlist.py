@@ -173,21 +173,18 @@ def test_queries_that_were_fetched_together_part() -> None:
 
 
 def test_a_query_says_what_it_wants_of_an_answer() -> None:
-    first, second, third = parse_watchlist(
+    first, second = parse_watchlist(
         b"""
-defaults: {min_support: 3}
+defaults: {withstand: 3}
 queries:
   - question: a
-  - {question: b, min_support: 0, on_empty: best_document}
-  - {question: c, on_empty: abstain}
+  - {question: b, withstand: 0}
 """,
         "list.yaml",
     )
-    assert (first.query.min_support, first.query.on_empty) == (3, None)
-    assert (second.query.min_support, second.query.on_empty) == (0, "best_document")
-    assert (third.query.min_support, third.query.on_empty) == (3, "abstain")
+    assert (first.query.withstand, second.query.withstand) == (3, 0)
     assert first.request.query == first.query
-    ((_, entry), *_) = table_entries((first, second, third))
+    ((_, entry), *_) = table_entries((first, second))
     assert entry_of(entry) == first
-    for wrong in ("min_support: -1", "min_support: many", "on_empty: guess", "min_support: true"):
+    for wrong in ("withstand: -1", "withstand: many", "withstand: true"):
         assert "query 1" in refusal(f"queries:\n- {{question: a, {wrong}}}")
