@@ -88,8 +88,9 @@ def retrieve_more(parts: Parts, draft: Drafted) -> Found | None:
     Those in reserve come first. What was charged for is not found once more.
     """
     found, planned, reading = draft.found, draft.found.planned, parts.settings.reading
-    settled = not draft.event.wanted_more or found.wanted >= reading.most_documents
-    if settled or not reading.further_searches or found.epsilon is not None:
+    steps = RESULTS_PER_PAGE * reading.further_searches
+    enough = found.wanted >= min(reading.most_documents, found.question.wanted + steps)
+    if enough or not draft.event.wanted_more or found.epsilon is not None:
         return None
     left_out = (document for document, _ in found.observed.left_out)
     more = replace(found.snapshot, documents=(*found.snapshot.documents, *left_out))

@@ -152,6 +152,6 @@ class ReadingSettings(Section):
         default=2,
         ge=0,
         le=10,
-        description="result pages, or times ten documents of the corpus, that a user's question may"
-        " ask for beyond the first documents, until its answer is settled",
+        description="how often a user's question may go on to ten more documents, a result page of"
+        " the web or the next of the corpus, until its answer is settled",
     )
