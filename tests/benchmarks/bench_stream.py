@@ -21,12 +21,11 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.graph import NO_LOG
-from radarstream.pipelines.beam.model_stages import each_alive
+from radarstream.pipelines.beam.model_stages import gathered
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.evaluation.study.plugin import batched
-from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.records import LogPosition, RawRecord
@@ -111,8 +110,7 @@ def by_hand(settings: Settings, records: Sequence[RawRecord]) -> int:
     seen = [Recorded(r, decode_record(r, limits=settings.limits, now=now)) for r in records]
     queries: dict[str, list[Item]] = {}
     for part in batched(seen, size.snapshots):
-        answered = each_alive(DefensePipeline.answer_each, guard, part)
-        for item in each_alive(DefensePipeline.relate, guard, answered):
+        for item in gathered(guard, part):
             assert isinstance(item, Recorded)
             queries.setdefault(item.value.chosen.snapshot.query.id, []).append(item)
     witnesses = witnesses_of(settings)

@@ -215,8 +215,8 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
     lines = {line.split("  ")[1] if line[0] != " " else "cut": line for line in shown.splitlines()}
     assert len(lines) == shown.count("\n") == 4
     assert lines["cup/0"] == (
-        "2025-06-01 12:00:00  cup/0  Who won the cup?  answer 0  corroborated: 3 documents on 2 "
-        "independent sites say so, 2 on one say otherwise; weight 1.8 for it, 0.8 against  "
+        "2025-06-01 12:00:00  cup/0  Who won the cup?  answer 0  corroborated: 1 independent "
+        "site says so, 1 says Basel; 2 more lying sites could silence it, 3 could change it  "
         "memory falsified  CHANGED from Basel"
     )
     assert "no answer: no_evidence" in lines["none/4"]

@@ -39,7 +39,8 @@ def test_a_replay_judges_what_the_reranker_keeps(
     (line,) = (out / "answers.jsonl").read_bytes().splitlines()
     event = decode_answer(line)
     assert event.reranking is not None
-    assert (len(event.seen), len(event.reranking.candidates)) == (4, 12)
+    assert (len(event.reranking.kept), len(event.reranking.candidates)) == (4, 12)
+    assert {judged.rank for judged in event.seen} <= {1, 2, 3, 4}
     lines = (out / "attribution.jsonl").read_bytes().splitlines()
     told = [decode_rejected(line) for line in lines]
     assert sum(rejected.reason == "outranked" for rejected in told) == 8

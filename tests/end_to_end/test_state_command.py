@@ -87,6 +87,7 @@ def test_show_decodes_one_query(database: str) -> None:
         "answer": "Ada Lovelace",
         "entailment": 0.75,
         "contradiction": 0.125,
+        "confirmed_at": None,
         "standing": "Ada Lovelace",
         "standing_confirmed_at": None,
         "log_epoch": "cluster-a",

@@ -32,8 +32,8 @@ def altered(answers: Path, target: Path, **changes: object) -> Path:
 def test_answers_of_a_replay_are_right(answers: Path) -> None:
     result = run("verify", answers, "--all")
     assert "4 answers, 0 with a mismatch" in result.stdout
-    assert "Not checked, since it takes the pages: sources.title, sources.url." in result.stdout
-    assert "min_support" in result.stdout
+    assert "Not checked, since it takes the pages: sources.title, sources.url" in result.stdout
+    assert "the rules in force are settings: defense, options" in result.stdout
     found = json.loads(run("verify", answers, "--json").stdout)
     assert "verdict.answer" in found["not_checked"]
     assert found["wrong"] == 0
