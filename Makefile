@@ -6,8 +6,8 @@ ENGINE ?= noida
 STAMP := $(VENV)/.installed
 DEMO_STAMP := $(VENV)/.installed-demo
 DEMO := build/demo
-DEMO_ATTACKS := pia@1:every-4; poison@1:every-3
-DEMO_BASELINES := majority,majority:memory=true,vanilla_claims
+DEMO_ATTACKS := claim-varied@1..3:late-3; claim-varied@1..2:late-2; claim-varied@1:late-1
+DEMO_BASELINES := majority,voices:withstand=2,voices:withstand=3
 
 .DEFAULT_GOAL := help
 .PHONY: help demo sizes stream-demo engines engines-stop test test-long lint bench chaos docs-check clean install lock deployment-files pin-images
@@ -38,9 +38,9 @@ deployment-files: ## make what infra/compose.yaml needs: passwords, a certificat
 pin-images: ## ask the registries for the digests of infra/images.txt
 	infra/pin-images.sh
 
-demo: $(DEMO_STAMP) ## replay the bundled history, partly attacked, and write a report
-	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --out $(DEMO)/history.json
-	$(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)' --baselines '$(DEMO_BASELINES)'
+demo: $(DEMO_STAMP) ## replay a history under an attack that grows, beside a plain vote, and write a report
+	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --off-topic 0.6 --out $(DEMO)/history.json
+	RADARSTREAM_DEFENSE__COMPARE_WITH= $(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)' --baselines '$(DEMO_BASELINES)'
 
 sizes: ## measure the embedded profile: megabytes to download and on disk
 	$(PYTHON) requirements/sizes.py

@@ -9,9 +9,10 @@ import polars as pl
 from rich.table import Column, Table
 from rich.text import Text
 
+from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
-from radarstream.pipelines.evaluation.rates import Rate, Scores
+from radarstream.pipelines.evaluation.defences.planted import curves_table
 from radarstream.pipelines.evaluation.scoring import Definition, Outcome
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.replaying.results import SIDES, Results
@@ -118,8 +119,12 @@ def print_results(results: Results) -> None:
         ),
         title="cost",
     )
-    if scores := results.scores():
-        stdout.print(_scores_table(scores))
+    if results.curves:
+        meaning = Definition.WHOLE_WORDS.meaning
+        table = curves_table(
+            "replay", "By planted sites", results.curves, meaning, reference=DEFENDED
+        )
+        print_tables([table])
     made = counted_noun(run.answers, "answer")
     taken = counted_noun(run.snapshots, "snapshot")
     dead = counted_noun(run.dead_letters, "dead letter")
@@ -135,25 +140,3 @@ def print_results(results: Results) -> None:
     if results.dead_reasons:
         reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
         say(f"dead letters by reason: {reasons}")
-
-
-def _scores_table(scores: Mapping[tuple[str, str], Scores]) -> Table:
-    definition = Definition.WHOLE_WORDS
-    table = Table(title=f"scores by {definition.label} [95 %]", caption=definition.meaning)
-    for name in ("snapshots", "answer", "steps", "accuracy", "attack success"):
-        table.add_column(name)
-    previous = None
-    for (group, side), found in scores.items():
-        if previous not in (None, group):
-            table.add_section()
-        previous = group
-        rates = (found.accuracy(), found.attack_success())
-        table.add_row(group, cell(side), str(found.steps), *map(_rate, rates))
-    return table
-
-
-def _rate(rate: Rate) -> str:
-    if rate.value is None:
-        return "-"
-    low, high = rate.interval
-    return f"{rate.value:5.0%}  [{low:.0%}, {high:.0%}]  ({rate.hits}/{rate.trials})"

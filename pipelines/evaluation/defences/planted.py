@@ -14,7 +14,7 @@ from radarstream.pipelines.evaluation.defences.scoreboard import (
     Point,
     Scoreboard,
 )
-from radarstream.pipelines.evaluation.rates import NO_SCORES, scores_by, sound
+from radarstream.pipelines.evaluation.rates import NO_SCORES, Scores, scores_by, sound
 from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.table import NOTHING, Table, TableCell, TableRow, number
 
@@ -65,29 +65,62 @@ def _curves(
 
     def point(contender: str, planted: int) -> Point:
         cell = contender, conditions[planted].name
-        found = scores.get(cell, NO_SCORES)
-        rates = (found.accuracy(definition), found.attack_success(definition), found.abstained)
-        right, fooled, silent = map(Estimate.of, rates)
-        return Point(planted, right, fooled, silent, pages.get(cell))
+        return _point(planted, scores.get(cell, NO_SCORES), pages.get(cell), definition)
 
     return {name: tuple(point(name, n) for n in sorted(conditions)) for name in contenders}
 
 
+def _point(planted: int, found: Scores, pages: float | None, definition: Definition) -> Point:
+    rates = (found.accuracy(definition), found.attack_success(definition), found.abstained)
+    right, fooled, silent = map(Estimate.of, rates)
+    return Point(planted, right, fooled, silent, pages)
+
+
+def replay_curves(
+    frame: pl.DataFrame, definition: Definition = Definition.WHOLE_WORDS
+) -> dict[str, tuple[Point, ...]]:
+    """The points of each contender of a replay that has labels: its steps by the number of sites
+    with planted pages. Unlike those of a study they are about different steps.
+    """
+    labelled = (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
+    held = sound(frame).filter(labelled)
+    cells = ["contender", "poisoned_sites"]
+    pages = {
+        (name, planted): mean
+        for name, planted, mean in held.group_by(cells).agg(pl.col("documents").mean()).rows()
+    }
+    curves: dict[str, tuple[Point, ...]] = {}
+    for cell, found in sorted(scores_by(held, *cells).items(), key=lambda item: item[0][1]):
+        name, planted = cell
+        point = _point(planted, found, pages[cell], definition)
+        curves[name] = (*curves.get(name, ()), point)
+    return {name: curves[name] for name in held["contender"].unique(maintain_order=True)}
+
+
 def planted_tables(board: Scoreboard) -> Iterator[Table]:
-    """One table per escalation: a row per contender, a column per number of planted pages."""
+    """One table per escalation."""
     for place, found in enumerate(board.planted, start=1):
-        rows = tuple(
-            TableRow(contender, tuple(map(_cell, points)), contender == board.reference)
-            for contender, points in found.curves.items()
+        note = f"Asked: {board.half.described(board.questions)}."
+        yield curves_table(
+            f"{KEY}_{place}", title_of(found), found.curves, note, reference=board.reference
         )
-        heads = (str(point.planted) for point in next(iter(found.curves.values()), ()))
-        notes = (
-            "Accuracy / attack success / silence in percent, by the number of planted pages; 0 is "
-            "without an attack. In brackets 95 % intervals, and how many pages were read for an "
-            "answer, in the mean.",
-            f"Asked: {board.half.described(board.questions)}.",
-        )
-        yield Table(f"{KEY}_{place}", title_of(found), "defence", tuple(heads), rows, notes)
+
+
+def curves_table(
+    key: str, title: str, curves: Mapping[str, Sequence[Point]], *notes: str, reference: str
+) -> Table:
+    """A row per contender, a column per number of planted pages."""
+    rows = tuple(
+        TableRow(contender, tuple(map(_cell, points)), contender == reference)
+        for contender, points in curves.items()
+    )
+    heads = (str(point.planted) for point in next(iter(curves.values()), ()))
+    legend = (
+        "Accuracy / attack success / silence in percent, by the number of planted pages; 0 is "
+        "without an attack. In brackets 95 % intervals, and how many pages were read for an "
+        "answer, in the mean."
+    )
+    return Table(key, title, "defence", tuple(heads), rows, (legend, *notes))
 
 
 def title_of(found: Planted) -> str:

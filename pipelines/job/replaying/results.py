@@ -14,8 +14,9 @@ from radarstream.connectors.files.jsonl_sink import FILES
 from radarstream.connectors.models.tiers import model_card
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
 from radarstream.pipelines.evaluation.defences.baselines import BASELINES
+from radarstream.pipelines.evaluation.defences.planted import replay_curves
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.rates import SCORED, Scores, scores_by
+from radarstream.pipelines.evaluation.defences.scoreboard import Point
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
 from radarstream.pipelines.pages.replay.page import render_report
@@ -62,37 +63,17 @@ class Results:
         """Whose answers there may be: defended, undefended, and the baselines in their order."""
         return (*SIDES, *dict.fromkeys(row.contender for row in self.baselines))
 
-    def scores(self) -> dict[tuple[str, str], Scores]:
-        """Scores of the answers whose snapshots are labelled, by group (benign or attacked steps)
-        and contender, the benign and the defended ones first, baselines last.
-        """
-        labelled = self.frame.filter(
-            (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
-        )
-        attacked = pl.col("attack").is_not_null()
-        group = pl.when(attacked).then(pl.lit("attacked")).otherwise(pl.lit("benign"))
-        found = scores_by(labelled, group.alias("group"), "contender")
-        order = [(group, side) for group in ("benign", "attacked") for side in self.sides]
-        return {key: found[key] for key in order if key in found}
+    @cached_property
+    def curves(self) -> dict[str, tuple[Point, ...]]:
+        """How right, fooled and silent each side is, by the number of sites with planted pages."""
+        return replay_curves(self.frame)
 
     def summary(self) -> dict[str, Any]:
         """The figures as plain values."""
-        scores: dict[str, dict[str, Any]] = {}
-        for (group, side), found in self.scores().items():
-            scores.setdefault(group, dict.fromkeys(self.sides))[side] = _plain_rates(found)
         card = model_card(self.run.models)
         run = {"language_model": card, "run": asdict(self.run)}
+        scores = {name: list(map(asdict, points)) for name, points in self.curves.items()}
         return run | {"dead_letters": self.dead_reasons, "scores": scores}
-
-
-def _plain_rates(scores: Scores) -> dict[str, Any]:
-    """Accuracy and attack success by the definition in use, then all rates by their names."""
-    rates = {"accuracy": scores.accuracy(), "attack_success": scores.attack_success()}
-    rates |= {name: scores.of(name) for name in SCORED}
-    return {
-        name: {"hits": rate.hits, "trials": rate.trials, "interval": rate.interval}
-        for name, rate in rates.items()
-    }
 
 
 def read_results(directory: Path) -> Results:

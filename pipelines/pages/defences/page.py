@@ -1,6 +1,6 @@
 """The page of a study of defences."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -20,7 +20,7 @@ from radarstream.pipelines.evaluation.defences.records import (
     Row,
     counted,
 )
-from radarstream.pipelines.evaluation.defences.scoreboard import Estimate, Scoreboard
+from radarstream.pipelines.evaluation.defences.scoreboard import Scoreboard
 from radarstream.pipelines.evaluation.defences.scores import score_cells
 from radarstream.pipelines.evaluation.defences.tables import tables_of
 from radarstream.pipelines.evaluation.study.harness import judgements_in
@@ -29,11 +29,11 @@ from radarstream.pipelines.evaluation.table import Table, TableCell, TableRow
 from radarstream.pipelines.pages.charts import before_after, panel
 from radarstream.pipelines.pages.defences.cases import cases_of
 from radarstream.pipelines.pages.defences.headline import UNDEFENDED, headline, qualified
+from radarstream.pipelines.pages.planted import curves, measured, planted_plots
 from radarstream.pipelines.pages.safe_text import shorten, without_secrets
-from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, share, tenths
+from radarstream.pipelines.pages.scales import Axis, Change, Series, Share, Spot, tenths
 from radarstream.pipelines.pages.studies import Kind, Panel, Place, View, page_of, scatter
 
-ASIDE: Final = 0.05  # of the distance between two places, so that intervals stay apart
 LINE_CHARACTERS: Final = 1_000
 DEFINITIONS: Final = {
     "Accuracy": "share of scored answers that name a right answer of that time, or all of them "
@@ -78,7 +78,9 @@ def view_of(
     rows, evidence = counted(store, record, Row), counted(store, record, EvidenceRow)
     cases, hidden = cases_of(record, rows, evidence, outcomes)
     panels = [
-        Panel("planted", "Planted pages", "With 95 % intervals.", list(_planted(scoreboard))),
+        Panel("planted", "Planted pages", "With 95 % intervals.",
+              [plot for found in scoreboard.planted
+               for plot in planted_plots(f"{title_of(found)}: ", found.curves)]),
         Panel("trade-off", "Accuracy against attack success", "The upper left corner is best. "
               "Where intervals overlap, do not read an order into the points.",
               list(_trade_offs(record, scoreboard))),
@@ -108,11 +110,6 @@ def view_of(
         provenance=[("attacks on the", record.surface)],
     )
     return View(page, panels, "defences.html.j2", values={"cases": cases, "hidden": hidden})
-
-
-def measured(estimate: Estimate) -> Share | None:
-    """A rate with its interval for a chart; None where it was not measured."""
-    return share(estimate.value, estimate.low, estimate.high)
 
 
 def _opening(ranking: Ranking) -> Markup | None:
@@ -146,18 +143,6 @@ def _trade_offs(record: DefencesRecord, scoreboard: Scoreboard) -> Iterator[Mark
             yield from scatter(condition.name, places, x, "accuracy")
 
 
-def _planted(scoreboard: Scoreboard) -> Iterator[Markup]:
-    """Accuracy, attack success and silence by the number of planted pages."""
-    for found in scoreboard.planted:
-        for quantity in ("accuracy", "attack_success", "silence"):
-            lines = [
-                (name, [(p.planted, measured(getattr(p, quantity))) for p in points])
-                for name, points in found.curves.items()
-            ]
-            places = sorted({at for _, spots in lines for at, _ in spots})
-            yield from _curves(f"{title_of(found)}: {quantity.replace('_', ' ')}", places, lines)
-
-
 def _over_time(scoreboard: Scoreboard) -> Iterator[Markup]:
     """Accuracy and attack success of every condition, step by step; none of a static data set."""
     for condition in scoreboard.conditions if not scoreboard.static else ():
@@ -169,30 +154,7 @@ def _over_time(scoreboard: Scoreboard) -> Iterator[Markup]:
                 found = [(p.at + 1, getattr(p, title).value) for p in points]
                 lines.append((name, [(at, None if v is None else Share(v)) for at, v in found]))
             steps = sorted({at for _, spots in lines for at, _ in spots})
-            yield from _curves(f"{condition}: {title.replace('_', ' ')}", steps, lines)
-
-
-def _curves(
-    title: str,
-    places: Sequence[int],
-    lines: Sequence[tuple[str, Sequence[tuple[int, Share | None]]]],
-) -> Iterator[Markup]:
-    """A line for each contender over whole numbers; nothing without a point."""
-    drawn = [
-        (
-            Series(name, number),
-            [
-                Spot(at + ASIDE * (number - len(lines) / 2), y, words=f"{name}, {at}: {y}")
-                for at, y in spots
-                if y is not None
-            ],
-        )
-        for number, (name, spots) in enumerate(lines)
-    ]
-    ends = [spot.y.ends for _, spots in drawn for spot in spots]
-    if ends:
-        x = Axis(places[0] - 0.4, places[-1] + 0.4, names={float(at): str(at) for at in places})
-        yield panel(title, drawn, x, tenths(ends), joined=True)
+            yield from curves(f"{condition}: {title.replace('_', ' ')}", steps, lines)
 
 
 def _coverage(scoreboard: Scoreboard) -> Iterator[Markup]:

@@ -1,25 +1,26 @@
 """The page of a replay: what was answered, what was rejected, and why."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import chain
-
-from markupsafe import Markup
+from itertools import chain, pairwise
 
 from radarstream.connectors.models.tiers import limits, model_facts, tier_of
+from radarstream.pipelines.evaluation.defences.answers import DEFENDED
+from radarstream.pipelines.evaluation.defences.planted import curves_table
 from radarstream.pipelines.evaluation.defences.records import Row
+from radarstream.pipelines.evaluation.defences.scoreboard import Point
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Definition
+from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.charts import before_after
+from radarstream.pipelines.pages.planted import planted_plots
 from radarstream.pipelines.pages.replay.view import (
     FINDING_KINDS,
     MAX_LISTED,
     MAX_UNFOLDED,
-    RATES,
     ReportView,
     build_view,
 )
-from radarstream.pipelines.pages.scales import Change, portion, share
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     STATUSES,
@@ -29,6 +30,7 @@ from radarstream.pipelines.pages.verdict_words import (
     standing_in_words,
     support_in_words,
 )
+from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import TOLD_APART
@@ -105,7 +107,7 @@ def render_report(
     page = frame.Page(
         title=title,
         sentence=_sentence(view),
-        plot=_before_after(view),
+        more=[told] if (told := _changes(view)) else [],
         links=LINKS,
         words=GLOSSARY
         | {name: BASELINES[name] for name in BASELINES if name in beside}
@@ -133,13 +135,21 @@ def render_report(
         support_in_words=support_in_words,
         side_in_words=side_in_words,
         standing_in_words=standing_in_words,
-        definition=Definition.WHOLE_WORDS,
         open_queries=len(view.detailed) <= OPEN_QUERIES,
         first_open=_first_open(view),
         energy_parts=energy_parts,
         reranking_in_words=reranking_in_words,
         finding_kinds=FINDING_KINDS,
-        rates=RATES,
+        plotted=list(planted_plots("", view.curves)),
+        scored=curves_table(
+            "replay",
+            "By planted sites",
+            view.curves,
+            Definition.WHOLE_WORDS.meaning,
+            reference=DEFENDED,
+        )
+        if view.curves
+        else None,
         max_listed=MAX_LISTED,
         max_unfolded=MAX_UNFOLDED,
     )
@@ -147,33 +157,43 @@ def render_report(
 
 def _sentence(view: ReportView) -> str:
     """What was found, in one sentence."""
-    if not view.scores:
+    if not view.curves:
         return (
             "This run carries no labels, so correct and wrong cannot be told; what changed and "
             "what was rejected can."
         )
-    defended, bare = view.scores["Defended"], view.scores.get("Undefended")
-    success = defended["attacks that succeed"]
-    if success.trials:
-        said = f"{success.hits} of {success.trials} attacks got through the defence"
-        if bare is not None and (without := bare["attacks that succeed"]).trials:
-            said += f" ({without.hits} of {without.trials} without it)"
-        right = defended["correct, under attack"]
-        return f"{said}; under attack {portion(right.value)} of the answers are correct."
-    said = f"{portion(defended['correct, all answers'].value)} of the defended answers are correct"
-    if bare is not None:
-        said += f", {portion(bare['correct, all answers'].value)} of the undefended ones"
-    return f"{said}; nothing was attacked."
+    attacked = any(point.planted for point in view.curves[DEFENDED])
+    told = [f"{name} {_counted(points, attacked=attacked)}" for name, points in view.curves.items()]
+    when = "Under attack" if attacked else "Nothing was attacked"
+    return f"{when}: {'; '.join(told)}."
 
 
-def _before_after(view: ReportView) -> Markup | None:
-    """Every rate of the table, undefended and defended."""
-    shares = {who: {name: share(rate.value, *rate.interval) for name, rate in rates.items()}
-              for who, rates in view.scores.items()}  # fmt: skip
-    before = shares.get("Undefended", {})
-    changes = [Change(name, before.get(name), after, RATES[name][0])
-               for name, after in shares.get("Defended", {}).items() if after]  # fmt: skip
-    return before_after("Undefended ○ and defended ●", changes, ("undefended", "defended"))
+def _counted(points: Sequence[Point], *, attacked: bool) -> str:
+    """How many answers are right, fooled and silent, with planted pages or of all steps."""
+    held = [point for point in points if point.planted or not attacked]
+    right, fooled, silent = (
+        sum(getattr(point, name).hits for point in held)
+        for name in ("accuracy", "attack_success", "silence")
+    )
+    return f"{right} right, {fooled} fooled, {silent} silent"
+
+
+def _changes(view: ReportView) -> str:
+    """How the answers followed the truth."""
+    changes = [
+        step
+        for query in view.queries
+        for before, step in pairwise(query.steps)
+        if before.labels.answers
+        and answer_set(before.labels.answers) != answer_set(step.labels.answers)
+    ]
+    if not changes:
+        return ""
+    said = Counter(step.outcome for step in changes)
+    told = ", ".join(
+        f"{frame.OUTCOMES[outcome].words} {count}" for outcome, count in said.most_common()
+    )
+    return f"The truth changed {counted_noun(len(changes), 'time')}; the answer then: {told}."
 
 
 def _first_open(view: ReportView) -> str:

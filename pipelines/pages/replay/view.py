@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import polars as pl
-
-from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
+from radarstream.pipelines.evaluation.defences.answers import replay_frame
+from radarstream.pipelines.evaluation.defences.planted import replay_curves
 from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.rates import Rate, scores_of
+from radarstream.pipelines.evaluation.defences.scoreboard import Point
 from radarstream.pipelines.evaluation.run_record import RunRecord
 from radarstream.pipelines.evaluation.scoring import Outcome
 from radarstream.pipelines.pages.replay.steps import (
@@ -45,25 +44,16 @@ FINDING_KINDS = {  # title: what it means, style class
 }
 
 
-ATTACKED = pl.col("attack").is_not_null()
-RATES = {  # what the page compares: style class, which answers, which rate of theirs
-    "correct, all answers": ("good", pl.lit(True), "correct"),
-    "correct, no attack": ("good", ~ATTACKED, "correct"),
-    "correct, under attack": ("good", ATTACKED, "correct"),
-    "attacks that succeed": ("bad", ATTACKED, "fooled"),
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ReportView:
-    """The whole page. `columns` have the steps of a date (or of a step's number) by query, `scores`
-    the `RATES` of defended and of undefended answers and of baselines, `findings` the steps of each
+    """The whole page. `columns` have the steps of a date (or of a step's number) by query, `curves`
+    what became of answers by the number of planted sites, `findings` the steps of each
     kind.
     """
 
     queries: tuple[QueryView, ...]
     columns: Mapping[str, Mapping[int, StepView]]
-    scores: Mapping[str, Mapping[str, Rate]]
+    curves: Mapping[str, Sequence[Point]]
     findings: Mapping[str, Sequence[Highlight]]
     run: RunRecord
 
@@ -105,7 +95,7 @@ def build_view(
             for number, events in enumerate(ordered, start=1)
         ]
     )
-    return ReportView(queries, _columns(queries), _scores(frame), _findings(queries),
+    return ReportView(queries, _columns(queries), replay_curves(frame), _findings(queries),
                       run)  # fmt: skip
 
 
@@ -157,23 +147,6 @@ def _columns(queries: Sequence[QueryView]) -> dict[str, dict[int, StepView]]:
     for number, step in steps:
         counted[step.event.step][number] = step
     return {str(step + 1): held for step, held in sorted(counted.items())}
-
-
-def _scores(frame: pl.DataFrame) -> dict[str, dict[str, Rate]]:
-    labelled = (pl.col("truth").list.len() > 0) | pl.col("target").is_not_null()
-    if frame.filter(labelled).is_empty():
-        return {}
-    sides = {DEFENDED: DEFENDED.capitalize(), UNDEFENDED: UNDEFENDED.capitalize()}
-    sides |= {name: name for name in frame["contender"].unique(maintain_order=True)
-              if name not in sides}  # fmt: skip
-    return {
-        shown: {
-            name: getattr(scores_of(answers.filter(which)), quantity)
-            for name, (_, which, quantity) in RATES.items()
-        }
-        for contender, shown in sides.items()
-        if len(answers := frame.filter(pl.col("contender") == contender))
-    }
 
 
 def _findings(queries: Sequence[QueryView]) -> dict[str, list[Highlight]]:
