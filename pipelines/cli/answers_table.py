@@ -12,8 +12,8 @@ from rich.text import Text
 from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
-from radarstream.pipelines.evaluation.defences.planted import curves_table
-from radarstream.pipelines.evaluation.scoring import Definition, Outcome
+from radarstream.pipelines.evaluation.defences.planted import replay_table
+from radarstream.pipelines.evaluation.scoring import Outcome
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.replaying.results import SIDES, Results
 from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words, reranking_in_words
@@ -120,11 +120,7 @@ def print_results(results: Results) -> None:
         title="cost",
     )
     if results.curves:
-        meaning = Definition.WHOLE_WORDS.meaning
-        table = curves_table(
-            "replay", "By planted sites", results.curves, meaning, reference=DEFENDED
-        )
-        print_tables([table])
+        print_tables([replay_table(results.curves)])
     made = counted_noun(run.answers, "answer")
     taken = counted_noun(run.snapshots, "snapshot")
     dead = counted_noun(run.dead_letters, "dead letter")

@@ -18,20 +18,23 @@ def measured(estimate: Estimate) -> Share | None:
 
 
 def planted_plots(title: str, found: Mapping[str, Sequence[Point]]) -> Iterator[Markup]:
-    """Accuracy, attack success and silence of each contender by the number of planted pages."""
-    for quantity in ("accuracy", "attack_success", "silence"):
+    """Attack success, accuracy and silence of each contender by the number of planted pages."""
+    for quantity in ("attack_success", "accuracy", "silence"):
         lines = [
             (name, [(p.planted, measured(getattr(p, quantity))) for p in points])
             for name, points in found.items()
         ]
         places = sorted({at for _, spots in lines for at, _ in spots})
-        yield from curves(f"{title}{quantity.replace('_', ' ')}", places, lines)
+        if len(places) > 1:
+            named = f"{title}{quantity.replace('_', ' ')}"
+            yield from curves(named, places, lines, "planted pages")
 
 
 def curves(
     title: str,
     places: Sequence[int],
     lines: Sequence[tuple[str, Sequence[tuple[int, Share | None]]]],
+    along: str = "",
 ) -> Iterator[Markup]:
     """A line for each contender over whole numbers; nothing without a point."""
     drawn = [
@@ -47,5 +50,6 @@ def curves(
     ]
     ends = [spot.y.ends for _, spots in drawn for spot in spots]
     if ends:
-        x = Axis(places[0] - 0.4, places[-1] + 0.4, names={float(at): str(at) for at in places})
+        names = {float(at): str(at) for at in places}
+        x = Axis(places[0] - 0.4, places[-1] + 0.4, along, names)
         yield panel(title, drawn, x, tenths(ends), joined=True)

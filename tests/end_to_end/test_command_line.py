@@ -92,11 +92,9 @@ def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: 
     summary = json.loads(told)
     answers = [event["data"]["answer"] for event in lines(Path("out/answers.jsonl"))]
     assert answers == ["2017", "2017"]
-    sides = summary["scores"]["benign"]
     for side in ("defended", "undefended"):
-        for name, scored in (("accuracy", "correct"), ("attack_success", "fooled")):
-            assert sides[side][name] == sides[side][scored]
-            assert (sides[side][name]["hits"], sides[side][f"contained_{scored}"]["hits"]) == (0, 2)
+        (point,) = summary["scores"][side]
+        assert {point[name]["hits"] for name in ("accuracy", "attack_success", "silence")} == {0}
     again = run("replay", "history.json", "--dry-run", "--out", "out", "--table", "answers.csv")
     shown = " ".join(again.stdout.split())
     frame = pl.read_csv("answers.csv")
@@ -105,8 +103,8 @@ def test_terminal_report_and_json_score_alike_and_name_the_definition(tmp_path: 
     assert not frame["correct"].any() and not frame["fooled"].any()
     assert frame["contained_correct"].all() and frame["contained_fooled"].all()
     page = Path("out/report.html").read_text()
-    assert "scores by whole words" in shown and shown.count("(0/2)") == 4
-    assert "Scored by whole words." in page and page.count("0 of 2</span>") == 4
+    assert "Scores by whole words" in shown
+    assert shown.count(" 0/0/0 ") == page.count(">0/0/0<") == 2
     for text in (shown, " ".join(page.split()), summary["run"]["scoring"]):
         assert "when it names the truth as whole words" in text
     assert json.loads(Path("out/run.json").read_text())["scoring"] == summary["run"]["scoring"]
@@ -132,7 +130,7 @@ def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Pa
     assert 0 < stage["model_calls"] < stage["requests"]  # for pages that were not read
     page = (out / "report.html").read_text()
     assert all(name in told.stdout for name in named)
-    assert ">majority:<wbr>memory=<wbr>true</th>" in page
+    assert ">majority:memory=true</bdi></th>" in page
     run("report", out)
     assert (out / "report.html").read_text() == page
     run(*asked)
@@ -157,7 +155,7 @@ def test_a_replay_again_asks_no_model_goes_on_and_reports_alike(
     first = {f.name: f.read_bytes() for f in out.glob("*.jsonl")}
     summary = json.loads(run(*replay, "--json").stdout)
     assert summary["run"] == json.loads((out / "run.json").read_text())
-    assert set(summary["scores"]) == {"benign", "attacked"}
+    assert {p["planted"] for p in summary["scores"]["defended"]} >= {0, 1}
     stages = summary["run"]["stages"]
     assert [stage["model_calls"] for stage in stages] == [0] * 4
     assert all(stage["requests"] > 0 for stage in stages)

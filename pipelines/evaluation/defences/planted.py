@@ -7,6 +7,7 @@ import polars as pl
 from radarstream.pipelines.evaluation.attacks.escalation import escalations
 from radarstream.pipelines.evaluation.attacks.protocol import BENIGN, RANDOM, Condition
 from radarstream.pipelines.evaluation.attacks.timing import Timing
+from radarstream.pipelines.evaluation.defences.answers import DEFENDED
 from radarstream.pipelines.evaluation.defences.dynamics import CELL
 from radarstream.pipelines.evaluation.defences.scoreboard import (
     Estimate,
@@ -106,6 +107,14 @@ def planted_tables(board: Scoreboard) -> Iterator[Table]:
         )
 
 
+def replay_table(curves: Mapping[str, Sequence[Point]]) -> Table:
+    """The table of the points of a replay."""
+    used = Definition.WHOLE_WORDS
+    return curves_table(
+        "replay", f"Scores by {used.label}", curves, used.meaning, reference=DEFENDED
+    )
+
+
 def curves_table(
     key: str, title: str, curves: Mapping[str, Sequence[Point]], *notes: str, reference: str
 ) -> Table:
@@ -135,5 +144,6 @@ def _cell(point: Point) -> TableCell:
     rates = (point.accuracy, point.attack_success, point.silence)
     if not point.silence.trials:
         return TableCell(NOTHING)
-    told = f"[{' / '.join(rate.bounds for rate in rates)}; {number(point.pages, 1)} pages]"
+    pages = "" if point.pages is None else f"; {number(point.pages, 1)} pages"
+    told = f"[{' / '.join(rate.bounds for rate in rates)}{pages}]"
     return TableCell("/".join(rate.percent for rate in rates), told, point.attack_success.value)

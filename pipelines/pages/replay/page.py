@@ -5,12 +5,11 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
 from radarstream.connectors.models.tiers import limits, model_facts, tier_of
-from radarstream.pipelines.evaluation.defences.answers import DEFENDED
-from radarstream.pipelines.evaluation.defences.planted import curves_table
+from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.defences.planted import replay_table
 from radarstream.pipelines.evaluation.defences.records import Row
 from radarstream.pipelines.evaluation.defences.scoreboard import Point
 from radarstream.pipelines.evaluation.run_record import RunRecord
-from radarstream.pipelines.evaluation.scoring import Definition
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.planted import planted_plots
@@ -114,6 +113,10 @@ def render_report(
         | (RERANKING if rerankers else {}),
         heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
         + [("defence", name) for name in sorted({event.defense for event in answers})]
+        + [
+            ("withstands lying sites", n)
+            for n in sorted({event.withstand or 0 for event in answers})
+        ]
         + [("reranker", name) for name in rerankers]
         + [("language model", tier_of(run.models.get("generator", "")))],
         notes=limits(run.models),
@@ -141,31 +144,25 @@ def render_report(
         reranking_in_words=reranking_in_words,
         finding_kinds=FINDING_KINDS,
         plotted=list(planted_plots("", view.curves)),
-        scored=curves_table(
-            "replay",
-            "By planted sites",
-            view.curves,
-            Definition.WHOLE_WORDS.meaning,
-            reference=DEFENDED,
-        )
-        if view.curves
-        else None,
+        scored=replay_table(view.curves),
         max_listed=MAX_LISTED,
         max_unfolded=MAX_UNFOLDED,
     )
 
 
 def _sentence(view: ReportView) -> str:
-    """What was found, in one sentence."""
+    """What was found, in one sentence: of the defended answers, and of the first beside them."""
     if not view.curves:
         return (
             "This run carries no labels, so correct and wrong cannot be told; what changed and "
             "what was rejected can."
         )
     attacked = any(point.planted for point in view.curves[DEFENDED])
-    told = [f"{name} {_counted(points, attacked=attacked)}" for name, points in view.curves.items()]
-    when = "Under attack" if attacked else "Nothing was attacked"
-    return f"{when}: {'; '.join(told)}."
+    when = "under attack" if attacked else "not attacked"
+    beside = [name for name in view.curves if name not in (DEFENDED, UNDEFENDED)]
+    shown = [DEFENDED, *(beside or [name for name in view.curves if name == UNDEFENDED])[:1]]
+    told = [f"{name} {_counted(view.curves[name], attacked=attacked)}" for name in shown]
+    return f"Of the answers {when}: {'; '.join(told)}."
 
 
 def _counted(points: Sequence[Point], *, attacked: bool) -> str:
@@ -190,10 +187,8 @@ def _changes(view: ReportView) -> str:
     if not changes:
         return ""
     said = Counter(step.outcome for step in changes)
-    told = ", ".join(
-        f"{frame.OUTCOMES[outcome].words} {count}" for outcome, count in said.most_common()
-    )
-    return f"The truth changed {counted_noun(len(changes), 'time')}; the answer then: {told}."
+    told = ", ".join(f"{count} {outcome}" for outcome, count in said.most_common())
+    return f"The truth changed {counted_noun(len(changes), 'time')}; defended answers then: {told}."
 
 
 def _first_open(view: ReportView) -> str:

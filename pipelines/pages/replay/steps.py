@@ -113,6 +113,14 @@ class StepView:
         return None if bare is None else shorten(bare, 600)
 
     @property
+    def misled(self) -> dict[str, str]:
+        """The answers beside the defended one that state a planted falsehood, by who gave them."""
+        others = {one.name: one.answer for one in self.baselines if one.outcome in FOOLED}
+        if self.undefended_outcome in FOOLED:
+            others = {UNDEFENDED: self.undefended or ""} | others
+        return others
+
+    @property
     def truth(self) -> str:
         """The right answers."""
         return (" and " if self.labels.all_answers_required else " / ").join(self.labels.answers)

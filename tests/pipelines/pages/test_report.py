@@ -106,10 +106,13 @@ def test_summary_counts_what_the_labels_say(run):
     ]
     assert len(shown.steps) == 72
     assert sum(len(query.attacked) for query in shown.queries) == len(attacked)
-    rate = shown.scores["Defended"]["attacks that succeed"]
-    assert (rate.hits, rate.trials) == (len(fooled), len(attacked))
-    assert 0 < rate.hits < rate.trials  # the sample has both kinds
-    assert shown.scores["Undefended"]["attacks that succeed"].hits == len(attacked)
+    hits, trials, bare = (
+        sum(getattr(point.attack_success, count) for point in shown.curves[side] if point.planted)
+        for side, count in (("defended", "hits"), ("defended", "trials"), ("undefended", "hits"))
+    )
+    assert (hits, trials) == (len(fooled), len(attacked))
+    assert 0 < hits < trials  # the sample has both kinds
+    assert bare == len(attacked)
     assert len(shown.findings["Attacks that got through"]) == len(fooled)
     assert len(shown.findings["Attacks stopped"]) == len(attacked) - len(fooled)
 
