@@ -108,6 +108,7 @@ ANSWER = AnswerEvent(
     tags=("sport",),
     withstand=2,
     wanted_more=True,
+    result_pages=3,
 )
 REJECTED = RejectedEvent(
     query_id="cup",

@@ -20,15 +20,15 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.state_table.queries.memory import load, row_bytes
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.cut_graph import verdict_on
-from radarstream.defenses.kernels.independence import voices_of
+from radarstream.defenses.kernels.independence import alike_in
 from radarstream.defenses.kernels.min_cut import min_cut
-from radarstream.defenses.radar import Radar
+from radarstream.defenses.voices import Voices
 from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries, outgoing
 from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Concluded
-from radarstream.pipelines.settings import load_settings
+from radarstream.pipelines.settings import ReadingSettings, load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.codec import encode_state, outbox_record
 from radarstream.schemas.events import AnswerEvent
@@ -50,7 +50,7 @@ PARTS = {
     "encoding events": [outbox_record],
     "the cut": [min_cut],
     "the verdict": [verdict_on],
-    "independent voices": [voices_of],
+    "independent voices": [alike_in],
     "scripted models": [
         ScriptedGenerator.complete, ScriptedRelations.probabilities, ScriptedEmbedder.embed
     ],
@@ -85,7 +85,7 @@ def snapshot(k: int, step: int, query: Query = QUERY) -> SearchSnapshot:
 
 def scripted_guard() -> DefensePipeline[Belief | None]:
     models = Models(ScriptedGenerator(), ScriptedRelations(), ScriptedEmbedder())
-    return DefensePipeline("radar", Radar(), models)
+    return DefensePipeline("voices", Voices(), models, reading=ReadingSettings(block=50))
 
 
 def readies(

@@ -219,7 +219,7 @@ def test_tail_is_readable_and_harmless(site: Site) -> None:
         "site says so, 1 says Basel; 2 more lying sites could silence it, 3 could change it  "
         "memory falsified  CHANGED from Basel"
     )
-    assert "no answer: no_evidence" in lines["none/4"]
+    assert "no answer: thin_evidence" in lines["none/4"]
     assert "Basel" in lines["none/4"]  # the previous answer stands
     assert "#3 cut" in lines["cut"]
     assert "javascript:Rex [bold]won NOTHING" in lines["cut"]

@@ -131,7 +131,8 @@ class Input:
 def snapshot(query: int, number: int) -> SearchSnapshot:
     """The world that all lives share: what query `query` finds at its `number`th fetch."""
     claim = CLAIMS[(query + number) % len(CLAIMS)]
-    texts = [f"The winner: {claim}."] * 2 + ["The winner: Nobody."]
+    said = enumerate((claim, claim, "Nobody"), start=1)
+    texts = [f"Page {page} says: {winner}." for page, winner in said]
     time = OBSERVED_AT + number * BETWEEN_SNAPSHOTS
     return make_snapshot(
         texts, question=f"Who won cup {query}?", query_id=f"cup-{query}", observed_at=time
