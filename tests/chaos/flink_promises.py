@@ -141,4 +141,4 @@ def hints_in_beam(flink: FlinkArena) -> dict[str, str]:
 def model_steps_apart(flink: FlinkArena) -> bool:
     """Whether Flink has a step with nothing but the stages that ask models."""
     names = [vertex["name"] for vertex in flink.ask()["vertices"]]
-    return any("AtomicAnswers" in name and "Decode" not in name for name in names)
+    return any("ReadAnswerRelate" in name and "Decode" not in name for name in names)

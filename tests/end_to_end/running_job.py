@@ -25,7 +25,8 @@ MAIN = "from radarstream.pipelines.cli.app import main; main()"
 
 def snapshots(count: int, queries: int = 3) -> list[SearchSnapshot]:
     """Snapshots a minute apart, the queries in turn."""
-    texts = ["Output: Rome", "Output: Rome", "Output: Oslo"]
+    said = enumerate(("Rome", "Rome", "Oslo"), start=1)
+    texts = [f"Read on page {page} of {page}. Output: {winner}" for page, winner in said]
     return [
         make_snapshot(
             texts, query_id=f"q{i % queries}", observed_at=OBSERVED_AT + timedelta(minutes=i)
@@ -104,7 +105,7 @@ def running_job(
         "RADARSTREAM_KAFKA__PARTITIONS": str(options.partitions),
         "RADARSTREAM_DATABASE": f"sqlite:///{directory / 'state.db'}",
         "RADARSTREAM_TELEMETRY__LISTEN": "127.0.0.1:0",
-        "RADARSTREAM_DEFENSE__WITHSTAND": "0",  # the pages are copies
+        "RADARSTREAM_DEFENSE__WITHSTAND": "0",  # what one site says is given
         **variables,
     }
     log_file.touch()

@@ -189,7 +189,7 @@ def submitted(options: KafkaOptions, state: str) -> Any:
     command += ["--job-endpoint", "embed", "--environment", "LOOPBACK", "--once", "--json"]
     variables = {
         "RADARSTREAM_DATABASE": state,
-        "RADARSTREAM_DEFENSE__WITHSTAND": "0",  # the pages are copies
+        "RADARSTREAM_DEFENSE__WITHSTAND": "0",  # what one site says is given
         "RADARSTREAM_KAFKA__BOOTSTRAP": options.bootstrap,
         "RADARSTREAM_KAFKA__TOPIC_PREFIX": options.topic_prefix,
     }
