@@ -27,8 +27,8 @@ _VALUES: Final = TypeAdapter[Any](Support | MemoryVerdict | StandingAnswer | Orc
 _HOST: Final = re.compile(r"[a-z0-9.-]{1,100}")
 CAUTIONS: Final = {
     AnswerStatus.SINGLE_SOURCE: "Only one independent source says so.",
-    AnswerStatus.DISPUTED: "Disputed: what speaks against it has half of its weight or more.",
-    AnswerStatus.REMEMBERED: "No document says so now; it is the previous answer.",
+    AnswerStatus.DISPUTED: "Disputed: not many more sites say so than say another answer.",
+    AnswerStatus.REMEMBERED: "Too few sites say so now; it is the previous answer.",
 }
 
 

@@ -43,10 +43,10 @@ LINKS = (
 )
 GLOSSARY = {
     "Atomic answer": "What a model answers when it reads one document alone.",
-    "S, keep evidence": "How much is lost by rejecting a document: its centrality among the "
-    "answers, weighted by search rank. 0 to 1.",
-    "F, reject evidence": "How strongly the other answers contradict it, the central ones "
-    "counting most. 0 to 1.",
+    "S, keep evidence": "What it costs to reject a document, 0 to 1: the share of sites that say "
+    "what it says (RADAR: its centrality among the answers).",
+    "F, reject evidence": "What it costs to keep it, 0 to 1: the share of sites that say its "
+    "strongest rival (RADAR: how strongly central answers contradict it).",
     "Edge": "How much two answers entail each other: the price of keeping one and rejecting the "
     "other.",
     "Cut": "The cheapest division of the documents into kept and rejected. It is computed "
@@ -57,12 +57,12 @@ GLOSSARY = {
     "a close call.",
     "Memory": "The previous answer, judged beside the documents as one more node. It is retained "
     "or falsified.",
-    "Prior": "How far the last snapshot's documents supported the memory (staying) or "
-    "contradicted it (being wrong).",
-    "Posterior": "The prior after Bayes' rule with this snapshot's documents. Staying and being "
-    "wrong are updated separately and need not add up to 1.",
-    "Support": "How many documents, on how many independent sites, say the answer, and how many "
-    "contradict it. Pages of one owner, copies, and pages that name one source are one voice.",
+    "Prior": "How far the memory was supported (staying) and contradicted (being wrong) when it "
+    "was confirmed.",
+    "Posterior": "The prior after this snapshot's documents. Staying and being wrong need not add "
+    "up to 1.",
+    "Support": "How many independent sites say the answer, and how many its strongest rival. "
+    "Pages of one owner, copies, and pages that name one source are one voice.",
     "Status": f"What an answer rests on. {TOLD_APART}",
     "Standing": "The last answer that was confirmed, where this snapshot confirms none.",
     "Planted": "A document that the evaluation labels as part of an attack. No defence sees these "
@@ -77,7 +77,7 @@ RERANKING = {
     "Penalty": "What the reranker takes off the similarity.",
 }
 BASELINES = {
-    "majority": "The atomic answer that most documents give; no relations, no cut. With "
+    "majority": "A plain vote: the atomic answer that most documents give. With "
     "memory=true the previous answer has a vote, too.",
     "vanilla_claims": "The same model's answer from all atomic answers, none left out.",
 }

@@ -223,12 +223,12 @@ def own_path(path: str) -> str:
 
 
 MEANINGS: Final = {
-    "Support": "how many documents, on how many independent sites, say the answer, and how many "
-    "contradict it. Pages of one owner, copies, and pages that name one source are one voice.",
+    "Support": "how many independent sites say the answer, and how many its strongest rival. "
+    "Pages of one owner, copies, and pages that name one source are one voice.",
     "Status": f"what an answer rests on. {TOLD_APART}",
     "Changed": "when the answer last changed its meaning, as far as events are kept.",
     "Standing": "the last answer that was confirmed, where the latest snapshot confirms none.",
-    "Belief": "the probability that the previous answer still holds: the hollow dot before a "
+    "Belief": "how far the previous answer still holds: the hollow dot before a "
     "snapshot, the full dot after it.",
     "Kept, rejected": "what the defence did with a document that neither says so nor otherwise.",
     "Incident": "one answer that somebody complained about, with its attribution and a person's "
