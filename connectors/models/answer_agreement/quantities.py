@@ -254,7 +254,8 @@ _DATES = tuple(
     for pattern in (
         rf"(?<![\d-])(?P<year>{_YEAR})-(?P<month>\d\d)-(?P<day>\d\d)(?![\d-])",
         rf"\b(?P<month>{MONTH})\s+(?P<day>{_DAY})\b(?:,?\s+(?:of\s+)?(?P<year>{_YEAR})\b)?",
-        rf"\b(?:the )?(?P<day>{_DAY})\s+(?:of\s+)?(?P<month>{MONTH})(?:,?\s+(?P<year>{_YEAR})\b)?",
+        rf"\b(?:the )?(?P<day>{_DAY})\s+(?:of\s+)?(?P<month>{MONTH})"
+        rf"(?:,?\s+(?:of\s+)?(?P<year>{_YEAR})\b)?",
         rf"\b(?P<month>{MONTH})\s*,?\s+(?:of\s+)?(?P<year>{_YEAR})\b",
     )
 )

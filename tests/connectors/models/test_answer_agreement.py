@@ -83,6 +83,7 @@ DISAGREE = [
     (PRICE, "$5 million", "$5 billion"),
     (LONG, "24 hours", "24 days"),
     (WHEN, "7 July 2023", "7 July 2022"),
+    (WHEN, "19 of July of 2023", "20 of July of 2023"),
     (WHEN, "July 7", "July 8, 2023"),
     (WHEN, "1971", "It was in 1933"),
     (WHO, "Rufus Firefly", "Ambassador Trentino"),
