@@ -34,6 +34,11 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import TOLD_APART
 
+MARKS = (
+    ("attacked", "under attack"),
+    ("changed", "answer changed"),
+    ("underline", "undefended answer"),
+)
 OPEN_QUERIES = 12  # up to this many sections start unfolded
 LINKS = (
     ("#findings", "Worth a look", True),
@@ -126,13 +131,15 @@ def render_report(
         ],
         settings=run.settings,
     )
-    seen = {o for step in view.steps for o in (step.outcome, step.undefended_outcome)}
+    seen = {step.outcome for step in view.steps}
+    bare = [step.undefended_outcome for step in view.steps if step.undefended is not None]
     return frame.render(
         "replay.html.j2",
         page,
         "replay.js",
         view=view,
-        outcomes=[name for name in frame.OUTCOMES if name in seen],
+        outcomes=[name for name in frame.OUTCOMES if name in seen.union(bare)],
+        marks=MARKS[: None if bare else -1],
         abstentions=ABSTENTIONS,
         statuses=STATUSES,
         support_in_words=support_in_words,
