@@ -9,7 +9,7 @@ from sqlalchemy import Engine, select
 
 from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.defenses.voices import Voices
+from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam.folding import outgoing
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.codec import (
@@ -173,7 +173,7 @@ def named(identity: str) -> SearchSnapshot:
 @cache
 def undisturbed(snapshot_ids: tuple[str, ...]) -> tuple[dict[tuple[str, str], bytes], bytes]:
     """Events by topic and id, and the final state, of answering these snapshots one by one."""
-    guard: DefensePipeline[Any] = DefensePipeline("voices", Voices(), scripted_models())
+    guard: DefensePipeline[Any] = DefensePipeline("radar", Radar(), scripted_models())
     events: dict[tuple[str, str], bytes] = {}
     memory = guard.initial_memory()
     for identity in snapshot_ids:

@@ -18,7 +18,7 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import outbox
-from radarstream.defenses.voices import Voices
+from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import lane_of
@@ -139,7 +139,7 @@ def guard_of(world: World, engine: Engine) -> DefensePipeline[Any]:
     if world.plan.cached:
         generator = Cached(generator, ResponseCache(engine), chunk=4)
     return DefensePipeline(
-        "voices", Voices(), Models(generator, ScriptedRelations(), ScriptedEmbedder())
+        "radar", Radar(), Models(generator, ScriptedRelations(), ScriptedEmbedder())
     )
 
 
