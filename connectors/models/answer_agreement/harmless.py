@@ -10,81 +10,69 @@ from radarstream.connectors.models.answer_agreement.question import Asked, Quest
 from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of, stem_of
 from radarstream.connectors.models.answer_agreement.values import PartialDate
 from radarstream.connectors.models.answer_agreement.wording import BOUNDS, Pair, Token, Wording
-from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, listed
 
 # What a thing is, beside its name: the river Nile. Two of one row tell two things apart.
-_KINDS_WORDS = (
-    "city town village country state nation river ocean mountain mount motorway highway desert"
-    " peninsula planet element sea lake island continent"
-    " capital",
-    "show series sitcom film movie song album book novel game band opera app website language",
-    "newspaper magazine museum party hurricane typhoon cyclone",
-    "company firm",
+_KINDS_IN_ROWS = (
+    listed(
+        "city town village country state nation river ocean mountain mount motorway highway desert"
+        " peninsula planet element sea lake island continent capital"
+    ),
+    listed(
+        "show series sitcom film movie song album book novel game band opera app website language"
+    ),
+    listed("newspaper magazine museum party hurricane typhoon cyclone"),
+    listed("company firm"),
 )
-_KINDS_IN_ROWS = tuple(frozenset(row.split()) for row in _KINDS_WORDS)
-_MORE_PLACES = frozenset(("lake", "island"))  # Victoria and Lake Victoria are two
-KINDS = frozenset().union(*_KINDS_IN_ROWS) - _MORE_PLACES
-_PLACES_WORDS = "city town village country state nation island planet region province continent"
-PLACES = frozenset(_PLACES_WORDS.split())
+KINDS = frozenset().union(*_KINDS_IN_ROWS) - {
+    "lake",
+    "island",
+}  # Victoria and Lake Victoria are two
+PLACES = listed("city town village country state nation island planet region province continent")
 # Of these words each makes another office or person of the one that follows it.
-_RANKS_WORDS = (
-    "vice deputy lieutenant acting assistant junior senior ex former sister brother father"
-    " mother son daughter husband wife under"
+RANKS = listed(
+    "vice deputy lieutenant acting assistant junior senior ex former sister brother father mother"
+    " son daughter husband wife under"
 )
-RANKS = frozenset(_RANKS_WORDS.split())
-_SUFFIXES_WORDS = (
-    "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling incorporated limited sa se"
-    " nv bv spa holding holdings group cf sc oyj"
+_SUFFIXES = listed(
+    "fc afc inc ltd plc corp corporation co llc gmbh ag company sterling incorporated limited sa"
+    " se nv bv spa holding holdings group cf sc oyj"
 )
-_SUFFIXES = frozenset(_SUFFIXES_WORDS.split())
-_LEGAL_FORMS_WORDS = "inc corp corporation ltd limited plc llc company gmbh incorporated"
-_LEGAL_FORMS = frozenset(_LEGAL_FORMS_WORDS.split())
-_BEFORE_LEGAL_FORM_WORDS = (
+_LEGAL_FORMS = listed("inc corp corporation ltd limited plc llc company gmbh incorporated")
+_BEFORE_LEGAL_FORM = listed(
     "motor motors platforms technologies international industries enterprises"
 )
-_BEFORE_LEGAL_FORM = frozenset(_BEFORE_LEGAL_FORM_WORDS.split())
-_WEEKDAYS_WORDS = "monday tuesday wednesday thursday friday saturday sunday"
-_WEEKDAYS = frozenset(_WEEKDAYS_WORDS.split())
-_MEASURED_WORDS = (
-    "area height length weight speed speeds price distance depth width size temperature population"
-    " amount sum period duration lasts lasted weighs weighed measures measured costs cost sold"
-    " stands stood takes took fetched only just"
+_WEEKDAYS = listed("monday tuesday wednesday thursday friday saturday sunday")
+_MEASURED = listed(
+    "area height length weight speed speeds price distance depth width size temperature"
+    " population amount sum period duration lasts lasted weighs weighed measures measured costs"
+    " cost sold stands stood takes took fetched only just"
 )
 _EVENT = frozenset(("event", "occasion", "basis"))
-_MEASURED = frozenset(_MEASURED_WORDS.split())
-_OF_A_COMPASS_WORDS = "part side region area end direction horizon"
-_OF_A_COMPASS = frozenset(_OF_A_COMPASS_WORDS.split())
+_OF_A_COMPASS = listed("part side region area end direction horizon")
 _COMPASS = re.compile(r"(?:north|south|east|west|left|right)\w*")
-_OF_A_SCORE_WORDS = "ended finished final score result"
-_OF_A_SCORE = frozenset(_OF_A_SCORE_WORDS.split())
-_OF_A_DRAW_WORDS = "draw drew tie tied drawn"
-_OF_A_DRAW = frozenset(_OF_A_DRAW_WORDS.split())
-_OF_A_RANK_WORDS = "place position rank spot finished finish placed ranked ended"
-_OF_A_RANK = frozenset(_OF_A_RANK_WORDS.split())
+_OF_A_SCORE = listed("ended finished final score result")
+_OF_A_DRAW = listed("draw drew tie tied drawn")
+_OF_A_RANK = listed("place position rank spot finished finish placed ranked ended")
 _DIRECTIONS = re.compile(
     r"(?:up|down|by|r[io]se[sn]?|rising|increas(?:e[sd]?|ing)|gr[eo]w[ns]?|grew|growth|climb(?:s|ed)?"
     r"|gain(?:s|ed)?|jump(?:s|ed)?|f[ae]ll(?:s|en)?|declin(?:e[sd]?|ing)|decreas(?:e[sd]?|ing)"
     r"|drop(?:s|ped)?|lost|dipped|shrank|higher|lower|increase|minus|plus)"
 )
-_COUNTED_WORDS = (
+_COUNTED = listed(
     "people person persons per long tall high deep wide time times from aged anyone old late"
     " members individuals workers inhabitants away year local"
 )
-_COUNTED = frozenset(_COUNTED_WORDS.split())
 # Verbs that only join the answer to its subject, where the question has no verb of its own.
-_JOINING_WORDS = (
+_JOINING = listed(
     "made make makes making carry carries carried carrying contain contains contained include"
     " includes included hold holds held keep keeps kept show shows showed serve serves used uses"
     " goes go went got gets come comes came remain remains remained stay stays event"
 )
-_JOINING = frozenset(_JOINING_WORDS.split())
-_PARTICLES_WORDS = "up down off over out away back through"
-_PARTICLES = frozenset(_PARTICLES_WORDS.split())
-_MAINLY_WORDS = "mainly chiefly primarily principally from according only"
-_MAINLY = frozenset(_MAINLY_WORDS.split())
+_PARTICLES = listed("up down off over out away back through")
+_MAINLY = listed("mainly chiefly primarily principally from according only")
 _FUTURE = frozenset(("will", "would"))
-_PLANNED_WORDS = "plan plans planned intend intends expects hopes wants"
-_PLANNED = frozenset(_PLANNED_WORDS.split())
+_PLANNED = listed("plan plans planned intend intends expects hopes wants")
 _OWNED = re.compile(r"\b(\w+) of (?!the\b)(?=\w)")
 _REASONS = frozenset(("why", "cause", "causes", "caused", "reason"))
 

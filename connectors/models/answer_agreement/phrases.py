@@ -11,9 +11,9 @@ from radarstream.connectors.models.answer_agreement.known_names import (
     STATES_CUT_SHORT,
 )
 from radarstream.connectors.models.answer_agreement.quantities import MONTH, NUMBER_WORD
+from radarstream.connectors.models.answer_agreement.words import listed
 
-_NEGATIONS_WORDS = "not no never none neither nor without nobody nothing"
-NEGATIONS = frozenset(_NEGATIONS_WORDS.split())
+NEGATIONS = listed("not no never none neither nor without nobody nothing")
 
 
 def _without_dots(match: re.Match[str]) -> str:

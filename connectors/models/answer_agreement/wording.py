@@ -22,7 +22,7 @@ from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
 from radarstream.connectors.models.answer_agreement.synonyms import stem_of
 from radarstream.connectors.models.answer_agreement.values import Match, Value, unit_named
-from radarstream.connectors.models.answer_agreement.words import key_of
+from radarstream.connectors.models.answer_agreement.words import key_of, listed
 
 _NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 _PAIR = re.compile(
@@ -56,17 +56,16 @@ _APPOSED = re.compile(
     r"^((?:[A-Z][\w.'-]*)(?: [A-Z][\w.'-]*)*), (?:the|an?|its|their) ([a-z][a-z -]*)$"
 )
 _SURNAME_FIRST = re.compile(r"^([A-Z][\w'-]+), ((?:[A-Z][a-z.][\w.'-]*)(?: [A-Z][\w.'-]*)*)$")
-_FREE_WORDS = (
+FREE = listed(
     "a an the of in at on to into onto upon by as for with and is are was were be been being am"
     " it its itself this that these those there here he she they his her their hers him them"
-    " himself herself themselves we our us i my you your which who whom whose where what has"
-    " have had having do does did done also currently current now presently today's officially"
-    " actually called named known termed really indeed namely exactly precisely total"
-    " altogether overall so then being during located situated based lies found happened s t"
-    " answer correct respectively both commit committed commits perform performed conducted"
-    " approximately about around roughly some circa estimated"
+    " himself herself themselves we our us i my you your which who whom whose where what has have"
+    " had having do does did done also currently current now presently today's officially actually"
+    " called named known termed really indeed namely exactly precisely total altogether overall so"
+    " then being during located situated based lies found happened s t answer correct respectively"
+    " commit committed commits perform performed conducted approximately about around roughly circa"
+    " estimated"
 )
-FREE = frozenset(_FREE_WORDS.split()) - {"both", "some"}  # fmt: skip
 BOUNDS = frozenset("<>\u2264\u2265")
 
 

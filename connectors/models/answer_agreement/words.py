@@ -18,35 +18,37 @@ _DOUBLED = re.compile(r"(.)\1+")
 _Y_ENDING = re.compile(r"(?:yy|iy|yi|ij|y)$")
 _DIGITS_INSIDE = re.compile(r"\d[:.-]\d")
 
+
+def listed(words: str) -> frozenset[str]:
+    """The words of a list with spaces between them."""
+    return frozenset(words.split())
+
+
 # Words that carry no claim of their own. "no" and "not" are read before this list applies.
-_STOPWORDS = (
+STOPWORDS = listed(
     "a an the of in on at to for from by with as into and or but is are was were be been being am"
     " it its this that these those they them he she his her their there here i we you who whom"
     " which what when where why how whose do does did done has have had will would can could may"
     " might should shall also just only so than then very about approximately around roughly"
     " nearly almost over under above below exactly least most more less some any each all both"
     " answer answers correct called named known according based context passage document text"
-    " question stated mentioned said says yes if per via during since after before between"
-    " your my our me him us one's s t re ve ll d not no never"
+    " question stated mentioned said says yes if per via during since after before between your my"
+    " our me him us one's s t re ve ll d not no never"
 )
-STOPWORDS = frozenset(_STOPWORDS.split())
-_TITLES = (
+TITLES = listed(
     "president presidents vice prime minister chancellor senator sen representative rep congressman"
     " congresswoman governor gov mayor secretary ambassador judge justice chief majority minority"
     " leader whip speaker mr mrs ms miss mx dr doctor prof professor sir dame lord lady king queen"
     " prince princess emperor pope saint st father sister brother reverend rev general gen colonel"
     " captain capt lieutenant sergeant admiral ceo chairman chair former ex current incumbent"
     " republican democrat democratic actor actress singer author writer director rapper golfer"
-    " archbishop bishop cardinal marshal"
-    " entrepreneur billionaire footballer"
+    " archbishop bishop cardinal marshal entrepreneur billionaire footballer"
 )
-TITLES = frozenset(_TITLES.split())
 # Titles that say nothing of who holds them: anybody may also have another.
-_HONORIFICS = (
+HONORIFICS = listed(
     "mr mrs ms miss mx dr doctor prof professor sir dame lord lady former ex current incumbent"
     " republican democrat democratic st"
 )
-HONORIFICS = frozenset(_HONORIFICS.split())
 _SHORT_NAMES = (
     "joseph joe joey|william bill billy will|robert bob bobby rob|james jim jimmy|john jon jack"
     "|richard dick rick|michael mike|thomas tom tommy|edward ed eddie ted|charles charlie chuck"
