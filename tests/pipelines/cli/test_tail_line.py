@@ -18,15 +18,14 @@ GIVEN = replace(ANSWER, abstention=None, answer="Zürich", changed=None, standin
 @pytest.mark.parametrize(
     ("status", "support", "says"),
     [
-        (AnswerStatus.CORROBORATED, Support(5, 1, 4, 1),
-         "corroborated: 5 documents on 4 independent sites say so, 1 says otherwise"),
-        (AnswerStatus.SINGLE_SOURCE, Support(1, 0, 1, 0),
-         "SINGLE SOURCE: 1 document says so, none says otherwise"),
-        (AnswerStatus.DISPUTED, Support(2, 9, 1, 7, 1.5, rival=4, rival_answer="Bern\n\x1b[2J"),
-         "DISPUTED: 2 documents on one independent site say so, 9 on 7 say otherwise; weight 1.5 "
-         "for it, 4.0 against; rival: Bern ‹U+001B›[2J"),
+        (AnswerStatus.CORROBORATED, Support(4, 1, rival_answer="Bern"),
+         "corroborated: 4 independent sites say so, 1 says Bern"),
+        (AnswerStatus.SINGLE_SOURCE, Support(1), "SINGLE SOURCE: 1 independent site says so"),
+        (AnswerStatus.DISPUTED, Support(2, 1, 0.0, 0.1, "Bern\n\x1b[2J", 1, 2),
+         "DISPUTED: 2 independent sites say so, 1 says Bern ‹U+001B›[2J; 1 more lying site could "
+         "silence it, 2 could change it"),
         (AnswerStatus.REMEMBERED, Support(memory=1.0),
-         "remembered: no document says so, none says otherwise; the memory agrees"),
+         "remembered: no site says so; the memory agrees"),
     ]
 )  # fmt: skip
 def test_what_an_answer_rests_on(status: AnswerStatus, support: Support, says: str) -> None:
@@ -60,6 +59,7 @@ def test_dropped_candidates_are_told_apart_from_cut_documents() -> None:
         for rank, reason in ((98, Reason.OUTRANKED), (99, Reason.SUSPECT))
     ]
     verdicts = [DocumentVerdict(c.rank, False, c.reason or Reason.CUT) for c in dropped]
+    verdicts.insert(0, DocumentVerdict(4, False, Reason.CUT))
     verdict = replace(ANSWER.verdict, documents=(*ANSWER.verdict.documents, *verdicts))
     kept = JudgedCandidate(1, 7, True, 0.9)
     reranking = Reranking("wary", (kept, *dropped))
