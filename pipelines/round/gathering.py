@@ -3,11 +3,12 @@
 Each step makes one batch per model. Where an item fails stands its error.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
 from time import monotonic
+from typing import NamedTuple
 
 from radarstream.defenses.protocol import EVIDENCE, Signal
 from radarstream.pipelines.round.values import (
@@ -37,81 +38,97 @@ WithBefore = tuple[Evidence, Evidence | None]  # evidence, and what of it is rel
 Joined = tuple[Evidence, Evidence, frozenset[Signal]]  # these, and what the defence needs
 
 
+class ReadingPlan(NamedTuple):
+    """What a defence needs of the documents that it reads, and how far it reads; without `enough`
+    it reads all.
+    """
+
+    needs: Needs
+    enough: Enough | None
+    settings: ReadingSettings
+
+
 def gather(
-    items: Sequence[Chosen],
-    needs: Needs,
-    enough: Enough | None,
-    reading: ReadingSettings,
+    items: Sequence[Chosen], plan: ReadingPlan, models: Models, costs: Costs
+) -> list[Ready | Failure]:
+    """Read the documents of snapshots until it is enough, see `read_on`."""
+    wholes = read([item.snapshot for item in items], plan.settings, models, costs)
+    unread = [
+        Ready(item, whole, part_of(whole, 0)) for item, whole in zip(items, wholes, strict=True)
+    ]
+    return read_on(unread, [0] * len(items), plan, models, costs)
+
+
+def read_on(
+    items: Sequence[Ready],
+    least: Sequence[int],
+    plan: ReadingPlan,
     models: Models,
     costs: Costs,
 ) -> list[Ready | Failure]:
-    """Read the documents of snapshots in rank order, block by block, until it is `enough`.
+    """Read on in rank order, block by block: until so many documents of each are read at `least`,
+    and it is enough.
 
-    The snapshots advance together: each block of all of them is one batch per model. Without
-    `enough`, and where no atomic answers are needed, all documents are one block.
+    The snapshots advance together: each block of all of them is one batch per model. What is known
+    is not asked again. Where a defence reads all, and where no atomic answers are needed, all
+    documents are one block.
     """
     started = monotonic()
-    wholes = read([item.snapshot for item in items], reading, models, costs)
-    found: list[Evidence | Failure] = [replace(whole, documents=()) for whole in wholes]
-    ends = [
-        borders(len(whole.documents), reading)
-        if enough is not None and needs(whole) & EVIDENCE
-        else iter((len(whole.documents),))
-        for whole in wholes
-    ]
+    needs, enough, reading = plan
+    found: list[Ready | Failure] = list(items)
 
-    def reads_on(place: int) -> bool:
-        one = found[place]
-        return not (isinstance(one, Failure) or ends_here(one, wholes[place], enough, reading))
+    def end_of(one: Ready, place: int) -> int:
+        if enough is None or not needs(one.whole) & EVIDENCE:
+            return len(one.whole.documents)
+        after = len(one.evidence.documents) + reading.block
+        return min(max(after, least[place]), most_of(one.whole, reading))
 
-    open_at = set(range(len(items)))
-    while open_at:
-        some = [
-            (place, evidence, end)
-            for place in sorted(open_at)
-            if isinstance(evidence := found[place], Evidence)
-            and (end := next(ends[place], None)) is not None
-        ]
-        blocks = [(evidence, wholes[place], end) for place, evidence, end in some]
-        for (place, *_), one in zip(some, widen(blocks, needs, models, costs), strict=True):
-            found[place] = one
+    def is_open(one: Ready, place: int) -> bool:
+        count = len(one.evidence.documents)
+        unread = most_of(one.whole, reading) - count
+        if enough is None or one.evidence.answers is None or unread <= 0:
+            return False
+        return count < least[place] or not enough(one.evidence, unread)
+
+    alive = list(enumerate(items))
+    while alive:
+        blocks = [(one.evidence, one.whole, end_of(one, place)) for place, one in alive]
+        for (place, one), more in zip(alive, widen(blocks, needs, models, costs), strict=True):
+            found[place] = more if isinstance(more, Failure) else replace(one, evidence=more)
         late = monotonic() - started > reading.most_seconds
-        open_at = {place for place, *_ in some if not late and reads_on(place)}
-    return [
-        one if isinstance(one, Failure) else Ready(item, whole, one)
-        for item, whole, one in zip(items, wholes, found, strict=True)
-    ]
-
-
-def borders(documents: int, reading: ReadingSettings) -> Iterator[int]:
-    """How many documents have been read after each block; one block without documents."""
-    most = min(documents, reading.most_documents)
-    yield from range(reading.block, most, reading.block)
-    yield most
+        alive = [
+            (place, now)
+            for place, _ in alive
+            if not late and isinstance(now := found[place], Ready) and is_open(now, place)
+        ]
+    return found
 
 
 def widen(
     items: Sequence[tuple[Evidence, Evidence, int]], needs: Needs, models: Models, costs: Costs
 ) -> list[Evidence | Failure]:
     """Add what documents say to evidence, up to the given number of those of the whole snapshot."""
-    blocks = [
-        replace(whole, documents=whole.documents[len(before.documents) : end])
-        for before, whole, end in items
-    ]
-    wanted = [needs(whole) for _, whole, _ in items]
-    answered = answer(blocks, wanted, models, costs)
-    joined = [
-        block if isinstance(block, Failure) else (join(before, block), before, needed)
-        for (before, _, _), block, needed in zip(items, answered, wanted, strict=True)
-    ]
 
-    def work(
-        some: Sequence[tuple[Evidence, Evidence, frozenset[Signal]]],
-    ) -> list[Evidence | Failure]:
+    def ask(some: Sequence[tuple[Evidence, Evidence, int]]) -> list[Evidence | Failure]:
+        blocks = [
+            replace(whole, documents=whole.documents[len(before.documents) : end])
+            for before, whole, end in some
+        ]
+        wanted = [needs(whole) for _, whole, _ in some]
+        joined = [
+            block if isinstance(block, Failure) else (join(before, block), before, needed)
+            for (before, _, _), block, needed in zip(
+                some, answer(blocks, wanted, models, costs), wanted, strict=True
+            )
+        ]
+        return onward(joined, related)
+
+    def related(some: Sequence[Joined]) -> list[Evidence | Failure]:
         together, before, needed = zip(*some, strict=True)
         return relate(together, needed, models, costs, before)
 
-    return onward(joined, work)
+    asked = where([whole.answers is None for _, whole, _ in items], items, ask)
+    return [one or part_of(whole, end) for (_, whole, end), one in zip(items, asked, strict=True)]
 
 
 def join(before: Evidence, block: Evidence) -> Evidence:
@@ -134,55 +151,9 @@ def part_of(evidence: Evidence, documents: int) -> Evidence:
     return replace(part, relations=Relations(known.entailment[:n, :n], known.contradiction[:n, :n]))
 
 
-def read_out(
-    items: Sequence[Ready], needs: Needs, reading: ReadingSettings, models: Models, costs: Costs
-) -> list[Ready | Failure]:
-    """The same snapshots with every document that may be read; what is known is not asked again."""
-
-    def work(some: Sequence[Ready]) -> list[Evidence | Failure]:
-        blocks = [(item.evidence, item.whole, most_of(item.whole, reading)) for item in some]
-        return widen(blocks, needs, models, costs)
-
-    widened = where([item.whole.answers is None for item in items], items, work)
-    found = [
-        one or part_of(item.whole, most_of(item.whole, reading))
-        for item, one in zip(items, widened, strict=True)
-    ]
-    return [
-        one if isinstance(one, Failure) else replace(item, evidence=one)
-        for item, one in zip(items, found, strict=True)
-    ]
-
-
-def is_unread(ready: Ready, reading: ReadingSettings) -> bool:
-    """Whether documents that may be read were not."""
-    return len(ready.evidence.documents) < most_of(ready.whole, reading)
-
-
 def most_of(whole: Evidence, reading: ReadingSettings) -> int:
     """How many documents of a snapshot may be read."""
     return min(len(whole.documents), reading.most_documents)
-
-
-def as_far_as_needed(
-    evidence: Evidence, enough: Enough | None, reading: ReadingSettings
-) -> Evidence:
-    """What `gather` reads of a snapshot of which everything is known."""
-    part = evidence
-    if enough is not None and evidence.answers is not None:
-        for end in borders(len(evidence.documents), reading):
-            part = part_of(evidence, end)
-            if ends_here(part, evidence, enough, reading):
-                break
-    return part
-
-
-def ends_here(
-    evidence: Evidence, whole: Evidence, enough: Enough | None, reading: ReadingSettings
-) -> bool:
-    """Whether no more of a snapshot need be read."""
-    unread = most_of(whole, reading) - len(evidence.documents)
-    return enough is not None and enough(evidence, unread)
 
 
 def is_settled(evidence: Evidence, enough: Enough | None) -> bool:

@@ -17,7 +17,6 @@ Lists keep their order. In the place of an item that failed stands its error; th
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Generic
 
 from radarstream.defenses.options import as_asked, options_of
@@ -111,9 +110,7 @@ class DefensePipeline(Generic[StateT]):
 
     def gather_from(self, chosen: Sequence[Chosen]) -> list[Ready | Failure]:
         """Read, answer and relate, as far as the defence needs it."""
-        return gathering.gather(
-            chosen, self.needs, self.enough, self.reading, self.models, self.meter
-        )
+        return gathering.gather(chosen, self.reading_plan, self.models, self.meter)
 
     def withhold(self, snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
         """Leave out the documents that no model may see."""
@@ -135,46 +132,59 @@ class DefensePipeline(Generic[StateT]):
     ) -> list[Concluded[StateT] | Failure]:
         """Decide, in lockstep, and make events. `costs` hears what is asked in place of `meter`.
 
-        An answer that differs from the last one is given only after all that may be read was read.
+        Before an answer is given that no memory confirms, more is read (`_least_read`).
         """
         costs = costs or self.meter
         undefended = deciding.undefended_answers(
             self.baseline, [ready.whole for ready, _ in items], self.models, costs
         )
-        decide = partial(
-            deciding.decide,
-            self.defense,
-            models=self.models,
-            costs=costs,
-            rule=self.withstand_of,
-        )
-        states = [memory.state for _, memory in items]
-        readies = [ready for ready, _ in items]
-        decisions = decide([(r.evidence, s) for r, s in zip(readies, states, strict=True)])
-        news = [
-            place
-            for place, one in enumerate(decisions)
+
+        def decide(
+            some: Sequence[tuple[Ready, Memory[StateT]]],
+        ) -> list[Decided[StateT] | Failure]:
+            remembering = [(ready.evidence, memory.state) for ready, memory in some]
+            return deciding.decide(self.defense, remembering, self.models, costs, self.withstand_of)
+
+        decisions, known = decide(items), list(items)
+        least = {
+            place: count
+            for place, (one, (ready, _)) in enumerate(zip(decisions, items, strict=True))
             if isinstance(one, Decided)
-            and one.changed
-            and gathering.is_unread(readies[place], self.reading)
-        ]
-        rest = gathering.read_out(
-            [readies[place] for place in news], self.needs, self.reading, self.models, costs
-        )
-        for place, one in zip(news, rest, strict=True):
-            readies[place] = readies[place] if isinstance(one, Failure) else one
-        given = [
-            one if isinstance(one, Failure) else (one.evidence, states[place])
-            for place, one in zip(news, rest, strict=True)
-        ]
-        for place, again in zip(news, onward(given, decide), strict=True):
-            decisions[place] = again
+            and (count := self._least_read(ready, one)) > len(ready.evidence.documents)
+        }
+        read = self.read_on([items[place][0] for place in least], list(least.values()), costs)
+        again: list[tuple[Ready, Memory[StateT]] | Failure] = []
+        for place, ready in zip(least, read, strict=True):
+            again.append(ready if isinstance(ready, Failure) else (ready, items[place][1]))
+            known[place] = items[place] if isinstance(ready, Failure) else (ready, items[place][1])
+        for place, decision in zip(least, onward(again, decide), strict=True):
+            decisions[place] = decision
         return [
             one if isinstance(one, Failure) else self._event(ready, memory, one, bare)
-            for ready, (_, memory), one, bare in zip(
-                readies, items, decisions, undefended, strict=True
-            )
+            for (ready, memory), one, bare in zip(known, decisions, undefended, strict=True)
         ]
+
+    def read_on(
+        self, items: Sequence[Ready], least: Sequence[int], costs: Costs
+    ) -> list[Ready | Failure]:
+        """Read at least so many documents of each snapshot, and on until it is enough."""
+        return gathering.read_on(items, least, self.reading_plan, self.models, costs)
+
+    def _least_read(self, ready: Ready, decision: Decided[StateT]) -> int:
+        """How many documents must be read for a decision: all for an answer that differs from the
+        last one, and `reading.unconfirmed` for one before which there is none.
+        """
+        most = gathering.most_of(ready.whole, self.reading)
+        if decision.changed:
+            return most
+        verdict = decision.verdict
+        first = verdict.memory.previous_answer is None and not verdict.abstained
+        return min(self.reading.unconfirmed, most) if first and self.enough is not None else 0
+
+    @property
+    def reading_plan(self) -> gathering.ReadingPlan:
+        """What of the documents is read, and how far."""
+        return gathering.ReadingPlan(self.needs, self.enough, self.reading)
 
     @property
     def enough(self) -> gathering.Enough | None:

@@ -142,6 +142,13 @@ class ReadingSettings(Section):
         le=100,
         description="documents that are read at once, in rank order, until no more are needed",
     )
+    unconfirmed: int = Field(
+        default=10,
+        ge=1,
+        le=100,
+        description="documents that are read at least before an answer is given that no memory"
+        " confirms; all are for one that differs from the last",
+    )
     most_documents: int = Field(
         default=50, ge=1, description="documents of a snapshot after which no more are read"
     )

@@ -34,9 +34,9 @@ def snapshot(name: str, claims: Sequence[str]) -> SearchSnapshot:
     return make_snapshot(texts, question=f"Who won {name}?", query_id=name)
 
 
-def pipeline_of(block: int = 3, **generator: Any) -> DefensePipeline[Any]:
-    models = scripted_models(**generator)
-    return DefensePipeline("voices", Voices(), models, reading=ReadingSettings(block=block))
+def pipeline_of(block: int = 3, unconfirmed: int = 1, **generator: Any) -> DefensePipeline[Any]:
+    reading = ReadingSettings(block=block, unconfirmed=unconfirmed)
+    return DefensePipeline("voices", Voices(), scripted_models(**generator), reading=reading)
 
 
 def events_of(
@@ -59,6 +59,17 @@ def test_no_more_is_read_than_the_rule_needs() -> None:
     assert [d.rank for d in event.seen] == [1, 2, 3]
     assert len(outgoing(event, lane=0)) == 1  # the answer, and no rejected document
     assert not event.wanted_more
+
+
+def test_more_is_read_before_an_answer_that_no_memory_confirms() -> None:
+    """So that pages on the first ranks alone decide nothing."""
+    lies = ("Bern", "Bern", "Bern")
+    pipeline = pipeline_of(unconfirmed=5)
+    first, memory = pipeline.answer(snapshot("a", lies + CALM), pipeline.initial_memory())
+    assert (first.answer, len(first.seen)) == ("Rome", 9)  # 3 : 3 of the first 6 settles nothing
+    later = snapshot("a", CALM)
+    event, _ = pipeline.answer(later, memory)
+    assert (event.answer, len(event.seen)) == ("Rome", 3)
 
 
 def test_snapshots_of_one_batch_are_read_as_far_as_each_needs() -> None:

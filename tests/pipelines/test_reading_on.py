@@ -32,7 +32,9 @@ def read(verdict):
 def test_an_answer_that_differs_from_the_last_is_given_after_everything_was_read():
     steps = history(TRUE, LIES + TRUE, TRUE, MOVED)
     models, defense = scripted_models(), build_defense("voices")
-    pipeline = DefensePipeline("voices", defense, models, reading=ReadingSettings(block=2))
+    pipeline = DefensePipeline(
+        "voices", defense, models, reading=ReadingSettings(block=2, unconfirmed=1)
+    )
     memory, events = pipeline.initial_memory(), []
     for snapshot in steps:
         event, memory = pipeline.answer(snapshot, memory)
@@ -46,6 +48,6 @@ def test_an_answer_that_differs_from_the_last_is_given_after_everything_was_read
     assert [row.verdict for row in rows] == [event.verdict for event in events]
     assert [row.cost.calls for row in rows] == [2, 8, 2, 6]
 
-    fewer = replace(pipeline, reading=ReadingSettings(block=2, most_documents=3))
+    fewer = replace(pipeline, reading=ReadingSettings(block=2, unconfirmed=1, most_documents=3))
     event, _ = fewer.answer(steps[1], replace(memory, state=replace(memory.state, answer="Rome")))
     assert (event.answer, read(event.verdict)) == ("Bern", 3)

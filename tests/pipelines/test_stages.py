@@ -9,7 +9,7 @@ from radarstream.defenses.protocol import EVIDENCE, Complete, Request, Signal
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.round.deciding import decide, undefended_answers
-from radarstream.pipelines.round.gathering import gather
+from radarstream.pipelines.round.gathering import ReadingPlan, gather
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Needs, Ready
 from radarstream.pipelines.settings import ReadingSettings
@@ -47,7 +47,7 @@ def gathered(
     needs: Needs = lambda _: EVIDENCE,
 ) -> list[Ready | Failure]:
     chosen = [Chosen(Reranked(s)) for s in snapshots]
-    return gather(chosen, needs, None, ReadingSettings(), models, meter or Meter())
+    return gather(chosen, ReadingPlan(needs, None, ReadingSettings()), models, meter or Meter())
 
 
 def evidence_of(items: Sequence[Ready | Failure]) -> list[Evidence]:

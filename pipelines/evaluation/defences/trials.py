@@ -16,7 +16,7 @@ from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.evaluation.study.record import WAYS_OUT, shown
 from radarstream.pipelines.evaluation.study.rows import error_words
 from radarstream.pipelines.round import gathering
-from radarstream.pipelines.round.gathering import as_far_as_needed, part_of
+from radarstream.pipelines.round.gathering import part_of
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Chosen, Concluded, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
@@ -240,9 +240,9 @@ class Trial:
             if isinstance(whole, Failure):
                 given.append(whole)
                 continue
-            evidence = as_far_as_needed(whole, pipeline.enough, self.reading)
-            ready = Ready(Chosen(Reranked(seen.snapshot)), whole, evidence)
-            given.append((ready, memory, tallies[-1]))
+            unread = Ready(Chosen(Reranked(seen.snapshot)), whole, part_of(whole, 0))
+            (ready,) = pipeline.read_on([unread], [0], Costs())
+            given.append(ready if isinstance(ready, Failure) else (ready, memory, tallies[-1]))
 
         def conclude(
             ready: Sequence[tuple[Ready, Memory[Any], Spending]],
