@@ -77,9 +77,7 @@ def _point(planted: int, found: Scores, pages: float | None, definition: Definit
     return Point(planted, right, fooled, silent, pages)
 
 
-def replay_curves(
-    frame: pl.DataFrame, definition: Definition = Definition.WHOLE_WORDS
-) -> dict[str, tuple[Point, ...]]:
+def replay_curves(frame: pl.DataFrame) -> dict[str, tuple[Point, ...]]:
     """The points of each contender of a replay that has labels: its steps by the number of sites
     with planted pages. Unlike those of a study they are about different steps.
     """
@@ -93,7 +91,7 @@ def replay_curves(
     curves: dict[str, tuple[Point, ...]] = {}
     for cell, found in sorted(scores_by(held, *cells).items(), key=lambda item: item[0][1]):
         name, planted = cell
-        point = _point(planted, found, pages[cell], definition)
+        point = _point(planted, found, pages[cell], Definition.WHOLE_WORDS)
         curves[name] = (*curves.get(name, ()), point)
     return {name: curves[name] for name in held["contender"].unique(maintain_order=True)}
 
