@@ -32,11 +32,18 @@ class FakeClock:
             self.seconds += seconds
 
 
-def until(condition: Callable[[], object], timeout_s: float = 60.0) -> None:
-    """Wait for what another thread or process brings about."""
+def until(
+    condition: Callable[[], object],
+    timeout_s: float = 60.0,
+    told: Callable[[], object] = lambda: "waited in vain",
+) -> None:
+    """Wait for what another thread or process brings about.
+
+    Raises AssertionError with what is `told` then.
+    """
     deadline = time.monotonic() + timeout_s
     while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
+        assert time.monotonic() < deadline, told()
         time.sleep(0.02)
 
 

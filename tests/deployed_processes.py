@@ -14,8 +14,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,6 +26,7 @@ from urllib.request import urlopen
 
 import yaml
 
+from tests.clocks import until
 from tests.deployment_files import DOCKERFILE, INFRA, SERVICES
 from tests.programs import Program, started
 
@@ -199,9 +199,9 @@ class Deployed:
 
     def until_ready(self, says: str = "") -> None:
         """Wait until the log `says` that, and every probe passes. Raises AssertionError."""
-        until(lambda: self.alive() and says in self.said(), self.said)
+        until(lambda: self.alive() and says in self.said(), READY_S, self.said)
         for probe in self.probes:
-            until(lambda probe=probe: self.alive() and passes(probe), self.said)
+            until(lambda probe=probe: self.alive() and passes(probe), READY_S, self.said)
 
     def alive(self) -> bool:
         """True. Raises AssertionError if the process has ended."""
@@ -217,14 +217,6 @@ class Deployed:
     def said(self) -> str:
         """The end of its log."""
         return self.log.read_text(errors="replace")[-3000:] if self.log.exists() else ""
-
-
-def until(true: Callable[[], bool], said: Callable[[], str]) -> None:
-    """Ask again and again. Raises AssertionError after two minutes, with what was `said`."""
-    deadline = time.monotonic() + READY_S
-    while not true():
-        assert time.monotonic() < deadline, said()
-        time.sleep(0.05)
 
 
 def passes(probe: Mapping[str, Any]) -> bool:

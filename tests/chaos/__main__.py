@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import shutil
 import sys
 import tempfile
 import time
@@ -46,8 +47,10 @@ def main() -> int:
             told.print(f"skipped: {name}; {reason}")
             continue
         size = replace(trial.short if options.short else trial.full, seed=options.seed)
-        with tempfile.TemporaryDirectory(prefix="chaos-") as directory:
-            outcome = trial.run(size, Path(directory), say)
+        directory = Path(tempfile.mkdtemp(prefix="chaos-"))
+        say(f"{name}: logs in {directory}, and there they stay if it breaks off")
+        outcome = trial.run(size, directory, say)
+        shutil.rmtree(directory)
         Console().print(table(name, outcome))
         record[name.replace(" ", "_")] = outcome.record()
         sound.append(outcome.sound)

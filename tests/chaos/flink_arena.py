@@ -60,7 +60,7 @@ class FlinkArena:
         (self.job,) = set(self.all_jobs()) - known
         self.parallelism = parallelism
         self.restored_from += [savepoint] if savepoint else []
-        until(self.all_run, WITHIN_S)
+        until(self.all_run, WITHIN_S, self.standing)
 
     def all_jobs(self) -> list[str]:
         """The ids of all jobs that the job manager knows."""
@@ -83,12 +83,19 @@ class FlinkArena:
             for vertex in told["vertices"]
         )
 
+    def standing(self) -> str:
+        """What may keep subtasks from running."""
+        told, free = self.ask(), self.free_slots()
+        tasks = [{s: n for s, n in one["tasks"].items() if n} for one in told["vertices"]]
+        ended = [server.name for server in self.cluster.servers if not server.running]
+        return f"{told['state']}, {free} slots free, processes that ended: {ended}, {tasks}"
+
     def healthy_after(self, death_s: float) -> float:
         """Wait until all subtasks were started anew and an answer came since; return seconds.
 
         `death_s` is the wall clock at the death.
         """
-        until(lambda: self.all_run(death_s * 1_000), WITHIN_S)
+        until(lambda: self.all_run(death_s * 1_000), WITHIN_S, self.standing)
         published = self.listener.count
         until(lambda: self.listener.count > published, WITHIN_S)
         return now_s() - death_s

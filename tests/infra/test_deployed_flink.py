@@ -5,7 +5,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.deployed_processes import Machine, until
+from tests.clocks import until
+from tests.deployed_processes import READY_S, Machine
 from tests.deployment_files import containers, flink
 from tests.engines.artifacts import java, missing
 from tests.engines.flink import JobManager, JobServer, TaskManager
@@ -56,7 +57,9 @@ def test_flink_and_the_job_server_start_with_what_the_operator_is_given(tmp_path
         assert {name: told.get(name) for name in given} == given
         slots = int(given["taskmanager.numberOfTaskSlots"])
         until(
-            lambda: job_manager.ask("/overview")["slots-total"] == slots, servers[1].log.read_text
+            lambda: job_manager.ask("/overview")["slots-total"] == slots,
+            READY_S,
+            servers[1].log.read_text,
         )
         assert job_server.process
         listening = {

@@ -16,17 +16,18 @@ from urllib.request import urlopen
 import pytest
 
 from tests.brokers import running_broker
+from tests.clocks import until
 from tests.connectors.serpapi.serpapi_server import KEY
 from tests.connectors.serpapi.serpapi_server import serve as serving_searches
 from tests.deployed_processes import (
     CONFINES,
+    READY_S,
     SCRIPTED,
     Machine,
     composed,
     live_here,
     orchestrated,
     settings_here,
-    until,
     variables_of,
 )
 from tests.deployment_files import INFRA, OWN, SERVICES, templates
@@ -189,7 +190,7 @@ def test_what_the_collector_of_compose_finds_is_answered_by_its_worker(
                 told = response.read().decode()
             return bool(re.search(r"^radarstream_answers_total\{.*\} [1-9]", told, re.M))
 
-        until(answered, answering.said)
+        until(answered, READY_S, answering.said)
 
 
 @pytest.fixture(scope="module")
