@@ -12,6 +12,7 @@ from rich.text import Text
 from radarstream.pipelines.cli.evaluation_tables import print_tables
 from radarstream.pipelines.cli.terminal import cell, print_table, say, stdout
 from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED
+from radarstream.pipelines.evaluation.defences.planted import replay_table
 from radarstream.pipelines.evaluation.scoring import Outcome
 from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.replaying.results import SIDES, Results
@@ -119,9 +120,6 @@ def print_results(results: Results) -> None:
         title="cost",
     )
     if results.curves:
-        # Its library of statistics takes a second, and a dry run needs none.
-        from radarstream.pipelines.evaluation.defences.planted import replay_table
-
         print_tables([replay_table(results.curves)])
     made = counted_noun(run.answers, "answer")
     taken = counted_noun(run.snapshots, "snapshot")

@@ -17,8 +17,6 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from scipy import stats
-from scipy.optimize import elementwise
 from scipy.special import ndtri
 
 from radarstream.pipelines.evaluation.intervals import TAIL, Clustered, Interval
@@ -183,7 +181,9 @@ def mcnemar_exact(only_one: int, only_other: int) -> float:
     if only_one < 0 or only_other < 0:
         raise ValueError("counts of pairs must not be negative")
     pairs = only_one + only_other
-    return float(stats.binomtest(only_one, pairs).pvalue) if pairs else 1.0
+    from scipy.stats import binomtest  # here and below: replays import this module, and need none
+
+    return float(binomtest(only_one, pairs).pvalue) if pairs else 1.0
 
 
 def sign_flip(differences: FloatArray, *, seed: int) -> tuple[float, PairedTest]:
@@ -193,7 +193,9 @@ def sign_flip(differences: FloatArray, *, seed: int) -> tuple[float, PairedTest]
     test = PairedTest.SIGN_FLIP_DRAWN if drawn else PairedTest.SIGN_FLIP
     if len(moved) < 2:  # one question alone never differs by more than chance
         return 1.0, test
-    found = stats.permutation_test(
+    from scipy.stats import permutation_test
+
+    found = permutation_test(
         (moved,),
         np.sum,
         permutation_type="samples",
@@ -230,12 +232,14 @@ def difference_interval(gains: FloatArray, losses: FloatArray, trials: FloatArra
 
 def score_interval(gains: FloatArray, losses: FloatArray, trials: FloatArray) -> FloatArray:
     """(..., 2): Tango's interval; counts need not be whole numbers. (-1, 1) without a pair."""
+    from scipy.optimize.elementwise import find_root
+
     held = np.fmax(trials, 1e-9)
     mean = (gains - losses) / held
     ends = []
     for end, target in ((-1.0, Z), (1.0, -Z)):
         at_end = np.full_like(mean, end)
-        found = elementwise.find_root(
+        found = find_root(
             _score, (np.minimum(at_end, mean), np.maximum(at_end, mean)),
             args=(gains, losses, held, np.full_like(mean, target))
         )  # fmt: skip

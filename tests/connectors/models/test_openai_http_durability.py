@@ -16,7 +16,7 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedRelations
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.values import Answered
+from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError, PartialModelError
@@ -73,8 +73,8 @@ def pipeline_over(server: FaultServer, engine: Engine, **options: Any) -> Defens
     )
 
 
-def answers_of(found: Answered | Failure) -> tuple[AtomicAnswer, ...]:
-    assert isinstance(found, Answered)
+def answers_of(found: Ready | Failure) -> tuple[AtomicAnswer, ...]:
+    assert isinstance(found, Ready)
     return found.evidence.answers or ()
 
 
@@ -91,13 +91,13 @@ def test_a_page_that_fails_parks_its_snapshot_and_nothing_is_asked_twice(
     snapshots = [
         make_snapshot(question=f"Where is zoo {i}?", texts=texts) for i, texts in enumerate(pages)
     ]
-    first, second, third = pipeline.answer_each(snapshots)
+    first, second, third = pipeline.gather(snapshots)
     assert isinstance(second, ModelError)
     assert not isinstance(second, PartialModelError)
     assert [len(answers_of(first)), len(answers_of(third))] == [2, 1]
     assert set(server.asked().values()) == {1}
     server.always = None
-    assert all(isinstance(found, Answered) for found in pipeline.answer_each(snapshots))
+    assert all(isinstance(found, Ready) for found in pipeline.gather(snapshots))
     assert sorted(server.asked().values()) == [1, 1, 1, 1, 2]
 
 
@@ -105,10 +105,10 @@ def test_in_an_outage_known_answers_go_on(server: FaultServer, engine: Engine) -
     known = make_snapshot(question="Where is the zoo?", texts=("The zoo is in Bern.",) * 3)
     unknown = [make_snapshot(question=f"Where is zoo {i}?", texts=("In Oslo.",)) for i in range(20)]
     pipeline = pipeline_over(server, engine, concurrency=1)
-    pipeline.answer_each([known])
+    pipeline.gather([known])
     server.always = status(503)
     before = len(server.requests)
-    *lost, kept = pipeline.answer_each([*unknown, known])
+    *lost, kept = pipeline.gather([*unknown, known])
     assert all(isinstance(outcome, ModelError) for outcome in lost)
     assert len(answers_of(kept)) == 3
     assert len(server.requests) == before + 3  # then the circuit is open
