@@ -22,6 +22,7 @@ from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.state_table.database.inspection import absent_file, inspected
 from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.defenses.radar import Radar
+from radarstream.defenses.voices import Voices
 from radarstream.pipelines import build
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.cli.options import AsJson, ModelOptions
@@ -204,7 +205,8 @@ def _embeds(settings: s.Settings) -> bool:
         defense, _ = build.build_methods(settings)
     except ConfigurationError:
         return True  # the check of the settings tells
-    return not isinstance(defense, Radar) or defense.similarity_threshold > -1.0
+    unlike = isinstance(defense, Radar) and defense.similarity_threshold > -1.0
+    return unlike or not isinstance(defense, Radar | Voices)
 
 
 def _embedder(settings: s.Settings) -> str:

@@ -206,6 +206,7 @@ def test_a_missing_hub_model_names_its_download(
         profile="scripted",
         relations=relations,
         embedder={"kind": "sentence_transformers", "model": "/nowhere/model"},
+        defense={"name": "radar"},
     )
     remedies = {check.name: check.remedy for check in models(settings) if not check.ok}
     assert remedies["relations"] == f"hf download {model}"

@@ -95,8 +95,8 @@ def test_golden_structured_event(sample) -> None:
 
 def test_what_a_query_does_not_ask_for_is_not_on_the_wire() -> None:
     query = json.loads(encode(SNAPSHOT))["query"]
-    assert (query["min_support"], query["on_empty"]) == (3, "abstain")
-    plain = replace(SNAPSHOT, query=replace(SNAPSHOT.query, min_support=None, on_empty=None))
+    assert query["withstand"] == SNAPSHOT.query.withstand == 2
+    plain = replace(SNAPSHOT, query=replace(SNAPSHOT.query, withstand=None))
     assert json.loads(encode(plain))["query"].keys() == {"id", "text", "tags"}
 
 
@@ -172,10 +172,9 @@ def test_refuses_bytes(data: bytes, reason: ReasonClass) -> None:
         (altered("query", "id", to=""), ReasonClass.OUT_OF_RANGE),
         (altered("query", "id", to="x" * 201), ReasonClass.OUT_OF_RANGE),
         (altered("query", "id", to=5), ReasonClass.WRONG_TYPE),
-        (altered("query", "min_support", to=-1), ReasonClass.OUT_OF_RANGE),
-        (altered("query", "min_support", to=101), ReasonClass.OUT_OF_RANGE),
-        (altered("query", "min_support", to=True), ReasonClass.WRONG_TYPE),
-        (altered("query", "on_empty", to="guess"), ReasonClass.WRONG_TYPE),
+        (altered("query", "withstand", to=-1), ReasonClass.OUT_OF_RANGE),
+        (altered("query", "withstand", to=101), ReasonClass.OUT_OF_RANGE),
+        (altered("query", "withstand", to=True), ReasonClass.WRONG_TYPE),
         (altered("query", "extra", to=1), ReasonClass.UNKNOWN_FIELD),
         (altered("extra", to=1), ReasonClass.UNKNOWN_FIELD),
         (altered("x" * 500, to=1), ReasonClass.UNKNOWN_FIELD),
@@ -292,7 +291,7 @@ def test_encoding_refuses_nan_wherever_it_is(value: float, place: str) -> None:
         "margin": replace(
             ANSWER, verdict=replace(verdict, documents=(replace(first, margin=value), *others))
         ),
-        "support": replace(ANSWER, support=replace(ANSWER.support, weight_for=value)),
+        "support": replace(ANSWER, support=replace(ANSWER.support, confidence=value)),
     }[place]
     with pytest.raises(ValueError, match="not JSON compliant"):
         encode(event)
@@ -308,7 +307,7 @@ def test_texts_that_look_like_what_is_refused_stay_as_they_are(text: str) -> Non
 
 
 def test_an_event_that_is_cleaned_is_written_as_one_that_was_clean() -> None:
-    support = replace(ANSWER.support, weight_for=1e-7) if ANSWER.support else None
+    support = replace(ANSWER.support, confidence=1e-7) if ANSWER.support else None
     clean, dirty = (replace(ANSWER, answer=text, support=support) for text in ("Rome", "Rome\x7f"))
     assert encode(dirty) == encode(clean)
 

@@ -206,7 +206,7 @@ def test_what_a_person_blocked_for_the_job_is_left_out_here_too(tmp_path: Path) 
     ]
     one_site = load_settings(profile="scripted", defense={"withstand": 0})
     with Guard(settings=one_site, memory=tmp_path / "m.db") as guard:
-        assert guard.answer(CAPITAL, documents).text == "Cusco"
+        assert guard.answer(CAPITAL, documents).abstention == "outweighed"  # one site each
         engine = open_engine(guard.settings.database)
         with engine.begin() as connection:
             judge(connection, "liar.example", SourceVerdict.BLOCKED, None, 0)

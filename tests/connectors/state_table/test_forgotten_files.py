@@ -112,7 +112,7 @@ def records(given: list[Any], first: int) -> list[RawRecord]:
 
 def of_others(step: int) -> list[bytes]:
     at = OBSERVED_AT + timedelta(days=step)
-    texts = ["Output: Rome", "Output: Rome", "Output: Oslo"]
+    texts = ["Output: Rome", "It was in May. Output: Rome", "Output: Oslo"]
     return [
         encode(make_snapshot(texts, question=f"Where is the {q} held?", query_id=q, observed_at=at))
         for q in ("cup", "tea")

@@ -90,9 +90,9 @@ def test_thin_evidence_is_read_on_at_ranks_that_go_on(server, ask) -> None:
     found = [(d.rank, d.url.removeprefix("https://")) for d in reply.documents]
     names = ("a.example", "b.example", "d.example", "e.example")
     assert found == list(enumerate(names, start=1))
-    depth = {"found": 4, "read": 3, "result_pages": 2, "wanted_more": False}
+    depth = {"found": 4, "read": 4, "result_pages": 2, "wanted_more": False}
     assert facts_of(reply)["depth"] == depth
-    assert depth_in_words(reply.event) == "3 of 4 documents were read, of 2 result pages"
+    assert depth_in_words(reply.event) == "4 of 4 documents were read, of 2 result pages"
     assert reply.question == question(origin=Origin.SEARCH)
 
 

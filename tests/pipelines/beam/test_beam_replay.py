@@ -134,8 +134,8 @@ def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_pat
     assert dead == {line: (reason.value, "poison") for line, reason in BAD}
     positions = sorted(e["data"]["position"] for e in events["deadletter"])
     assert positions == [2 * n for n in range(1, len(BAD) + 1)]
-    # All is read where the answer turns, at two steps: then two pages are rejected.
-    assert len(events["attribution"]) == 2 * 2 * len("abc")
+    # All is read of the first answer and where it turns, at two steps: two pages are rejected.
+    assert len(events["attribution"]) == 3 * 2 * len("abc")
     kept = (tmp_path / "out" / "snapshots.jsonl").read_bytes().splitlines()
     assert len(kept) == len(answers)
 

@@ -200,7 +200,7 @@ def test_a_portable_run_equals_the_micro_batches(
     assert {row.step for row in rows.values()} == {STEPS}
     assert {name: len(found) for name, found in events.items()} == {
         "answers": STEPS * len(QUERIES),
-        "attribution": 2 * len(QUERIES),  # where the answer turns, all is read
+        "attribution": 3 * len(QUERIES),  # all is read at first, and where the answer turns
         "deadletter": PARTITIONS,
     }
 
