@@ -3,7 +3,9 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
+from typing import Final
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +46,16 @@ class Tally:
         Another voice never makes it smaller, and makes it larger by one at most.
         """
         at = np.flatnonzero(members)
-        return most_independent((self.alike | ~self.agree)[np.ix_(at, at)])
+        apart = self.apart[at][:, at]
+        # Where each is apart from itself alone, nothing need be searched: so it nearly always is.
+        return len(at) if np.count_nonzero(apart) == len(at) else most_independent(apart)
+
+    @cached_property
+    def apart(self) -> BoolArray:
+        """Who cannot be counted together, (v, v), since they are not independent or do not agree;
+        true on the diagonal.
+        """
+        return np.asarray(self.alike | ~self.agree)
 
     def strongest(self, members: BoolArray) -> tuple[int, int | None]:
         """The most of these voices that say one answer, and the number of the best ranked of them;
@@ -78,8 +89,19 @@ class Tally:
         return tuple((largest(agreeing), largest(opposing)) for agreeing, opposing in rows)
 
 
-@lru_cache(maxsize=64)  # reading, the defence and the support of its answer all ask
+# Reading, the defence and the support of its answer all ask; forgotten with the evidence.
+_counted: Final[WeakKeyDictionary[Evidence, Tally]] = WeakKeyDictionary()
+
+
 def tally_of(evidence: Evidence) -> Tally:
+    """The voices of a snapshot, counted once for the same piece of evidence."""
+    tally = _counted.get(evidence)
+    if tally is None:
+        tally = _counted[evidence] = count_voices(evidence)
+    return tally
+
+
+def count_voices(evidence: Evidence) -> Tally:
     """Count the voices of a snapshot.
 
     Without relations, answers agree that are spelt alike, and none contradicts another; without
@@ -97,11 +119,10 @@ def tally_of(evidence: Evidence) -> Tally:
     torn = {
         number
         for of_site in members.values()
-        if against[np.ix_(of_site, of_site)].any()
+        if against[of_site][:, of_site].any()
         for number in of_site
     }
     speaking = [of_site[0] for of_site in members.values() if of_site[0] not in torn]
-    part = np.ix_(speaking, speaking)
     return Tally(
         places=tuple(places[number] for number in speaking),
         torn=tuple(places[number] for number in sorted(torn)),
@@ -115,8 +136,8 @@ def tally_of(evidence: Evidence) -> Tally:
             [documents[number].text for number in speaking],
             UNTOLD,
         ),
-        agree=agree[part],
-        against=against[part],
+        agree=agree[speaking][:, speaking],
+        against=against[speaking][:, speaking],
     )
 
 

@@ -64,7 +64,9 @@ class Voices:
         return None
 
     def withstands(self, query: Query) -> int | None:
-        """W for a query, which may have its own; None for long texts, which hardly ever agree."""
+        """How many lying sites the answer to a query withstands, which may say so itself; None for
+        long texts, which hardly ever agree.
+        """
         if query.withstand is not None:
             return query.withstand
         return None if query.long_form else self.withstand

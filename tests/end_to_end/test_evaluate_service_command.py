@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import polars as pl
@@ -11,23 +10,8 @@ from typer.testing import CliRunner, Result
 
 from radarstream.pipelines import build
 from radarstream.pipelines.cli.app import app
-from radarstream.schemas.codec import encode
-from tests.pipelines.evaluation.attribution_studies import towns
 
-
-@pytest.fixture(autouse=True)
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.chdir(tmp_path)
-    yield
-    build._engine.cache_clear()
-
-
-@pytest.fixture
-def questions(tmp_path: Path) -> Path:
-    file = tmp_path / "towns.jsonl"
-    lines = [encode(snapshot) + b"\n" for history in towns().histories for snapshot in history]
-    file.write_bytes(b"".join(lines))
-    return file
+pytestmark = pytest.mark.usefixtures("own_directory")
 
 
 def run(*words: object, command: str = "evaluate service") -> Result:
