@@ -17,7 +17,6 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
-from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.defenses.protocol import Defending
@@ -53,7 +52,6 @@ from radarstream.schemas.errors import (
 )
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.evidence import Evidence, FloatArray
-from radarstream.schemas.incidents import text_key
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.records import Limits, LogPosition, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
@@ -67,7 +65,7 @@ from tests.pipelines.evaluation.defence_studies import (
     read_evidence,
     stored_record,
 )
-from tests.pipelines.job.attributing_rig import worker_on
+from tests.pipelines.job.attributing_rig import hold, worker_on
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
 from tests.scripted_models import last_words
 
@@ -608,18 +606,7 @@ def test_every_road_leaves_out_the_same_documents(tmp_path: Path) -> None:
         settings = settings_in(tmp_path / name, attribution={"enabled": True}, defense=GIVE_ALL)
         with shared_engine(settings).begin() as connection:
             judge(connection, "e2.org", SourceVerdict.BLOCKED, None, 0)
-            row = {
-                "incident": "m",
-                "text_key": text_key(held),
-                "query_id": histories[0][0].query.id,
-                "content_id": held.content_id,
-                "url": held.url,
-                "title": "",
-                "excerpt": "",
-                "updated_ms": 0,
-            }
-            put(connection, [row])
-            switch(connection, "m", active=True, everywhere=True, now_ms=1)
+        hold(shared_engine(settings), held, query_id=histories[0][0].query.id, everywhere=True)
         if road is None:
             found[name] = by_hand(histories, settings)
         else:

@@ -12,18 +12,15 @@ import apache_beam as beam
 import pytest
 
 from radarstream.connectors.files.jsonl_sink import JsonlSink
-from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
-from radarstream.pipelines import build
 from radarstream.pipelines.beam.graph import DefendSnapshots
 from radarstream.pipelines.beam.running import run_replay
-from radarstream.pipelines.build import build_defense_pipeline, shared_engine
+from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.schemas.codec import decode_record, encode, encode_state
+from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import (
     ConfigurationError,
-    InputError,
     ReasonClass,
     StateConflictError,
 )
@@ -105,24 +102,6 @@ def events_in(file: Path) -> list[dict[str, Any]]:
     return sorted(events, key=lambda event: event["id"])
 
 
-def by_hand(history: Path, settings: Settings) -> tuple[list[Any], dict[str, bytes]]:
-    """What a notebook gets from the same guard: answers and final states, without Beam."""
-    guard = build_defense_pipeline(settings, shared_engine(settings))
-    snapshots = []
-    for number, line in enumerate(history.read_bytes().split(b"\n"), start=1):
-        try:
-            record = RawRecord(history.as_posix(), number, line)
-            snapshots.append(decode_record(record, limits=Limits(**LIMITS), now=None))
-        except InputError:
-            continue
-    events, memories = [], {}
-    for snapshot in sorted(snapshots, key=lambda s: s.observed_at):
-        memory = memories.get(snapshot.query.id, guard.initial_memory())
-        event, memories[snapshot.query.id] = guard.answer(snapshot, memory)
-        events.append(event)
-    return events, {q: encode_state(m.state, m.standing) for q, m in memories.items()}
-
-
 def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_path: Path) -> None:
     events = replayed(history, tmp_path / "out")
     answers = [(e["id"], e["data"]["answer"]) for e in events["answers"]]
@@ -140,22 +119,6 @@ def test_good_records_are_answered_and_bad_ones_explained(history: Path, tmp_pat
     assert len(kept) == len(answers)
 
 
-@pytest.mark.parametrize("defense", [GIVE_ALL, {"name": "radar"}, {"name": "vanilla"}])
-def test_beam_gives_what_the_guard_gives_in_a_notebook(
-    history: Path, tmp_path: Path, defense: dict[str, Any]
-) -> None:
-    flags = {"defense": defense}
-    events = replayed(history, tmp_path / "beam", **flags)
-    (tmp_path / "hand").mkdir()
-    answers, states = by_hand(history, settings_for(tmp_path / "hand", **flags))
-    expected = {f"{e.query_id}/{e.step}": json.loads(encode(e)) for e in answers}
-    assert {e["id"]: e["data"] for e in events["answers"]} == expected
-    rows = load(shared_engine(settings_for(tmp_path / "beam", **flags)), "abc")
-    assert {q: (row.state, row.step) for q, row in rows.items()} == {
-        q: (state, 5) for q, state in states.items()
-    }
-
-
 def test_the_size_of_batches_changes_nothing(history: Path, tmp_path: Path) -> None:
     small = replayed(history, tmp_path / "one", batch={"snapshots": 1, "queries": 1})
     large = replayed(history, tmp_path / "eight", batch={"snapshots": 8, "queries": 8})
@@ -171,34 +134,6 @@ def test_replaying_again_adds_nothing(history: Path, tmp_path: Path) -> None:
         publish_outbox(shared_engine(settings), sink)
     again = {name: events_in(tmp_path / "out" / f"{name}.jsonl") for name in first}
     assert again == first
-
-
-def test_a_model_that_fails_on_one_page_costs_only_its_snapshot(
-    history: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from radarstream.connectors.models.scripted import ScriptedGenerator
-
-    broken = good(2, "b")
-    text = broken.documents[0].text.replace("page 0", "page 0 of a broken site")
-    lines = history.read_bytes().split(b"\n")
-    lines = [
-        line.replace(broken.documents[0].text.encode(), text.encode())
-        if b'"id":"b"' in line and b"Oslo" in line
-        else line
-        for line in lines
-    ]
-    history.write_bytes(b"\n".join(lines))
-    monkeypatch.setattr(
-        build, "build_generator", lambda _: ScriptedGenerator(fail_on_text="a broken site")
-    )
-    events = replayed(history, tmp_path / "out")
-    outages = [e["data"] for e in events["deadletter"] if e["data"]["disposition"] == "outage"]
-    assert [o["reason"] for o in outages] == ["model_unavailable"] * 2
-    assert [b64decode(o["payload_base64"]) in lines for o in outages] == [True, True]
-    said = {
-        q: [e["data"]["answer"] for e in events["answers"] if e["partitionkey"] == q] for q in "abc"
-    }
-    assert said == {"a": TEAMS, "b": ["Rome", "Rome", "Bern"], "c": TEAMS}
 
 
 def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:

@@ -10,12 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from sqlalchemy import Engine
 
 from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.corpus.listing import newest
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
-from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck import rechecked
@@ -33,13 +31,13 @@ from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.gradients import ProbeQuery
-from radarstream.schemas.incidents import text_key
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, RawRecord
-from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.pipelines.job.attributing_rig import hold
 from tests.reranking import PLANTED, WARY, Wary, crowd
 from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
 from tests.scripted_models import last_words, scripted_models
@@ -100,22 +98,6 @@ def asked_for(settings: Settings) -> set[str]:
     log: Any = shared_pipeline(settings).models.generator._model.log  # type: ignore[attr-defined]
     passages = {p for batch in log for prompt in batch for p in prompt.passages}
     return {" ".join(passage.split()) for passage in passages}
-
-
-def hold(engine: Engine, document: Document) -> None:
-    row = {
-        "incident": "m",
-        "text_key": text_key(document),
-        "query_id": "cup",
-        "content_id": document.content_id,
-        "url": document.url,
-        "title": document.title,
-        "excerpt": "",
-        "updated_ms": 0,
-    }
-    with engine.begin() as connection:
-        put(connection, [row])
-        switch(connection, "m", active=True, everywhere=False, now_ms=1)
 
 
 @pytest.mark.usefixtures("gradients")

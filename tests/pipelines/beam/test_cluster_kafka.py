@@ -15,6 +15,7 @@ from radarstream.connectors.kafka.offsets import Offsets, partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.partition_reader import KafkaPartition
 from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topic_reader import TopicReader
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import load
@@ -200,17 +201,5 @@ def submitted(options: KafkaOptions, state: str) -> Any:
 
 def read_all(options: KafkaOptions, topic: str) -> list[tuple[str, bytes]]:
     """Keys and values of a topic up to its present end, in order within a key."""
-    name = options.topic(topic)
-    consumer = open_consumer(options, group=None)
-    places = [TopicPartition(name, p) for p in consumer.partitions_for_topic(name)]
-    ends = consumer.end_offsets(places)
-    consumer.assign(places)
-    consumer.seek_to_beginning(*places)
-    events: list[tuple[str, bytes]] = []
-    for _ in range(200):
-        for records in consumer.poll(timeout_ms=100).values():
-            events += [(record.key.decode(), record.value) for record in records]
-        if all(consumer.position(place) >= ends[place] for place in places):
-            break
-    consumer.close()
-    return events
+    with TopicReader(options, [topic]) as reader:
+        return [(record.key.decode(), record.value or b"") for record in reader.to_the_end()]

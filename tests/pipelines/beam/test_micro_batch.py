@@ -66,15 +66,6 @@ def test_what_is_good_is_answered_and_the_rest_is_parked_in_its_lane(tmp_path: P
     assert {lane for *_, lane in state(settings)[1]} == {3}
 
 
-def test_the_same_records_again_lead_to_nothing(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path)
-    batch = MicroBatch(settings)
-    batch(records())
-    before = state(settings)
-    assert batch(records()) == []
-    assert state(settings) == before
-
-
 def database_gone(*_: Any, **__: Any) -> None:
     error = OperationalError("UPDATE", {}, Exception("server closed the connection"))
     error.connection_invalidated = True

@@ -8,7 +8,6 @@ import pytest
 from sqlalchemy import Engine, event
 
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
-from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
@@ -22,12 +21,11 @@ from radarstream.pipelines.settings import AttributionSettings, Settings, load_s
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.events import AnswerEvent
-from radarstream.schemas.incidents import text_key
 from radarstream.schemas.records import RawRecord
-from radarstream.schemas.snapshot import Document, SearchSnapshot
+from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.pipelines.job.attributing_rig import claims, release
+from tests.pipelines.job.attributing_rig import claims, hold, release
 from tests.scripted_models import scripted_models
 
 
@@ -39,25 +37,6 @@ def settings_with(**given: Any) -> Settings:
 def snapshot_of(*winners: str, step: int = 0, query_id: str = "cup") -> SearchSnapshot:
     time = OBSERVED_AT + timedelta(days=step)
     return make_snapshot(claims(*winners), query_id=query_id, observed_at=time)
-
-
-def hold(engine: Engine, *documents: Document, query_id: str = "cup", **how: bool) -> None:
-    rows = [
-        {
-            "incident": "m",
-            "text_key": text_key(document),
-            "query_id": query_id,
-            "content_id": document.content_id,
-            "url": document.url,
-            "title": document.title,
-            "excerpt": "",
-            "updated_ms": 0,
-        }
-        for document in documents
-    ]
-    with engine.begin() as connection:
-        put(connection, rows)
-        switch(connection, "m", active=True, everywhere=how.get("everywhere", False), now_ms=1)
 
 
 def gathered(

@@ -20,8 +20,8 @@ from radarstream.pipelines.job.incidents.intake import take_in
 from radarstream.pipelines.job.incidents.settling import decide
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.attribution import Attribution, Case, Finding, TextScore
-from radarstream.schemas.incidents import Complaint, Decision, TaughtEvent
-from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.incidents import Complaint, Decision, TaughtEvent, text_key
+from radarstream.schemas.snapshot import Document, SearchSnapshot
 from tests.builders import make_snapshot
 from tests.scripted_models import scripted_models
 
@@ -161,6 +161,28 @@ def events_of(engine: Engine, query_id: str | None = None) -> list[TaughtEvent]:
     named = fetch(engine, attributed.order_by(of.attributed_ms.desc(), of.incident))
     found = [store.look(engine, name) for (name,) in named]
     return [incident.event for incident in found if incident and incident.event]
+
+
+def hold(
+    engine: Engine, *documents: Document, query_id: str = "cup", everywhere: bool = False
+) -> None:
+    """Leave texts out of a query, or of all."""
+    rows = [
+        {
+            "incident": "m",
+            "text_key": text_key(document),
+            "query_id": query_id,
+            "content_id": document.content_id,
+            "url": document.url,
+            "title": document.title,
+            "excerpt": "",
+            "updated_ms": 0,
+        }
+        for document in documents
+    ]
+    with engine.begin() as connection:
+        quarantine.put(connection, rows)
+        quarantine.switch(connection, "m", active=True, everywhere=everywhere, now_ms=1)
 
 
 def release(engine: Engine, query_id: str, text_keys: Sequence[str] | None = None) -> int:
