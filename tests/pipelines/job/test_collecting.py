@@ -5,6 +5,7 @@ import sqlite3
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import Engine
@@ -46,8 +47,8 @@ HOUR_MS = 3_600_000
 class World:
     """A searcher and a sink with faults to order, and everything they were asked."""
 
-    def __init__(self, clock: FakeClock) -> None:
-        self.clock = clock
+    def __init__(self, engine: Engine, clock: FakeClock) -> None:
+        self.engine, self.clock = engine, clock
         self.searched: list[tuple[float, str]] = []
         self.places: list[tuple[int, str]] = []
         self.published: list[str] = []
@@ -75,41 +76,39 @@ class World:
 
 
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock(START)
+def world(engine: Engine) -> World:
+    return World(engine, FakeClock(START))
 
 
-@pytest.fixture
-def world(clock: FakeClock) -> World:
-    return World(clock)
-
-
-def collector_of(engine: Engine, world: World, **settings: float) -> Collector:
-    return Collector(
+def watching(world: World, *names: str, **settings: float) -> Collector:
+    """A collector of these queries."""
+    collector = Collector(
         searcher=world,
         sink=world,
-        engine=engine,
+        engine=world.engine,
         clock=world.clock,
         settings=WatchSettings(**settings),
         metrics=CollectingMetrics(SearchCounts()),
     )
+    if names:
+        collector.replace(entries(*names))
+    return collector
 
 
 def entries(*names: str, cadence: str = "1h") -> tuple[Watched, ...]:
     return tuple(Watched(question=f"Who is {n}?", id=n, cadence=cadence) for n in names)
 
 
-def run_for(collector: Collector, clock: FakeClock, seconds: float) -> None:
+def run_for(collector: Collector, seconds: float) -> None:
+    clock: Any = collector.clock
     end = clock.seconds + seconds
     collector.run(lambda: clock.seconds >= end, lambda: None)
 
 
-def test_every_query_is_fetched_at_once_and_then_on_its_cadence(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
-    collector = collector_of(engine, world)
+def test_every_query_is_fetched_at_once_and_then_on_its_cadence(world: World) -> None:
+    collector = watching(world)
     collector.replace(entries("a", "b") + entries("slow", cadence="6h"))
-    run_for(collector, clock, 12 * 3600.0)
+    run_for(collector, 12 * 3600.0)
     assert world.names()[:3] == ["a", "b", "slow"]
     for name, expected in (("a", 12), ("b", 12), ("slow", 2)):
         times = [at for at, who in world.searched if who == name]
@@ -121,19 +120,16 @@ def test_every_query_is_fetched_at_once_and_then_on_its_cadence(
     assert len(set(world.published)) == len(world.published)
 
 
-def test_a_database_that_restarts_is_waited_for(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
+def test_a_database_that_restarts_is_waited_for(world: World) -> None:
+    collector = watching(world, "a", "b")
     away = [OperationalError("UPDATE", None, ConnectionError(), connection_invalidated=True)] * 3
-    end = clock.seconds + 60.0
+    end = world.clock.seconds + 60.0
 
     def every_turn() -> None:
         if away:
             raise away.pop()
 
-    collector.run(lambda: clock.seconds >= end, every_turn)
+    collector.run(lambda: world.clock.seconds >= end, every_turn)
     assert world.searched[0][0] == 15.0
     assert sorted(world.names()) == ["a", "b"]
     away = [OperationalError("UPDATE", None, sqlite3.OperationalError("disk I/O error"))]
@@ -141,27 +137,20 @@ def test_a_database_that_restarts_is_waited_for(
         collector.run(lambda: False, every_turn)
 
 
-def test_a_downtime_is_followed_by_one_fetch_of_each_query(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b", "c"))
-    run_for(collector, clock, 60.0)
-    clock.seconds += 50 * 3600.0
+def test_a_downtime_is_followed_by_one_fetch_of_each_query(world: World) -> None:
+    collector = watching(world, "a", "b", "c")
+    run_for(collector, 60.0)
+    world.clock.seconds += 50 * 3600.0
     world.searched.clear()
-    again = collector_of(engine, world)  # a new process
-    again.replace(entries("a", "b", "c"))  # which reads the same file
-    run_for(again, clock, 1800.0)
+    again = watching(world, "a", "b", "c")
+    run_for(again, 1800.0)
     assert sorted(world.names()) == ["a", "b", "c"]
 
 
-def test_one_failing_query_backs_off_and_the_others_go_on(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_one_failing_query_backs_off_and_the_others_go_on(world: World) -> None:
     world.search_faults["bad"] = [SearchFailedError(FailureClass.REFUSED, "no")] * 1_000
-    collector = collector_of(engine, world, first_pause_s=60.0, longest_pause_s=3600.0)
-    collector.replace(entries("bad", "good"))
-    run_for(collector, clock, 10 * 3600.0)
+    collector = watching(world, "bad", "good", first_pause_s=60.0, longest_pause_s=3600.0)
+    run_for(collector, 10 * 3600.0)
     bad = [at for at, name in world.searched if name == "bad"]
     gaps = [round(later - earlier) for earlier, later in zip(bad, bad[1:], strict=False)]
     assert gaps[:5] == pytest.approx([60, 120, 240, 480, 960], abs=6)
@@ -175,10 +164,10 @@ def test_one_failing_query_backs_off_and_the_others_go_on(
 
 @pytest.mark.parametrize("further", [0, 2])
 def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(
-    engine: Engine, clock: FakeClock, world: World, further: int
+    world: World, further: int
 ) -> None:
     deep = [(0, ""), (10, ""), (0, "capital peru")][: 1 + further]
-    collector = collector_of(engine, world, further_searches=further)
+    collector = watching(world, further_searches=further)
     collector.replace((Watched(question="What is the capital of Peru?", id="a", cadence="1h"),))
     settled, judged = replace(ANSWER, wanted_more=False), ANSWER.verdict.documents[0]
     read_on = replace(ANSWER.verdict, documents=(replace(judged, rank=11),))
@@ -190,11 +179,11 @@ def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(
             (settled, [(0, "")]),
         )
     ):
-        with engine.begin() as connection:
+        with world.engine.begin() as connection:
             keep_event(connection, replace(event, query_id="a", step=step), steps=5)
         world.places.clear()
-        run_for(collector, clock, 3_000.0)
-        clock.seconds += 1_000.0  # due again
+        run_for(collector, 3_000.0)
+        world.clock.seconds += 1_000.0  # due again
         assert world.places == expected
     assert len(world.published) == 4
     value = collector.metrics.registry.get_sample_value
@@ -202,111 +191,85 @@ def test_where_the_last_answer_wanted_more_the_next_fetch_searches_further(
     assert value("radarstream_deeper_fetches_total") == 2 * (further > 0)
 
 
-def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_when_credits_are_used_up_everybody_waits_and_nobody_is_blamed(world: World) -> None:
     world.search_faults["a"] = [SearchFailedError(FailureClass.OUT_OF_BUDGET, "none left")]
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
-    run_for(collector, clock, 3500.0)
+    collector = watching(world, "a", "b")
+    run_for(collector, 3500.0)
     assert world.names() == ["a"]
-    run_for(collector, clock, 300.0)
+    run_for(collector, 300.0)
     assert world.names() == ["a", "a", "b"]
 
 
-def test_a_snapshot_that_could_not_be_published_is_not_paid_for_twice(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_a_snapshot_that_could_not_be_published_is_not_paid_for_twice(world: World) -> None:
     world.publish_faults = [BrokerError("down")] * 9
-    collector = collector_of(engine, world)
-    collector.replace(entries("a"))
-    run_for(collector, clock, 600.0)
+    collector = watching(world, "a")
+    run_for(collector, 600.0)
     assert world.names() == ["a"]
     assert len(world.published) == 1
-    row = find(engine, "a")
+    row = find(world.engine, "a")
     assert row is not None
     assert row.last_fetched_ms is not None
 
 
-def test_a_snapshot_that_no_topic_takes_fails_its_query_only(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_a_snapshot_that_no_topic_takes_fails_its_query_only(world: World) -> None:
     world.publish_faults = [RecordTooLargeError("too large")]
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
-    run_for(collector, clock, 30.0)
+    collector = watching(world, "a", "b")
+    run_for(collector, 30.0)
     assert world.names() == ["a", "b"]
     assert len(world.published) == 1
 
 
-def test_a_crash_between_publication_and_record_publishes_a_newer_snapshot(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_a_crash_between_publication_and_record_publishes_a_newer_snapshot(world: World) -> None:
     class CrashError(BaseException):
         pass
 
-    collector = collector_of(engine, world)
-    collector.replace(entries("a"))
+    collector = watching(world, "a")
     collector._succeed = lambda *_: (_ for _ in ()).throw(CrashError)  # type: ignore[assignment]
     with pytest.raises(CrashError):
         collector.fetch_next()
-    again = collector_of(engine, world)
-    again.replace(entries("a"))
-    run_for(again, clock, 890.0)
+    again = watching(world, "a")
+    run_for(again, 890.0)
     assert len(world.published) == 1  # the claim still holds
-    run_for(again, clock, 60.0)
+    run_for(again, 60.0)
     assert len(world.published) == 2
     first, second = (int(event.partition("@")[2]) for event in world.published)
     assert second > first
 
 
-def test_of_several_collectors_one_fetches(engine: Engine, clock: FakeClock, world: World) -> None:
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
-    assert claim(engine, "a", 0, int(START.timestamp() * 1000), 900_000)  # by another
-    run_for(collector, clock, 60.0)
+def test_of_several_collectors_one_fetches(world: World) -> None:
+    collector = watching(world, "a", "b")
+    assert claim(world.engine, "a", 0, int(START.timestamp() * 1000), 900_000)  # by another
+    run_for(collector, 60.0)
     assert world.names() == ["b"]
 
 
-def test_a_refused_key_stops_everything(engine: Engine, clock: FakeClock, world: World) -> None:
-    world.search_faults["a"] = [ConfigurationError("key")]
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
+@pytest.mark.parametrize("where", ["search", "publish"])
+def test_a_refused_key_or_topic_stops_it_before_more_is_spent(world: World, where: str) -> None:
+    refused = ConfigurationError("a key, or a topic that may not be written")
+    if where == "search":
+        world.search_faults["a"] = [refused]
+    else:
+        world.publish_faults = [refused]
     with pytest.raises(ConfigurationError):
-        run_for(collector, clock, 60.0)
+        run_for(watching(world, "a", "b"), 60.0)
+    assert world.names() == ["a"]
 
 
-def test_a_topic_that_may_not_be_written_stops_it_before_more_is_spent(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
-    world.publish_faults = [ConfigurationError("may not write")]
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
-    with pytest.raises(ConfigurationError):
-        run_for(collector, clock, 60.0)
-    assert len(world.names()) == 1
-
-
-def test_a_damaged_entry_of_the_table_fails_alone(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_a_damaged_entry_of_the_table_fails_alone(world: World) -> None:
     (good,) = entries("good")
-    replace_all(engine, [("bad", "{}"), ("good", good.model_dump_json())], 0)
-    run_for(collector_of(engine, world), clock, 30.0)
+    replace_all(world.engine, [("bad", "{}"), ("good", good.model_dump_json())], 0)
+    run_for(watching(world), 30.0)
     assert world.names() == ["good"]
 
 
-def test_a_query_at_the_end_of_a_long_pass_has_its_whole_lease(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_a_query_at_the_end_of_a_long_pass_has_its_whole_lease(world: World) -> None:
     """Another collector comes by during every search, the first of which takes an hour."""
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b"))
-    other = collector_of(engine, World(clock))
+    collector = watching(world, "a", "b")
+    other = watching(World(world.engine, world.clock))
     search = world.search
 
     def watched_by_another(request: SearchRequest) -> SearchSnapshot:
-        clock.seconds += 10.0 if world.searched else 3600.0
+        world.clock.seconds += 10.0 if world.searched else 3600.0
         if world.searched:
             other.fetch_next()
         return search(request)
@@ -317,12 +280,9 @@ def test_a_query_at_the_end_of_a_long_pass_has_its_whole_lease(
     assert "b" not in other.searcher.names()
 
 
-def test_once_fetches_what_is_due_and_counts_failures(
-    engine: Engine, clock: FakeClock, world: World
-) -> None:
+def test_once_fetches_what_is_due_and_counts_failures(world: World) -> None:
     world.search_faults["b"] = [SearchFailedError(FailureClass.UNAVAILABLE, "down")]
-    collector = collector_of(engine, world)
-    collector.replace(entries("a", "b", "c"))
+    collector = watching(world, "a", "b", "c")
     assert collector.fetch_due_once(lambda: False) == 1
     assert collector.fetch_due_once(lambda: False) == 0
     assert world.names() == ["a", "b", "c"]
@@ -331,10 +291,6 @@ def test_once_fetches_what_is_due_and_counts_failures(
 # --- past periods -----------------------------------------------------------------------------
 
 TODAY = date(2025, 6, 1)
-
-
-def ends(first: str, last: str, every) -> list[str]:
-    return [str(span.last) for span in periods(first, last, every, TODAY)]
 
 
 @pytest.mark.parametrize(

@@ -35,17 +35,8 @@ SELECTOR = re.compile(r"([a-zA-Z_:][a-zA-Z0-9_:]*)\s*\{([^}]*)\}")
 GROUPING = re.compile(r"\b(?:by|without|on|ignoring|group_left|group_right)\s*\(([^)]*)\)")
 MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
 OPERATORS = {"and", "or", "unless", "bool", "offset"}
-FUNCTIONS = {
-    "sum",
-    "max",
-    "min",
-    "avg",
-    "rate",
-    "increase",
-    "deriv",
-    "histogram_quantile",
-    "time",
-}
+FUNCTIONS = {"sum", "max", "min", "avg", "rate", "increase", "deriv", "time"}
+FUNCTIONS |= {"histogram_quantile"}
 Exported = Mapping[str, list[Mapping[str, str]]]  # metric: the labels of its series
 
 

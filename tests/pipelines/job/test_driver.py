@@ -2,14 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
-from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from sqlalchemy.exc import OperationalError
 
 from radarstream.pipelines.job.answering.driver import DeadShareError, Driver
 from radarstream.schemas.codec import encode
@@ -18,7 +13,7 @@ from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.records import RawRecord
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.simulation.life import Life, born
-from tests.simulation.plan import BREAKS_THE_GRAPH, START, Input, payload, peaceful
+from tests.simulation.plan import BREAKS_THE_GRAPH, Input, payload, peaceful
 from tests.simulation.world import UnreliableGenerator
 
 BROKEN = encode(make_snapshot([BREAKS_THE_GRAPH], query_id="cup-0", observed_at=OBSERVED_AT))
@@ -56,14 +51,6 @@ def failing(work: Callable[..., Any], *errors: BaseException) -> Callable[..., A
     return wrapped
 
 
-def test_answers_are_published_before_offsets_are_committed(life: Life) -> None:
-    append(life, *(payload(0, n) for n in range(3)))
-    life.worker.driver.step()
-    assert published(life) == ["cup-0/0", "cup-0/1", "cup-0/2"]
-    assert life.world.topic.committed == {0: 3}
-    assert life.promises.broken == []
-
-
 def test_nothing_new_commits_nothing(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
     append(life, payload(0, 0))
     life.worker.driver.step()
@@ -81,32 +68,6 @@ def test_what_is_read_again_is_committed_again(life: Life, monkeypatch: pytest.M
     life.worker.driver.step()
     assert life.world.topic.committed == {0: 2}
     assert published(life) == ["cup-0/0", "cup-0/1"]
-
-
-@pytest.mark.parametrize(
-    "error",
-    [
-        BrokerError("gone"),
-        OperationalError("SELECT", None, ConnectionError(), connection_invalidated=True),
-    ],
-    ids=["broker", "database"],
-)
-def test_an_error_while_the_batch_fills_loses_nothing(
-    life: Life, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    append(life, payload(0, 0))
-    reader, calls = life.worker.reader, []
-
-    def poll(**limits: Any) -> list[RawRecord]:
-        calls.append(limits)
-        if len(calls) == 2:
-            raise error
-        return type(reader).poll(reader, **limits)
-
-    monkeypatch.setattr(reader, "poll", poll)
-    life.worker.driver.step()
-    assert published(life) == ["cup-0/0"]
-    assert len(calls) == 2
 
 
 def test_a_poisoned_record_alone_is_parked_and_its_neighbours_are_answered(life: Life) -> None:
@@ -246,87 +207,6 @@ def test_too_many_dead_letters_end_the_job_after_they_are_committed(life: Life) 
     with pytest.raises(DeadShareError, match="75% of the last 4"):
         driver.step()
     assert life.world.topic.committed == {0: 4}
-
-
-FUTURE = encode(
-    make_snapshot(["The winner: Rome."], query_id="cup-9", observed_at=START + timedelta(days=400))
-)
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(seed=st.integers(0, 2**32), queries=st.integers(1, 2), count=st.integers(5, 30))
-def test_disorder_within_the_lateness_changes_nothing(seed: int, queries: int, count: int) -> None:
-    """Shuffled within 20, a tenth doubled, gaps, future times: as if everything came in order."""
-    random = Random(seed)
-    story = shuffled(random, queries, count)
-    with born(
-        peaceful(queries=queries, lateness_s=200.0, batch_records=7, poison=True, duplicates=True)
-    ) as life:
-        answered = answered_snapshots(life, story, random)
-        expected = {name for name in story if name is not None}
-        assert answered == {f"cup-{q}": sorted(n for p, n in expected if p == q) for q in range(2)}
-        # All were answered: what is late is a copy that came five places behind a late record.
-        assert set(reasons(life)) <= {ReasonClass.FUTURE_TIME, ReasonClass.LATE}
-
-
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(
-    seed=st.integers(0, 2**32), count=st.integers(5, 30), lateness_s=st.sampled_from([0.0, 15.0])
-)
-def test_disorder_beyond_the_lateness_is_explicit(seed: int, count: int, lateness_s: float) -> None:
-    """What is not answered is called late; memory never goes back (`Promises` checks the row)."""
-    random = Random(seed)
-    story = shuffled(random, 2, count)
-    late = [story.pop(random.randrange(len(story))) for _ in range(3)]
-    plan = peaceful(
-        queries=2,
-        lateness_s=lateness_s,
-        batch_records=4,
-        disorder="late",
-        poison=True,
-        duplicates=True,
-    )
-    with born(plan) as life:
-        answered_snapshots(life, [*story, *late], random)
-        assert set(reasons(life)) <= {ReasonClass.FUTURE_TIME, ReasonClass.LATE}
-
-
-Name = tuple[int, int] | None  # query and number of a snapshot; None lies in the future
-
-
-def shuffled(random: Random, queries: int, count: int) -> list[Name]:
-    """A story with gaps, each record at most 20 steps of time late, a tenth doubled."""
-    names: list[Name] = [
-        (q, n) for n in range(count) for q in range(queries) if random.random() < 0.9
-    ]
-    names = [
-        name
-        for _, name in sorted(
-            ((name[1] + random.uniform(0, 20), name) for name in names), key=lambda pair: pair[0]
-        )
-    ]
-    for _ in range(len(names) // 10):
-        at = random.randrange(len(names))
-        names.insert(random.randint(at, min(len(names), at + 5)), names[at])
-    return [*names, None]
-
-
-def answered_snapshots(life: Life, story: list[Name], random: Random) -> dict[str, list[int]]:
-    """Let the story arrive in pieces and come to its end; which numbers each query answered."""
-    waiting = [FUTURE if name is None else payload(*name) for name in story]
-    while waiting:
-        piece = random.randint(1, 8)
-        append(life, *waiting[:piece])
-        del waiting[:piece]
-        life.worker.driver.step()
-    life.drain()
-    assert life.promises.broken == [], life.faults.trace
-    answered: dict[str, list[int]] = {"cup-0": [], "cup-1": []}
-    for query_id, events in life.promises.steps.items():
-        answered[query_id] = [
-            (event.observed_at - OBSERVED_AT) // timedelta(seconds=10) for event in events
-        ]
-    return answered
 
 
 def test_asked_to_stop_during_an_outage_it_stops_and_the_next_start_goes_on(life: Life) -> None:

@@ -83,8 +83,9 @@ def quarantined_without_a_person(worker: Attributing) -> list[str]:
     return [event.query_id for event in told if event.status is Status.QUARANTINED]
 
 
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("approve_at", [0, ANSWERS // 2, ANSWERS - 1])
+@pytest.mark.parametrize(
+    ("seed", "approve_at"), [(0, 0), (1, ANSWERS // 2), (2, ANSWERS - 1), (3, ANSWERS // 2)]
+)
 def test_who_complains_about_every_answer_has_no_honest_page_removed(
     engine: Engine, seed: int, approve_at: int
 ) -> None:

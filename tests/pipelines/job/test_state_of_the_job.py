@@ -37,7 +37,7 @@ GROUP = "radarstream"
 MINUTE = timedelta(minutes=1)
 
 
-@pytest.mark.parametrize("job", [{}, {"partitions": (1,)}, {"membership": "group"}])
+@pytest.mark.parametrize("job", [{"partitions": (1,)}, {"membership": "group"}])
 def test_an_empty_database_under_a_group_that_committed_is_refused(
     job: dict[str, object], own_broker: Broker, tmp_path: Path
 ) -> None:
@@ -57,8 +57,9 @@ def test_an_empty_database_under_a_group_that_committed_is_refused(
     drained(settings)  # it is known from now on
 
 
-@pytest.mark.parametrize("kept", ["a backup", "no write-ahead log"])
-@pytest.mark.parametrize("job", [{}, {"membership": "group"}])
+@pytest.mark.parametrize(
+    ("job", "kept"), [({}, "a backup"), ({"membership": "group"}, "no write-ahead log")]
+)
 def test_a_rolled_back_database_is_refused(
     job: dict[str, object], kept: str, own_broker: Broker, tmp_path: Path
 ) -> None:

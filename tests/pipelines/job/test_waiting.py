@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread, active_count
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
 from tests.brokers import Noida
+from tests.clocks import until
 from tests.postgresql import PostgresqlServer
 from tests.servers import free_port
 
@@ -162,19 +162,12 @@ def test_the_other_processes_wait_likewise(
         else opened_worker(settings, stop, kafka=True)
     )
     with capture_logs() as logged:
-        asking = Thread(target=lambda: until(lambda: len(logged) > 1, stop.event.set))
+        asking = Thread(target=lambda: (until(lambda: len(logged) > 1), stop.event.set()))
         asking.start()
         with pytest.raises(AskedToStopError), opened:
             pass
         asking.join()
     assert [(line["event"], line["stage"]) for line in logged][:2] == [("waiting", "broker")] * 2
-
-
-def until(seen: Callable[[], bool], then: Callable[[], object]) -> None:
-    deadline = monotonic() + 60.0
-    while not seen() and monotonic() < deadline:
-        Event().wait(0.01)
-    then()
 
 
 def test_work_is_repeated_whatever_it_raises_until_the_end() -> None:
