@@ -30,7 +30,7 @@ WORDS: Final[dict[Tier, str]] = {
 }
 LIMITED: Final = (
     "The embedded language model limits these answers: it has 270 million parameters, reads one "
-    "page well and several badly. “Use a better model” in README.md says how to take another."
+    "page well and several badly. docs/models.md says how to take another."
 )
 
 

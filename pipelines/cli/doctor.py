@@ -247,7 +247,7 @@ def local_servers(settings: s.Settings) -> Iterator[Diagnosis]:
         said = "none on this machine: " + ", ".join(f"{n} ({port})" for n, port in PORTS.items())
         if isinstance(settings.generator, s.LlamaCpp) and settings.generator.model_path is None:
             said += "; the embedded model has 270 million parameters, which limits the answers: "
-            said += 'see "Use a better model" in the README'
+            said += "see docs/models.md"
         yield Diagnosis("local servers", True, said)
 
 

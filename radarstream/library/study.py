@@ -29,7 +29,7 @@ class Study:
     Parameters
     ----------
     dataset
-        Files of questions with documents and labels; see docs/evaluation.md.
+        Files of questions with documents and labels; see docs/lab.md.
     out
         Directory of the results. The same study goes on where it was interrupted.
     defenses, attacks, positions, adaptations, k, half, limit, seed, score

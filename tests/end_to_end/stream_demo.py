@@ -70,7 +70,7 @@ def main() -> int:
             done = subprocess.run([program, *command.split()], check=False)
             if done.returncode:
                 return done.returncode
-    say("\nYour own broker and models: README.md, 'Run it continuously'.")
+    say("\nWhat each step shows: docs/tour.md. Your own broker and models: docs/deployment.md.")
     return 0
 
 

@@ -111,7 +111,7 @@ def test_every_test_that_a_document_names_exists() -> None:
         for document in DOCUMENTS
         for found in re.findall(r"`(tests/[\w/]+\.py)((?:::\w+)*)`", document.read_text("utf-8"))
     ]
-    assert {"SECURITY.md", "sources.md"} <= {document for document, *_ in cited}
+    assert {"SECURITY.md", "incidents.md"} <= {document for document, *_ in cited}
     missing = [
         (document, file, name)
         for document, file, names in cited
@@ -119,6 +119,28 @@ def test_every_test_that_a_document_names_exists() -> None:
         if "your_" not in file and not holds(ROOT / file, name)
     ]
     assert not missing
+
+
+@pytest.mark.parametrize("document", [*DOCUMENTS, ROOT / "CHANGELOG.md"], ids=lambda d: d.name)
+def test_every_link_leads_to_a_file_and_a_heading_of_it(document: Path) -> None:
+    """Links to files, and to headings by the names that hosts of repositories give them."""
+    links = re.findall(r"\]\((?!https?:)([^)#]*)(?:#([^)]*))?\)", document.read_text("utf-8"))
+    for path, heading in links:
+        target = (document.parent / path).resolve() if path else document
+        assert target.exists(), path
+        assert not heading or heading in anchors(target), f"{path}#{heading}"
+
+
+def anchors(document: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.*)$", document.read_text("utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def test_the_index_names_every_page() -> None:
+    index = (ROOT / "docs" / "README.md").read_text("utf-8")
+    assert [
+        p.name for p in DOCUMENTS if p.parent == ROOT / "docs" and f"({p.name})" not in index
+    ] == ["README.md"]
 
 
 def holds(file: Path, name: str) -> bool:

@@ -14,6 +14,6 @@ An attack here needs minutes of work before anything is planted. `crafting.craft
 target. `cache` is a `ResponseCache`, or nothing: finished questions are stored there one by
 one, so that a run that was killed goes on where it stopped. `told(done, all)` shows progress. Some
 attacks need more: `Tools.tokens` or `Tools.gradients`. `crafted.skipped` names the questions that
-cannot be attacked. `flipping` is the kernel that all of them share. `docs/evaluation.md` says what
+cannot be attacked. `flipping` is the kernel that all of them share. `docs/lab.md` says what
 each leaves out of the published one.
 """
