@@ -30,22 +30,38 @@ own classes write it by `python -m radarstream.pipelines.settings.reference`.
 A setting comes from a flag of the command, else from the environment, else from the TOML file that
 `--config` names, else from the profile, else it has its default. `RADARSTREAM_KAFKA__BOOTSTRAP` is
 `kafka.bootstrap`: the prefix, then two underscores between section and key. A wrong value or an
-unknown key is an error. Where a section has kinds, its key `kind` names one, and a meaning begins
-with the kind that has the key. Secrets are never settings: a setting `…_variable` names the
-environment variable that holds one. Examples are in `infra/settings`.
+unknown key is an error. Where a section has kinds, its key `kind` names one, and the keys of that
+kind follow. Secrets are never settings: a setting `…_variable` names the environment variable that
+holds one. Examples are in `infra/settings`.
 """
+GROUPS = {
+    "Models": ["profile", "generator", "relations", "embedder", "tokens", "cache"],
+    "Reading and deciding": ["reading", "retrieval", "defense", "limits", "batch"],
+    "The job": ["database", "kafka", "job", "telemetry"],
+    "Collecting and following": ["search", "watch", "alerts"],
+    "Wrong answers, documents, users": ["attribution", "corpus", "orchestration", "serving"],
+}
 HEADER = "| key | values | default | meaning |\n|---|---|---|---|"
 BOUNDS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")}
 
 
 def rendered() -> str:
     """Return the text of the file."""
-    parts = [HEAD, profiles(), "## Top level\n", HEADER]
-    parts += [*(row("", name, field) for name, field in own_fields(Settings)), ""]
+    parts = [HEAD, profiles()]
     listed: dict[tuple[str, ...], str] = {}
-    for name, field in Settings.model_fields.items():
-        parts += section(name, field, listed)
+    for title, names in grouped().items():
+        parts += [f"## {title}\n", HEADER]
+        for name in names:
+            parts += section_rows(name, Settings.model_fields[name], listed)
+        parts.append("")
     return "\n".join(parts)
+
+
+def grouped() -> dict[str, list[str]]:
+    """Return the names of the top-level fields by heading; what no group names comes last."""
+    named = {name for names in GROUPS.values() for name in names}
+    rest = [name for name in Settings.model_fields if name not in named]
+    return {**GROUPS, **({"More": rest} if rest else {})}
 
 
 def profiles() -> str:
@@ -61,27 +77,21 @@ def profiles() -> str:
     return "\n".join(rows) + "\n"
 
 
-def section(name: str, field: FieldInfo, listed: dict[tuple[str, ...], str]) -> list[str]:
-    """Return one top-level section: what it and the sections in it are for, then all their keys.
+def section_rows(name: str, field: FieldInfo, listed: dict[tuple[str, ...], str]) -> Iterator[str]:
+    """Yield the rows of a top-level field: each section in it opens with what it is for.
 
     `listed` holds the rows that were printed and where, so that none is printed twice.
     """
-    purposes: list[str] = []
-    rows: list[str] = []
+    if not any(models_in(field.annotation)):
+        yield row("", name, field)
     for path, tag, kind in kinds_within(name, field):
-        purpose = " ".join((kind.__doc__ or "").split())
-        prefix = f"*{tag}:* " if tag else ""
-        keys = tuple(row("", key, own, prefix) for key, own in own_fields(kind))
-        if len(keys) > 5 and keys in listed:
-            purpose += f" Its keys are those of `{listed[keys]}`."
-        else:
-            rows += [row(path, key, own, prefix) for key, own in own_fields(kind)]
-        listed.setdefault(keys, path)
-        labels = [f"`[{path}]`"] * (path != name) + [f"kind `{tag}`"] * bool(tag)
-        purposes.append(f"- {', '.join(labels)}: {purpose}" if labels else purpose)
-    if not purposes:
-        return []
-    return [f"## `[{name}]`\n", *purposes, *(["", HEADER, *rows] if rows else []), ""]
+        keys = tuple(row("", key, own) for key, own in own_fields(kind))
+        printed = listed.setdefault(keys, path) if len(keys) > 5 else path
+        same = "" if printed == path else f" Its keys are those of `{printed}`."
+        label = f"**`[{path}]`**" + (f" kind `{tag}`" if tag else "")
+        yield f"| {label} | | | *{' '.join((kind.__doc__ or '').split())}{same}* |"
+        if not same:
+            yield from (row(path, key, own) for key, own in own_fields(kind))
 
 
 def kinds_within(path: str, field: FieldInfo) -> Iterator[tuple[str, str, type[BaseModel]]]:
@@ -101,10 +111,10 @@ def own_fields(kind: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
             yield name, field
 
 
-def row(path: str, name: str, field: FieldInfo, prefix: str = "") -> str:
+def row(path: str, name: str, field: FieldInfo) -> str:
     """Return the table row of one key."""
     key = f"{path}.{name}" if path else name
-    meaning = prefix + (field.description or "").replace("|", "\\|")
+    meaning = (field.description or "").replace("|", "\\|")
     return f"| `{key}` | {values_of(field)} | {default_of(field)} | {meaning} |"
 
 
