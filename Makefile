@@ -10,7 +10,7 @@ DEMO_ATTACKS := claim-varied@1..3:late-3; claim-varied@1..2:late-2; claim-varied
 DEMO_BASELINES := majority,voices:withstand=2,voices:withstand=3
 
 .DEFAULT_GOAL := help
-.PHONY: help demo sizes stream-demo engines engines-stop test test-long lint bench chaos docs-check clean install lock deployment-files pin-images
+.PHONY: help demo sizes stream-demo engines engines-stop test test-all lint bench chaos docs-check clean install lock deployment-files pin-images
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  %-16s %s\n", $$1, $$2}'
@@ -55,15 +55,14 @@ engines: $(STAMP) ## fetch Apache Kafka and Flink and start them, or what has en
 engines-stop: ## stop what `make engines` started
 	$(BIN)/python -m tests.engines stop
 
-test: $(STAMP) ## run every test but those of test-long and bench
+test: $(STAMP) ## run the tests on one broker and SQLite: all but those of test-all and bench
 	@bash tests/browser_setup.sh
 	@$(BIN)/python -m tests.engines fetch --optional
 	$(BIN)/lint-imports
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses 2 --dist loadfile --benchmark-disable -rs
 
-test-long: $(STAMP) ## run the tests that take a minute or more; those on Kafka and Flink need a JDK 17 and Maven
-	@$(BIN)/python -m tests.engines fetch --optional
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long --durations=5 -rs
+test-all: test ## and then those that take minutes, other brokers, PostgreSQL and more seeds; Kafka and Flink need a JDK 17 and Maven
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m long --numprocesses 2 --dist loadfile --benchmark-disable --durations=5 -rs
 
 lint: $(STAMP) ## check style, types and layers
 	$(BIN)/ruff check .

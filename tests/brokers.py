@@ -16,6 +16,8 @@ from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
 from tests.engines.artifacts import missing
 from tests.servers import Server, free_port, listens
 
+# One broker serves `make test`, these join it in `make test-all`.
+TANSU, KAFKA = (pytest.param(kind, marks=pytest.mark.long) for kind in ("tansu", "kafka"))
 SAVED_S = 1.0  # twice the longest seen; nothing is written when nothing is new
 SAVING_NS = 50_000_000  # one that was under way already may miss the last records
 

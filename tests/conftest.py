@@ -10,7 +10,7 @@ from hypothesis import settings
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from tests.brokers import Broker, running_broker
+from tests.brokers import KAFKA, TANSU, Broker, running_broker
 from tests.postgresql import PostgresqlServer, running_server
 
 _numbers = count()
@@ -29,7 +29,7 @@ def engine(tmp_path: Path) -> Iterator[Engine]:
     opened.dispose()
 
 
-@pytest.fixture(scope="session", params=["noida", "tansu", "kafka"])
+@pytest.fixture(scope="session", params=["noida", TANSU, KAFKA])
 def broker(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Broker]:

@@ -16,6 +16,7 @@ from typing import Any
 import psycopg
 import pytest
 
+POSTGRESQL = pytest.param("postgresql", marks=pytest.mark.long)  # in `make test-all`
 READY_S = 20.0
 ROOM = 4 * 2**30  # bytes; the databases of a whole run take one
 _numbers = count()

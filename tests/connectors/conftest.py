@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from tests.postgresql import PostgresqlServer
+from tests.postgresql import POSTGRESQL, PostgresqlServer
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", POSTGRESQL])
 def state_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """URL of a database with nothing in it."""
     if request.param == "sqlite":

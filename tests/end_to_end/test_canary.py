@@ -21,6 +21,7 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from tests.brokers import Broker
 from tests.builders import make_snapshot
 from tests.end_to_end.running_job import Job, produce, running_job
+from tests.postgresql import POSTGRESQL
 
 SECRET = "canary-K3Y-9f31c7"
 PHRASE = "the heron of Umbrafell sleeps at noon"
@@ -120,7 +121,7 @@ def command_lines(job: Job) -> str:
     return repr([p.cmdline() for p in [process, *process.children(recursive=True)]])
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", POSTGRESQL])
 def test_no_secret_and_no_document_text_comes_out(
     kind: str, own_broker: Broker, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:

@@ -14,6 +14,8 @@ from tests.commands import refused, run
 from tests.engines.secured import VARIABLE, Authority, Right, SecuredNode, secured
 from tests.programs import done
 
+pytestmark = pytest.mark.long
+
 __all__ = ["secured"]
 PREFIX = "tls."
 TRIES = 12

@@ -23,6 +23,8 @@ from tests.engines.artifacts import missing
 from tests.engines.kafka import KafkaNode
 from tests.hostile_batches import send_batch
 
+pytestmark = pytest.mark.long
+
 SOON = {
     "log.retention.check.interval.ms": "200",
     "log.segment.delete.delay.ms": "100",

@@ -21,12 +21,12 @@ from radarstream.connectors.kafka.topic_reader import LATEST_MS, TopicReader
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.errors import InputError, ReasonClass
 from radarstream.schemas.records import RawRecord
-from tests.brokers import Broker, event, read
+from tests.brokers import TANSU, Broker, event, read
 from tests.hostile_batches import BOMB_BYTES, send_batch, send_bomb, zeros, zstd_records
 
 MIB = 2**20
 # Apache Kafka takes no batch that it cannot read, and no record of the far future.
-CARELESS = pytest.mark.parametrize("broker", ["noida", "tansu"], indirect=True)
+CARELESS = pytest.mark.parametrize("broker", ["noida", TANSU], indirect=True)
 CODEC_NAMES = {1: "gzip", 2: "snappy", 3: "lz4", 4: "zstd"}
 
 

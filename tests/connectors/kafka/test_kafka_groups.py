@@ -16,9 +16,9 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.errors import BrokerError, ConfigurationError
-from tests.brokers import Broker, event, read
+from tests.brokers import KAFKA, Broker, event, read
 
-LASTING = pytest.mark.parametrize("broker", ["noida", "kafka"], indirect=True)
+LASTING = pytest.mark.parametrize("broker", ["noida", KAFKA], indirect=True)
 MEMBER = """
 import sys
 from radarstream.connectors.kafka.offsets import partition_offsets
@@ -83,7 +83,7 @@ def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaO
         assert len(read(log, counts[lost])) == counts[lost]
 
 
-@pytest.mark.parametrize("broker", ["kafka"], indirect=True)
+@pytest.mark.parametrize("broker", [KAFKA], indirect=True)
 def test_what_was_not_committed_is_read_again_after_a_rebalance(published: KafkaOptions) -> None:
     """Also in the partitions that the worker keeps, where the client would go on behind it."""
     with KafkaLog(published, membership="group") as first:
@@ -156,7 +156,7 @@ def test_of_two_workers_with_one_name_the_older_one_ends(published: KafkaOptions
         newer.commit({r.log.partition: r.log.offset + 1 for r in held if r.log})
 
 
-@pytest.mark.parametrize("broker", ["kafka"], indirect=True)
+@pytest.mark.parametrize("broker", [KAFKA], indirect=True)
 def test_the_partitions_of_a_nameless_worker_that_was_killed_go_to_the_next(
     published: KafkaOptions,
 ) -> None:

@@ -12,11 +12,11 @@ from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.records import RawRecord
-from tests.brokers import Broker, by_key, event, read
+from tests.brokers import KAFKA, Broker, by_key, event, read
 
 EVENTS = 600
 RESTARTS = {"noida": 3, "kafka": 1}  # Apache Kafka takes seconds to start
-BOTH = pytest.mark.parametrize("own_broker", ["noida", "kafka"], indirect=True)
+BOTH = pytest.mark.parametrize("own_broker", ["noida", KAFKA], indirect=True)
 
 
 @pytest.fixture
