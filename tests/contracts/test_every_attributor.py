@@ -1,10 +1,8 @@
 """What every registered attributor promises, whatever its method."""
 
 import copy
-import inspect
 import math
 import pickle
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -23,11 +21,10 @@ from radarstream.defenses.protocol import (
     Signal,
 )
 from radarstream.schemas.attribution import Attribution, Case, Finding
-from radarstream.schemas.errors import ConfigurationError, EvidenceError
+from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import NO, YES, Task
 from tests.builders import make_case
-from tests.contracts.hash_seeds import printed_under_two_seeds
 from tests.driving import Script, run
 from tests.pools import direction
 
@@ -88,29 +85,20 @@ def singles(request: Request) -> tuple[Request, ...]:
     return (request, *request.requests) if several else (request,)
 
 
-@pytest.mark.parametrize("event", EVENTS)
-def test_inputs_stay_unchanged(attributor: Attributor, event: Case):
-    before, options = copy.deepcopy(event), copy.deepcopy(attributor)
-    attribute(attributor, event)
-    assert (event, attributor) == (before, options)
+def everything() -> str:
+    """What every attributor finds in every event."""
+    built = [build_attributor(name, OPTIONS.get(name)) for name in sorted(ATTRIBUTORS)]
+    return "\n".join(repr([attribute(one, event) for event in EVENTS]) for one in built)
 
 
-@pytest.mark.parametrize("event", EVENTS)
-def test_deterministic(attributor: Attributor, event: Case):
-    first, second = world(), world()
-    assert attribute(attributor, event, first) == attribute(attributor, event, second)
-    assert first.requests == second.requests
-
-
-def test_deterministic_across_processes_and_hash_seeds():
-    program = (
-        "from tests.contracts.test_every_attributor import *\n"
-        "for name in sorted(ATTRIBUTORS):\n"
-        "    a = build_attributor(name, OPTIONS.get(name))\n"
-        "    print(name, [attribute(a, event) for event in EVENTS])\n"
-    )
-    (output,) = printed_under_two_seeds(program)
-    assert all(name in output for name in ATTRIBUTORS)
+def test_equal_inputs_give_equal_findings_and_stay_unchanged(attributor: Attributor):
+    copied = pickle.loads(pickle.dumps(attributor))
+    assert copied == attributor
+    for event in EVENTS:
+        first, second, before = world(), world(), copy.deepcopy(event)
+        assert attribute(attributor, event, first) == attribute(copied, event, second)
+        assert first.requests == second.requests
+        assert (event, attributor) == (before, copied)
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -182,11 +170,6 @@ def test_two_texts(attributor: Attributor, texts: list[str]):
             assert len(found.flagged) != 1 or found.texts[0].score != found.texts[1].score
 
 
-def embedding_free(event: Case) -> Case:
-    """Similarities unknown, so that whoever uses them must ask."""
-    return changed(event, similarity=None)
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
 def test_a_similarity_that_is_no_number_is_refused(attributor: Attributor, bad: float):
     with pytest.raises(EvidenceError, match="similarity"):
@@ -197,25 +180,17 @@ def asked_by(attributor: Attributor) -> list[Request]:
     """What it asks about all events, singly; similarities are not known."""
     script = world()
     for event in EVENTS:
-        attribute(attributor, embedding_free(event), script)
+        attribute(attributor, changed(event, similarity=None), script)
     return [single for request in script.requests for single in singles(request)]
 
 
 def test_needs_are_honest(attributor: Attributor):
-    """What is announced is asked, and nothing else."""
-    kinds = {type(request) for request in asked_by(attributor)}
+    """What is announced is asked, and nothing else; nothing that is asked counts as an answer."""
+    asked = asked_by(attributor)
+    kinds = {type(request) for request in asked}
     announced = attributor.needs & set(NEEDED.values())
     assert {NEEDED[kind] for kind in kinds & NEEDED.keys()} == announced
-
-
-def completions_of(name: str) -> list[Complete]:
-    asked = asked_by(build_attributor(name, OPTIONS.get(name)))
-    return [request for request in asked if isinstance(request, Complete)]
-
-
-@pytest.mark.parametrize("name", [*filter(completions_of, sorted(ATTRIBUTORS))])
-def test_what_is_asked_never_counts_as_an_answer(name: str):
-    assert {request.final for request in completions_of(name)} == {False}
+    assert not any(request.final for request in asked if isinstance(request, Complete))
 
 
 def test_hostile_text_is_only_text(attributor: Attributor):
@@ -228,12 +203,6 @@ def test_without_an_answer_nothing_can_be_attributed(attributor: Attributor):
     for event in (replace(EVENTS[0], answer=" \n"), replace(EVENTS[0], k=0)):
         with pytest.raises(EvidenceError):
             next(attributor.attribute(event))
-
-
-def test_pickles_and_still_attributes_alike(attributor: Attributor):
-    copied = pickle.loads(pickle.dumps(attributor))
-    assert copied == attributor
-    assert [attribute(copied, e) for e in EVENTS] == [attribute(attributor, e) for e in EVENTS]
 
 
 def test_cost_stops_growing_with_the_corpus(name: str):
@@ -251,27 +220,3 @@ def test_cost_stops_growing_with_the_corpus(name: str):
         ]
         counts.append(len([s for request in script.requests for s in singles(request)]))
     assert counts[0] == counts[1]
-
-
-def test_docstring_cites_its_source(name: str):
-    doc = inspect.getdoc(ATTRIBUTORS[name]) or ""
-    assert re.search(r"\"[A-Z][^\"]{20,}\"", doc)
-
-
-class TestRegistry:
-    def test_options_arrive(self):
-        built = build_attributor("rag_origin", {"scope": "prose", "scores": ["similarity"]})
-        assert (built.scope, built.scores) == ("prose", {"similarity"})
-
-    @pytest.mark.parametrize(
-        ("unknown", "options", "message"),
-        [
-            ("rag_origins", {}, "rag_origin"),
-            ("rag_origin", {"scop": "prose"}, "scop"),
-            ("rag_origin", {"max_segments": 0}, "max_segments"),
-            ("rag_forensics", {"benign": "many"}, "benign"),
-        ],
-    )
-    def test_mistakes_are_named(self, unknown: str, options: dict, message: str):
-        with pytest.raises(ConfigurationError, match=message):
-            build_attributor(unknown, options)

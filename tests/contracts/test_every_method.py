@@ -1,7 +1,13 @@
-"""What the options of every registered method promise: defences, attributors, rerankers."""
+"""What every registered method promises: defences, attributors, rerankers."""
 
+import inspect
+import os
+import re
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +16,9 @@ from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attribu
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.schemas.errors import ConfigurationError
+from tests.contracts import test_every_attributor, test_every_defense, test_every_reranker
 
+ROOT = Path(__file__).resolve().parents[2]
 Build = Callable[..., Any]
 METHODS: list[tuple[Build, str, Any]] = [
     (build, name, registry[name])
@@ -22,16 +30,49 @@ METHODS: list[tuple[Build, str, Any]] = [
     for name in sorted(registry)
 ]
 UNBOUNDED = {"raguard.threshold", "dp_rag.low"}  # any finite number means something
+every_method = pytest.mark.parametrize(("build", "name", "method"), METHODS)
 
 
-@pytest.mark.parametrize(("build", "name", "method"), METHODS)
+def everything() -> str:
+    """The results of every method."""
+    contracts = (test_every_attributor, test_every_defense, test_every_reranker)
+    return "\n".join(contract.everything() for contract in contracts)
+
+
+def test_results_are_the_same_in_a_process_with_another_hash_seed() -> None:
+    program = "from tests.contracts.test_every_method import *; print(everything())"
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    printed = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert printed == everything() + "\n"
+
+
+@every_method
 def test_names_build_instances_of_their_class(build: Build, name: str, method: Any) -> None:
     assert type(build(name)) is method
     with pytest.raises(ConfigurationError, match="no_such_option"):
         build(name, {"no_such_option": 1})
+    with pytest.raises(ConfigurationError, match=name):
+        build(f"{name}s")
 
 
-@pytest.mark.parametrize(("build", "name", "method"), METHODS)
+@every_method
+def test_the_docstring_cites_its_source(build: Build, name: str, method: Any) -> None:
+    text = inspect.getdoc(method) or ""
+    if build is build_defense:
+        assert re.search(r"\bEq\. \d|\bAlgorithm \d", text)
+        assert re.search(r"paper|\"[A-Z].+\"", text)
+    elif name != "none":
+        assert re.search(r"\"[A-Z][^\"]{20,}\"", text)
+
+
+@every_method
 def test_values_out_of_range_or_of_another_type_are_refused(
     build: Build, name: str, method: Any
 ) -> None:
@@ -46,3 +87,41 @@ def test_values_out_of_range_or_of_another_type_are_refused(
         for value in wrong:
             with pytest.raises(ConfigurationError, match=field.name):
                 build(name, {field.name: value})
+
+
+@pytest.mark.parametrize(
+    ("build", "name", "options", "message"),
+    [
+        (build_defense, "radar", {"iterations": 0}, "iterations"),
+        (build_attributor, "rag_origin", {"max_segments": 0}, "max_segments"),
+        (build_attributor, "rag_origin", {"block": 0}, "block"),
+        (build_attributor, "rag_origin", {"scores": []}, "scores"),
+        (build_attributor, "rag_origin", {"scores": ["similarty"]}, "scores"),
+        (build_attributor, "rag_origin", {"check_unaided": "contradicted"}, "check_unaided"),
+        (build_attributor, "rag_origin", {"min_entailment": 0.0}, "min_entailment"),
+        (build_attributor, "rag_origin", {"min_entailment": 1.1}, "min_entailment"),
+        (build_attributor, "rag_forensics", {"benign": "many"}, "benign"),
+        (build_reranker, "prog_rank", {"runs": 1}, "runs"),
+        (build_reranker, "prog_rank", {"layer": 99}, "layer: .* less than 64"),
+        (build_reranker, "prog_rank", {"gate_temperature": 0.0}, "gate_temperature"),
+        (build_reranker, "gmtp", {"quantile": 1.1}, "quantile"),
+        (build_reranker, "gmtp", {"tokens": 3, "lowest": 4}, "lowest"),
+        (build_reranker, "dp_rag", {"epsilon": 0.0}, "epsilon"),
+        (build_reranker, "dp_rag", {"low": 1.0}, "low must be below high"),
+        (build_reranker, "dp_rag", {"low": float("-inf")}, "low"),
+        (build_reranker, "trust_rag", {"similarity_threshold": 1.1}, "similarity_threshold"),
+    ],
+)
+def test_bounds_of_single_options(
+    build: Build, name: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        build(name, options)
+
+
+def test_options_arrive() -> None:
+    radar = build_defense("radar", {"pair_scale": 0.3, "on_empty": "abstain"})
+    assert (radar.pair_scale, radar.on_empty) == (0.3, "abstain")
+    origin = build_attributor("rag_origin", {"scope": "prose", "scores": ["similarity"]})
+    assert (origin.scope, origin.scores) == ("prose", {"similarity"})
+    assert build_reranker("grada", {"alpha": 1}).alpha == 1.0

@@ -103,10 +103,3 @@ def test_probabilities_of_zero_and_one_stay_finite():
     )
     assert found.flagged == ("d1",)
     assert np.isfinite([text.score for text in found.texts]).all()
-
-
-def test_only_the_first_texts_are_shown():
-    found, script = attribute(max_texts=2)
-    assert len(found.texts) == 2
-    assert found.flagged == ("d1",)
-    assert all(len(row.passages) <= 2 for row in script.asked(LogProbs)[0].rows)

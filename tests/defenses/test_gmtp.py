@@ -4,8 +4,6 @@ import pytest
 
 from radarstream.defenses.protocol import MaskedTokenProbabilities, TokenSaliences
 from radarstream.defenses.retrieval.gmtp import Gmtp
-from radarstream.defenses.retrieval.registry import build_reranker
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.gradients import TokenSalience
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -121,10 +119,6 @@ class TestModes:
 
     def test_equal_candidates_stay_together(self):
         assert kept(rerank(texts(a=[0.5], b=[0.5], c=[0.5]), mode="quantile")) == [1, 2, 3]
-
-    def test_more_of_the_lowest_than_are_hidden(self):
-        with pytest.raises(ConfigurationError, match="lowest"):
-            build_reranker("gmtp", {"tokens": 3, "lowest": 4})
 
 
 class TestWeaknesses:

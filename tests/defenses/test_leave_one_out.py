@@ -84,9 +84,3 @@ def test_impossible_answers_stay_finite():
 def test_equal_contexts_are_asked_once():
     _, script = attribute(["lie", "lie", "truth"], if_shown("lie"))
     assert len(script.asked(LogProbs)[0].rows) == 3
-
-
-def test_only_the_first_texts_are_shown():
-    found, script = attribute(["lie", "truth", "other"], if_shown("lie"), max_texts=2)
-    assert [text.id for text in found.texts] == ["d1", "d2"]
-    assert max(len(row.passages) for row in script.asked(LogProbs)[0].rows) == 2
