@@ -1,5 +1,6 @@
 """Who may use which route, and what a browser of somebody else's page cannot do."""
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from fastapi.testclient import TestClient
 from radarstream.pipelines.serving.access import COOKIE, SignedIn, check_serving, open_to_all
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.errors import ConfigurationError
-from tests.serving import TOKENS, bearer, fake_service, service_settings
+from tests.serving import TOKENS, bearer, fake_service, running, service_settings
 
 BASE = "http://127.0.0.1"
 ASKED = {"question": "Where?"}
@@ -89,24 +90,42 @@ def outcome(sent: httpx.Response) -> str:
 WRONG = ["Bearer wrong", "Bearer ", "Basic YTpi", "bearer", "Bearer  \u00e9"]
 
 
-@pytest.mark.parametrize("header", WRONG)
-def test_a_wrong_token_is_401(client: TestClient, header: str) -> None:
-    sent = client.get("/v1/models", headers={"Authorization": header.encode("latin-1")})
-    assert sent.status_code == 401 and sent.headers["www-authenticate"].startswith("Bearer")
+CALL = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "tools/call",
+    "params": {"name": "ask", "arguments": {"question": "Where?"}},
+}
 
 
-@pytest.mark.parametrize("header", WRONG)
-def test_where_anybody_may_ask_a_wrong_token_is_nobodys(tmp_path: Path, header: str) -> None:
+def test_a_wrong_token_is_401(client: TestClient) -> None:
+    for header in WRONG:
+        sent = client.get("/v1/models", headers={"Authorization": header.encode("latin-1")})
+        assert sent.status_code == 401 and sent.headers["www-authenticate"].startswith("Bearer")
+
+
+def test_where_anybody_may_ask_a_wrong_token_is_nobodys(tmp_path: Path) -> None:
+    """And a page of another site asks nothing and calls no tool."""
+    tool = {"Content-Type": "application/json", "Accept": "application/json"}
+    foreign = {"Origin": b"http://evil.example"}
     with TestClient(fake_service(tmp_path, anonymous="ask"), base_url=BASE) as client:
-        headers = {"Authorization": header.encode("latin-1")}
-        for sent in (headers, {}):
+        for sent in ({}, *({"Authorization": header.encode("latin-1")} for header in WRONG)):
             assert client.post("/answers", json=ASKED, headers=sent).status_code == 200
             assert client.post("/reports", json={"query": "x"}, headers=sent).status_code == 403
             assert client.get("/metrics", headers=sent).status_code == 403
-        foreign = headers | {"Origin": b"http://evil.example"}
-        assert client.post("/answers", json=ASKED, headers=foreign).status_code == 403
-        known = client.get("/metrics", headers=bearer("operating"))
-        assert known.status_code == 200
+            assert client.post("/answers", json=ASKED, headers=sent | foreign).status_code == 403
+        assert client.get("/metrics", headers=bearer("operating")).status_code == 200
+        assert client.post("/mcp", content=json.dumps(CALL), headers=tool).status_code == 200
+        assert (
+            client.post("/mcp", content=json.dumps(CALL), headers=tool | foreign).status_code == 403
+        )
+
+
+def test_agents_cannot_hold_places_with_streams_on_which_nothing_comes(tmp_path: Path) -> None:
+    with running(fake_service(tmp_path, at_once=1)) as port:
+        headers = bearer("all") | {"Accept": "text/event-stream"}
+        got = httpx.get(f"{BASE}:{port}/mcp", headers=headers, timeout=5)
+        assert (got.status_code, got.json()["error"]["code"]) == (405, "method_not_allowed")
 
 
 def test_too_many_wrong_tokens_are_429_and_shut_out_no_right_one(client: TestClient) -> None:
@@ -117,43 +136,30 @@ def test_too_many_wrong_tokens_are_429_and_shut_out_no_right_one(client: TestCli
     assert client.get("/v1/models", headers=bearer("other")).status_code == 429
 
 
-@pytest.mark.parametrize("origin", FOREIGN)
-def test_tools_refuse_a_page_of_another_site(client: TestClient, origin: str) -> None:
-    sent = client.post("/mcp", json={}, headers=bearer("all") | {"Origin": origin})
-    assert (sent.status_code, sent.json()["error"]["code"]) == (403, "foreign_origin")
+def test_tools_refuse_a_page_of_another_site(client: TestClient) -> None:
+    for origin in FOREIGN:
+        sent = client.post("/mcp", json={}, headers=bearer("all") | {"Origin": origin})
+        assert (sent.status_code, sent.json()["error"]["code"]) == (403, "foreign_origin")
     for own in ({"Origin": BASE}, {}):
         assert client.post("/mcp", json={}, headers=bearer("all") | own).status_code != 403
 
 
-@pytest.mark.parametrize("listen", ["0.0.0.0:80", "10.0.0.7:80", "[::]:80", "service.example:80"])
-def test_nobody_asks_without_a_token_over_a_network(tmp_path: Path, listen: str) -> None:
-    with pytest.raises(ConfigurationError, match="loopback"):
-        check_serving(service_settings(tmp_path, anonymous="ask", listen=listen))
-    check_serving(service_settings(tmp_path, listen=listen))
-
-
-def test_nobody_asks_without_a_token_through_a_proxy(tmp_path: Path) -> None:
+def test_nobody_asks_without_a_token_over_a_network_or_through_a_proxy(tmp_path: Path) -> None:
+    for listen in ("0.0.0.0:80", "10.0.0.7:80", "[::]:80", "service.example:80"):
+        with pytest.raises(ConfigurationError, match="loopback"):
+            check_serving(service_settings(tmp_path, anonymous="ask", listen=listen))
+        check_serving(service_settings(tmp_path, listen=listen))
     with pytest.raises(ConfigurationError, match="proxy"):
         check_serving(service_settings(tmp_path, anonymous="ask", proxies=["127.0.0.1"]))
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        ("127.0.0.1", 200),
-        ("localhost:8080", 200),
-        ("[::1]:8080", 200),
-        ("radar.example", 200),
-        ("RADAR.example:80", 200),
-        ("evil.example", 421),
-        ("127.0.0.1.evil.example", 421),
-        ("", 421),
-    ],
-)
-def test_only_own_names_are_served(tmp_path: Path, host: str, status: int) -> None:
-    app = fake_service(tmp_path, hosts=["Radar.example"])
-    with TestClient(app, base_url=BASE) as client:
-        assert client.get("/healthz", headers={"Host": host}).status_code == status
+def test_only_own_names_are_served(tmp_path: Path) -> None:
+    own = ("127.0.0.1", "localhost:8080", "[::1]:8080", "radar.example", "RADAR.example:80")
+    foreign = ("evil.example", "127.0.0.1.evil.example", "")
+    with TestClient(fake_service(tmp_path, hosts=["Radar.example"]), base_url=BASE) as client:
+        for host in (*own, *foreign):
+            sent = client.get("/healthz", headers={"Host": host})
+            assert sent.status_code == (200 if host in own else 421), host
 
 
 def test_every_response_has_the_security_headers(client: TestClient) -> None:

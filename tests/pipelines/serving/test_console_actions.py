@@ -17,7 +17,7 @@ from radarstream.pipelines.serving.console.letters import Mailbox
 from radarstream.schemas.errors import ModelOutageError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.incidents import Decision, Status
-from tests.pipelines.pages.attribution_pages import CUP, MAYOR, origin
+from tests.pipelines.pages.attribution_pages import CUP, LIARS, MAYOR, origin
 from tests.pipelines.serving.console_rig import app_of, client_of, seeded, settings_of, sign_in
 
 PROPOSED = origin(CUP, 2, Status.PROPOSED).incident
@@ -83,6 +83,25 @@ def test_a_decision_is_made_once_and_written_down(app, client, name, decision, a
     assert "written to the action log with your name" in shown
     assert "Ana Ruiz" in shown
     assert "This decision was made already" in client.get(f"/console/act/{name}?id={PROPOSED}").text
+
+
+def test_pages_lead_to_what_can_be_done(client):
+    incident, source = (
+        f"/console/incident?id={PROPOSED}",
+        "/console/source?domain=town-news.example",
+    )
+    for page, actions in {
+        incident: ("approve?id", "dismiss?id", "model-erred?id"),
+        source: ("block?domain",),
+        f"/console/source?domain={LIARS[0]}": ("clear?domain", "pardon?domain"),
+        f"/console/quarantine?query={MAYOR[0]}": ("release?query",),
+    }.items():
+        shown = client.get(page).text
+        assert [a for a in actions if f'href="/console/act/{a}=' not in shown] == [], page
+    assert (
+        'href="/console/report?query=watch-001'
+        in client.get("/console/answer?query=watch-001").text
+    )
 
 
 def test_a_form_that_is_sent_twice_acts_once(app, client):

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from selenium.common.exceptions import NoAlertPresentException, StaleElementReferenceException
+from selenium.common.exceptions import NoAlertPresentException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.wait import WebDriverWait
@@ -123,24 +123,6 @@ def unfold(browser) -> None:
     browser.execute_script("for (const d of document.querySelectorAll('details')) d.open = true;")
 
 
-def press(browser, words: str) -> None:
-    """Follow a link or press a button by its words, as a person would."""
-    found = [e for e in browser.find_elements(By.CSS_SELECTOR, "main a, main button")
-             if e.text.strip() == words]  # fmt: skip
-    before = browser.find_element(By.TAG_NAME, "html")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", found[0])
-    found[0].click()
-    until(browser, lambda: gone(before))
-
-
-def gone(element) -> bool:
-    try:
-        element.is_enabled()
-    except StaleElementReferenceException:
-        return True
-    return False
-
-
 @with_each_font
 @pytest.mark.parametrize("name", PAGES)
 def test_every_page_is_quiet_readable_and_fits(browser, app, service, name):
@@ -160,33 +142,6 @@ def test_every_page_is_quiet_readable_and_fits(browser, app, service, name):
     assert problems(browser) == []
     marked = "return document.querySelectorAll('.menu [aria-current]').length"
     assert browser.execute_script(marked) == (PAGES[name] in {path for path, _, _ in MENU})
-
-
-def test_each_action_asks_once_and_is_written_down(browser, app, service):
-    visit(browser, app, service, "/")
-    steps = [
-        (f"/console/incident?id={INCIDENT}", "Approve", "Approve", "approve"),
-        ("/console/incident?id=" + INCIDENT, "Dismiss", "Dismiss", "dismiss"),
-        ("/console/incident?id=" + INCIDENT, "The model erred", "Say that the model erred",
-         "model-erred"),
-        ("/console/source?domain=town-news.example", "Block", "Block", "block"),
-        ("/console/source?domain=town-news.example", "Clear", "Clear", "clear"),
-        ("/console/source?domain=town-news.example", "Pardon", "Pardon", "pardon"),
-        ("/console/quarantine?query=q-mayor", "Release all of this query", "Release", "release"),
-        ("/console/answer?query=watch-001", "This is wrong", "Complain", "report"),
-    ]  # fmt: skip
-    for address, opens, confirms, action in steps:
-        browser.get(service + address)
-        press(browser, opens)
-        before = len(read_actions(app.state.context.engine))
-        assert browser.find_elements(By.CSS_SELECTOR, ".consequences li")
-        press(browser, confirms)
-        rows = read_actions(app.state.context.engine)
-        assert len(rows) == before + 1, browser.find_element(By.TAG_NAME, "main").text
-        assert (rows[0].user, rows[0].action) == ("ada", action)
-    browser.get(f"{service}/console/actions")
-    shown = browser.find_element(By.TAG_NAME, "table").text
-    assert all(action in shown for *_, action in steps)
 
 
 def test_answers_are_live_and_keep_focus_folds_and_scroll(browser, app, service):

@@ -32,7 +32,13 @@ PAGES = (
     "/console/report?query=watch-000&step=5",
 )
 WITHOUT = ("/console/sign-in", "/console/nothing", "/console/incident?id=")
-ODD = ("/console/answer?query=<script>", "/console/incident?id=zz", "/console/source?domain=%00")
+STEPS = ("9" * 19, "9" * 40, "-1")
+ODD = (
+    "/console/answer?query=<script>",
+    "/console/incident?id=zz",
+    "/console/source?domain=%00",
+    *(f"/console/report?query=x&step={step}" for step in STEPS),
+)
 
 
 @pytest.fixture(scope="module")

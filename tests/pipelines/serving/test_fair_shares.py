@@ -27,6 +27,7 @@ from radarstream.pipelines.serving.server import bound, serving
 from radarstream.pipelines.serving.shares import Places
 from radarstream.pipelines.settings.serving import OrchestrationSettings
 from radarstream.schemas.errors import ConfigurationError
+from tests.load import loaded, service_of_its_own
 from tests.pipelines.serving.test_faults import ASKED, BASE, TIMEOUT, head, in_hand, process
 from tests.servers import free_port
 from tests.serving import (
@@ -266,3 +267,10 @@ def calls(client: TestClient) -> dict[str, float]:
     lines = client.get("/metrics", headers=bearer("all")).text
     found = re.findall(r'^radarstream_model_calls_total{model="(\w+)"} (\S+)$', lines, re.M)
     return {model: float(count) for model, count in found}
+
+
+def test_two_hundred_users_at_once_are_answered(tmp_path: Path) -> None:
+    with service_of_its_own(tmp_path) as (port, token):
+        load = loaded(port, token, users=200, per_second=200.0, seconds=1.0)
+    assert load.errors == []
+    assert len(load.seconds) == 200

@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -27,17 +27,16 @@ Talk = Callable[[Client], Awaitable[ResultT]]
 TOOLS = ["answer_history", "ask", "report_wrong_answer"]
 
 
-def over_http(app: FastAPI, talk: Talk[ResultT], token: str = "all") -> ResultT:  # noqa: S107 a name
-    """What a client finds out that talks to the app on loopback."""
+def over_http(port: int, talk: Talk[ResultT], token: str = "all") -> ResultT:  # noqa: S107 a name
+    """What a client finds out that talks to a service on loopback."""
 
-    async def talking(port: int) -> ResultT:
+    async def talking() -> ResultT:
         async with httpx2.AsyncClient(headers=bearer(token)) as http:
             address = f"http://127.0.0.1:{port}/mcp"
             async with Client(streamable_http_client(address, http_client=http)) as client:
                 return await talk(client)
 
-    with running(app) as port:
-        return asyncio.run(talking(port))
+    return asyncio.run(talking())
 
 
 def calling(name: str, arguments: dict[str, Any]) -> Talk[Any]:
@@ -51,12 +50,17 @@ def text_in(result: Any) -> str:
     return " ".join(part.text for part in result.content)
 
 
-@pytest.fixture
-def app(tmp_path: Path) -> FastAPI:
-    return fake_service(tmp_path)
+@pytest.fixture(scope="module")
+def asker() -> FakeAsker:
+    return FakeAsker()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, asker: FakeAsker) -> FastAPI:
+    return fake_service(tmp_path_factory.mktemp("service"), asker)
+
+
+@pytest.fixture(scope="module")
 def engine(app: FastAPI) -> Engine:
     """The app's database, with an answer of the query "cup"."""
     found: Engine = app.state.context.engine
@@ -70,8 +74,14 @@ def engine(app: FastAPI) -> Engine:
     return found
 
 
-def test_the_tools_say_what_they_take_and_that_pages_may_lie(app: FastAPI) -> None:
-    listed = over_http(app, lambda client: client.list_tools())
+@pytest.fixture(scope="module")
+def port(app: FastAPI, engine: Engine) -> Iterator[int]:
+    with running(app) as port:
+        yield port
+
+
+def test_the_tools_say_what_they_take_and_that_pages_may_lie(port: int) -> None:
+    listed = over_http(port, lambda client: client.list_tools())
     tools = {tool.name: tool for tool in listed.tools}
     assert sorted(tools) == TOOLS
     for name in ("ask", "answer_history"):
@@ -82,105 +92,98 @@ def test_the_tools_say_what_they_take_and_that_pages_may_lie(app: FastAPI) -> No
     assert "call" not in tools["ask"].input_schema["properties"]
 
 
-def test_an_agent_asks(tmp_path: Path) -> None:
-    asker = FakeAsker()
-    app = fake_service(tmp_path, asker)
+def test_an_agent_asks(port: int, asker: FakeAsker) -> None:
     arguments = {"question": "Capital of France?", "documents": OWN, "wanted": 2}
-    result = over_http(app, calling("ask", arguments), token="asking")
+    result = over_http(port, calling("ask", arguments), token="asking")
     told = result.structured_content
     assert not result.is_error
     assert told["answer"] == "Paris"
     assert [cited["rank"] for cited in told["citations"]] == [1]
     assert told["distrusted"][0]["reason"] == "cut"
     assert "follow no instruction" in told["untrusted"]
-    (question,) = asker.asked
+    question = asker.asked[-1]
     assert (question.user, question.wanted, len(question.documents)) == ("asking", 2, 3)
 
 
-def test_the_history_of_a_query(app: FastAPI, engine: Engine) -> None:
+def test_the_history_of_a_query(port: int) -> None:
     for query in ("cup", ANSWER.question.lower()):
-        result = over_http(app, calling("answer_history", {"query": query, "limit": 2}))
+        result = over_http(port, calling("answer_history", {"query": query, "limit": 2}))
         told = result.structured_content
         assert told["query_id"] == "cup"
         assert [answer["step"] for answer in told["answers"]] == [2, 1]
-    missing = over_http(app, calling("answer_history", {"query": "nothing"}))
+    missing = over_http(port, calling("answer_history", {"query": "nothing"}))
     assert missing.is_error
     assert "not_found" in text_in(missing)
 
 
-def test_a_wrong_answer_is_reported_in_the_users_name(app: FastAPI, engine: Engine) -> None:
+def test_a_wrong_answer_is_reported_in_the_users_name(port: int, engine: Engine) -> None:
     arguments = {"query": "cup", "answer": "Rome", "comment": "It was Oslo."}
-    first = over_http(app, calling("report_wrong_answer", arguments), token="reporting")
-    again = over_http(app, calling("report_wrong_answer", arguments), token="reporting")
+    first = over_http(port, calling("report_wrong_answer", arguments), token="reporting")
+    again = over_http(port, calling("report_wrong_answer", arguments), token="reporting")
     assert not first.is_error
     assert again.structured_content == first.structured_content
     (stored,) = find_complaints(engine)
     assert (stored["sender"], stored["comment"]) == ("reporting", "It was Oslo.")
 
 
-@pytest.mark.parametrize(
-    ("token", "tool", "arguments"),
-    [
+def test_a_tool_needs_its_role(port: int, engine: Engine) -> None:
+    before = find_complaints(engine)
+    for token, tool, arguments in (
         ("reporting", "ask", {"question": "Who?"}),
         ("operating", "answer_history", {"query": "cup"}),
         ("asking", "report_wrong_answer", {"query": "cup"}),
-    ],
-)
-def test_a_tool_needs_its_role(
-    app: FastAPI, engine: Engine, token: str, tool: str, arguments: dict[str, Any]
-) -> None:
-    result = over_http(app, calling(tool, arguments), token=token)
-    assert result.is_error
-    assert "role_missing" in text_in(result)
-    assert find_complaints(engine) == []
+    ):
+        result = over_http(port, calling(tool, arguments), token=token)
+        assert result.is_error
+        assert "role_missing" in text_in(result)
+    assert find_complaints(engine) == before
 
 
-def test_without_a_token_nothing_is_told(app: FastAPI) -> None:
+def test_without_a_token_nothing_is_told(port: int) -> None:
     body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     accept = {"Accept": "application/json, text/event-stream"}
-    with running(app) as port:
-        for headers, code in (({}, "not_signed_in"), (bearer("wrong"), "invalid_api_key")):
-            address = f"http://127.0.0.1:{port}/mcp"
-            response = httpx2.post(address, json=body, headers=accept | headers)
-            assert response.status_code == 401
-            assert response.json()["error"]["code"] == code
-            assert "WWW-Authenticate" in response.headers
+    for headers, code in (({}, "not_signed_in"), (bearer("wrong"), "invalid_api_key")):
+        address = f"http://127.0.0.1:{port}/mcp"
+        response = httpx2.post(address, json=body, headers=accept | headers)
+        assert response.status_code == 401
+        assert response.json()["error"]["code"] == code
+        assert "WWW-Authenticate" in response.headers
 
 
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("ask", {"question": ""}),
-        ("ask", {"question": "x" * 2_001}),
-        ("ask", {"question": "Who?", "wanted": 10**9}),
-        ("ask", {"question": "Who?", "defense": "../../etc/passwd"}),
-        ("ask", {"question": "Who?", "source": "file"}),
-        ("ask", {"question": "Who?", "documents": [{"text": "a", "path": "/etc/passwd"}]}),
-        ("ask", {}),
-        ("answer_history", {"query": "cup", "limit": 10**6}),
-        ("answer_history", {"query": "%' OR 1=1 --"}),
-        ("report_wrong_answer", {"query": "cup", "step": -1}),
-        ("report_wrong_answer", {"query": "cup", "answer": " "}),
-        ("nothing", {}),
-    ],
-)
-def test_hostile_arguments_are_told_what_is_wrong(
-    app: FastAPI, engine: Engine, tool: str, arguments: dict[str, Any]
-) -> None:
-    result = over_http(app, calling(tool, arguments))
-    assert result.is_error
-    told = text_in(result)
-    for leak in ("Traceback", "sqlalchemy", "sqlite", str(Path(__file__).parents[3])):
-        assert leak not in told
-    assert find_complaints(engine) == []
+HOSTILE: list[tuple[str, dict[str, Any]]] = [
+    ("ask", {"question": ""}),
+    ("ask", {"question": "x" * 2_001}),
+    ("ask", {"question": "Who?", "wanted": 10**9}),
+    ("ask", {"question": "Who?", "defense": "../../etc/passwd"}),
+    ("ask", {"question": "Who?", "source": "file"}),
+    ("ask", {"question": "Who?", "documents": [{"text": "a", "path": "/etc/passwd"}]}),
+    ("ask", {}),
+    ("answer_history", {"query": "cup", "limit": 10**6}),
+    ("answer_history", {"query": "%' OR 1=1 --"}),
+    ("report_wrong_answer", {"query": "cup", "step": -1}),
+    ("report_wrong_answer", {"query": "cup", "answer": " "}),
+    ("nothing", {}),
+]
+
+
+def test_hostile_arguments_are_told_what_is_wrong(port: int, engine: Engine) -> None:
+    async def talk(client: Client) -> list[Any]:
+        return [await client.call_tool(tool, arguments) for tool, arguments in HOSTILE]
+
+    before = find_complaints(engine)
+    for result in over_http(port, talk):
+        assert result.is_error
+        for leak in ("Traceback", "sqlalchemy", "sqlite", str(Path(__file__).parents[3])):
+            assert leak not in text_in(result)
+    assert find_complaints(engine) == before
 
 
 def test_a_defect_tells_nothing(tmp_path: Path) -> None:
     def broken(_: Any) -> Any:
         raise RuntimeError("SECRET of /home/somebody")
 
-    app = fake_service(tmp_path, FakeAsker(broken))
-    result = over_http(app, calling("ask", {"question": "Who?", "documents": OWN}))
+    with running(fake_service(tmp_path, FakeAsker(broken))) as port:
+        result = over_http(port, calling("ask", {"question": "Who?", "documents": OWN}))
     assert result.is_error
     assert "SECRET" not in text_in(result)
 

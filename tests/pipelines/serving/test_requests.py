@@ -12,7 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from radarstream.pipelines.serving.errors import told_of
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.pipelines.serving.told import harmless
+from radarstream.schemas.errors import BudgetSpentError, ConfigurationError
 from tests.serving import FakeAsker, bearer, fake_service, reply_to, running
 
 BASE = "http://127.0.0.1"
@@ -197,3 +198,23 @@ def test_what_is_not_set_up_is_in_the_log_alone() -> None:
     assert (told.status, told.code) == (500, "misconfigured")
     assert "log" in told.message
     assert "SERPAPI" not in told.message
+
+
+@given(st.text(alphabet="\\<a!/ ", max_size=12))
+def test_a_tag_is_escaped_whatever_stands_before_it(text: str) -> None:
+    """In Markdown, an odd number of backslashes makes a tag plain text, an even one does not."""
+    shown = harmless(text)
+    for place, character in enumerate(shown):
+        if character == "<" and shown[place + 1 : place + 2] in ("a", "/", "!"):
+            before = shown[:place]
+            assert (len(before) - len(before.rstrip("\\"))) % 2 == 1, (text, shown)
+
+
+def test_a_spent_epsilon_budget_is_a_refusal_that_no_client_repeats(tmp_path: Path) -> None:
+    asker = FakeAsker(lambda _: BudgetSpentError("the epsilon budget of this user is spent"))
+    chat = {"model": "radarstream", "messages": [{"role": "user", "content": "Where?"}]}
+    with TestClient(fake_service(tmp_path, asker), base_url=BASE) as client:
+        for path, body in (("/answers", {"question": "Where?"}), ("/v1/chat/completions", chat)):
+            sent = client.post(path, json=body, headers=bearer("all"))
+            assert (sent.status_code, sent.json()["error"]["code"]) == (403, "epsilon_budget_spent")
+            assert "retry-after" not in sent.headers and "budget" in sent.text
