@@ -1,6 +1,8 @@
 """Commands in the process of the test, as somebody types them."""
 
 import sys
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -26,14 +28,14 @@ def run(*arguments: object, exit_code: int = 0, answer: str = "") -> Result:
     return result
 
 
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+def refused(*arguments: object) -> tuple[int, str]:
     """Exit code and error output of a command that fails through the entry point."""
     forget_shared()
-    with pytest.MonkeyPatch.context() as patched:
+    out, err = StringIO(), StringIO()
+    with pytest.MonkeyPatch.context() as patched, redirect_stdout(out), redirect_stderr(err):
         patched.setattr(sys, "argv", ["radarstream", *map(str, arguments)])
         with pytest.raises(SystemExit) as stopped:
             main()
-    captured = capsys.readouterr()
-    assert "Traceback" not in captured.out + captured.err
+    assert "Traceback" not in out.getvalue() + err.getvalue()
     assert isinstance(stopped.value.code, int)
-    return stopped.value.code, captured.err
+    return stopped.value.code, err.getvalue()

@@ -100,22 +100,22 @@ def test_without_an_answer_it_says_why() -> None:
         ((CAPITAL, "--document", LIE, "--source", "corpus"), "documents are given"),
     ],
 )
-def test_what_cannot_be_asked_is_told(capsys, arguments: tuple[str, ...], said: str) -> None:
+def test_what_cannot_be_asked_is_told(arguments: tuple[str, ...], said: str) -> None:
     Path("empty.jsonl").touch()
-    code, told = refused(capsys, "ask", *arguments, "--config", "r.toml")
+    code, told = refused("ask", *arguments, "--config", "r.toml")
     assert code in (1, 2)
     assert said in " ".join(told.split())
 
 
-def test_there_must_be_a_database_with_a_corpus(capsys) -> None:
-    code, told = refused(capsys, "ask", CAPITAL, "--config", "r.toml")
+def test_there_must_be_a_database_with_a_corpus() -> None:
+    code, told = refused("ask", CAPITAL, "--config", "r.toml")
     assert (code, Path("state.db").exists()) == (2, False)
     assert "no state database" in told
 
 
-def test_a_search_without_a_key_is_told(capsys, monkeypatch) -> None:
+def test_a_search_without_a_key_is_told(monkeypatch) -> None:
     monkeypatch.delenv("SERPAPI_KEY", raising=False)
     forget_shared()
-    code, told = refused(capsys, "ask", CAPITAL, "--source", Origin.SEARCH, "--config", "r.toml")
+    code, told = refused("ask", CAPITAL, "--source", Origin.SEARCH, "--config", "r.toml")
     assert code == 2
     assert "SERPAPI_KEY" in told

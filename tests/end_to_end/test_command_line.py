@@ -47,6 +47,25 @@ def history(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
+@pytest.fixture(scope="module")
+def finished(history: Path) -> Path:
+    """A replay of the history, to be copied."""
+    out = history.parent / "finished"
+    run("replay", history, "--dry-run", "--out", out)
+    return out
+
+
+@pytest.fixture
+def replayed(own_directory: None, finished: Path, history: Path) -> tuple[str | Path, ...]:
+    """The command of a replay that is finished, in a directory of the test's own."""
+    shutil.copytree(finished, "out")
+    return ("replay", history, "--dry-run", "--out", "out")
+
+
+def results(pattern: str = "*.json*") -> dict[str, bytes]:
+    return {file.name: file.read_bytes() for file in Path("out").glob(pattern)}
+
+
 def lines(file: Path) -> list[dict]:
     return [json.loads(line) for line in file.read_bytes().splitlines()]
 
@@ -137,13 +156,13 @@ def test_baselines_stand_beside_the_defended_answers(history: Path, tmp_path: Pa
     assert "majority" not in (out / "report.html").read_text()
 
 
-@pytest.mark.parametrize("name", ["unheard", "majority:memory=perhaps"])
 def test_baselines_that_cannot_take_part_are_refused_before_anything_is_answered(
-    history: Path, capsys: pytest.CaptureFixture[str], name: str
+    history: Path,
 ) -> None:
-    code, _ = refused(capsys, "replay", history, "--dry-run", "--baselines", name, "--out", "out")
-    assert code == 2
-    assert not Path("out", "answers.jsonl").exists()
+    for name in ("unheard", "majority:memory=perhaps"):
+        code, _ = refused("replay", history, "--dry-run", "--baselines", name, "--out", "out")
+        assert code == 2
+        assert not Path("out", "answers.jsonl").exists()
 
 
 def test_a_replay_again_asks_no_model_goes_on_and_reports_alike(
@@ -207,11 +226,11 @@ def test_doctor_finds_a_fresh_directory_in_order() -> None:
 
 
 def test_doctor_names_a_database_that_cannot_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{tmp_path}/file/state.db")
-    assert refused(capsys, "doctor", "--profile", "scripted")[0] == 1
+    assert refused("doctor", "--profile", "scripted")[0] == 1
 
 
 def test_the_version_is_told() -> None:
@@ -220,10 +239,7 @@ def test_the_version_is_told() -> None:
 
 @pytest.mark.parametrize("arguments", [["watch", "--once"], ["alert"], ["run", "--once"]])
 def test_an_error_at_the_start_is_told_once(
-    arguments: list[str],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tmp_path: Path,
+    arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     settings = {
         "RADARSTREAM_PROFILE": "scripted",
@@ -238,7 +254,7 @@ def test_an_error_at_the_start_is_told_once(
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "excepthook", sys.excepthook)  # put back: the logs take it over
-    code, said = refused(capsys, *arguments)
+    code, said = refused(*arguments)
     assert code == 1
     assert len(said.splitlines()) == 1
     assert said.startswith("error: cannot reach Kafka")
@@ -271,11 +287,7 @@ def test_an_error_at_the_start_is_told_once(
     ],
 )
 def test_wrong_usage_is_one_clear_line(
-    history: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    arguments: list[str],
-    named: str,
+    history: Path, tmp_path: Path, arguments: list[str], named: str
 ) -> None:
     shutil.copy(history, tmp_path / "history.json")
     (tmp_path / "empty.jsonl").touch()
@@ -283,7 +295,7 @@ def test_wrong_usage_is_one_clear_line(
     (tmp_path / "notes.txt").write_text("notes")
     (tmp_path / "wrong.toml").write_text('profil = "gpu"')
     (tmp_path / "unlabelled.jsonl").write_bytes(encode(make_snapshot(["Rex won."])) + b"\n")
-    code, error = refused(capsys, *arguments)
+    code, error = refused(*arguments)
     assert code == 2
     assert named in error
     if error.startswith("error: "):
@@ -292,34 +304,25 @@ def test_wrong_usage_is_one_clear_line(
         assert "Usage" in error  # the option parser's own box
 
 
-@pytest.mark.parametrize(
-    "wrong", [["--attack", "bomb@1"], ["--defense", "magic"], ["--profile", "fast"], []]
-)
-def test_wrong_usage_costs_no_earlier_result(
-    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: list[str]
-) -> None:
-    out = tmp_path / "out"
-    run("replay", history, "--dry-run", "--out", out)
-    before = {file.name: file.read_bytes() for file in out.glob("*.[jh]*")}
+@pytest.mark.usefixtures("replayed")
+def test_wrong_usage_costs_no_earlier_result(history: Path) -> None:
+    before = results("*.[jh]*")
     assert before.keys() == OUTPUTS - {"state.sqlite"}
-    source = history if wrong else "missing.json"
-    options = wrong if "--profile" in wrong else ["--dry-run", *wrong]
-    assert refused(capsys, "replay", source, *options, "--out", out)[0] == 2
-    assert {name: (out / name).read_bytes() for name in before} == before
+    for wrong in (["--attack", "bomb@1"], ["--defense", "magic"], ["--profile", "fast"], []):
+        source = history if wrong else "missing.json"
+        options = wrong if "--profile" in wrong else ["--dry-run", *wrong]
+        assert refused("replay", source, *options, "--out", "out")[0] == 2
+        assert before.items() <= results("*.[jh]*").items()
 
 
-def test_only_the_same_input_is_resumed(
-    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_only_the_same_input_is_resumed(replayed: tuple[str, ...]) -> None:
     """Otherwise answers to benign pages would be shown, and scored, beside attacked ones."""
-    replay = ("replay", history, "--dry-run", "--out", "out")
-    run(*replay)
-    before = {file.name: file.read_bytes() for file in Path("out").glob("*.jsonl")}
-    code, error = refused(capsys, *replay, "--resume", "--attack", ATTACK)
+    before = results("*.jsonl")
+    code, error = refused(*replayed, "--resume", "--attack", ATTACK)
     assert (code, error.count("\n")) == (2, 1)
     assert "another attack" in error
-    assert {file.name: file.read_bytes() for file in Path("out").glob("*.jsonl")} == before
-    run(*replay, "--resume")
+    assert results("*.jsonl") == before
+    run(*replayed, "--resume")
 
 
 CHANGED = "defense.options = {memory_days = 9}\n[limits]\ndocuments = 9"
@@ -334,39 +337,25 @@ topic_prefix = "elsewhere"
 """
 
 
-@pytest.mark.parametrize(
-    ("config", "options", "named"),
-    [
+def test_a_replay_is_resumed_with_its_own_settings_only(replayed: tuple[str, ...]) -> None:
+    before = results()
+    for config, options, named in (
         (CHANGED, (), ["defense.options.memory_days: None there, 9 here", "limits.documents"]),
         ("limits.documents = 7", (), ["limits.documents: 200 there, 7 here"]),
         ("", ("--defense", "vanilla"), ["defense.name: voices there, vanilla here"]),
-    ],
-)
-def test_a_replay_is_resumed_with_its_own_settings_only(
-    history: Path,
-    capsys: pytest.CaptureFixture[str],
-    config: str,
-    options: tuple[str, ...],
-    named: list[str],
-) -> None:
-    replay = ("replay", history, "--dry-run", "--out", "out")
-    run(*replay)
-    before = {file.name: file.read_bytes() for file in Path("out").glob("*.json*")}
-    Path("other.toml").write_text(config)
-    changed = (*replay, "--config", "other.toml", *options)
-    code, error = refused(capsys, *changed, "--resume")
-    assert (code, error.count("\n")) == (2, 1)
-    assert error.startswith("error: the results there are of another replay: ")
-    assert all(words in error for words in named)
-    assert {file.name: file.read_bytes() for file in Path("out").glob("*.json*")} == before
+    ):
+        Path("other.toml").write_text(config)
+        changed = (*replayed, "--config", "other.toml", *options)
+        code, error = refused(*changed, "--resume")
+        assert (code, error.count("\n")) == (2, 1)
+        assert error.startswith("error: the results there are of another replay: ")
+        assert all(words in error for words in named)
+        assert results() == before
     run(*changed)  # it may start over
 
 
-def test_a_replay_is_resumed_with_its_own_models_and_code_only(
-    history: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    replay = ("replay", history, "--dry-run", "--out", "out", "--resume")
-    run(*replay)
+def test_a_replay_is_resumed_with_its_own_models_and_code_only(replayed: tuple[str, ...]) -> None:
+    replay = (*replayed, "--resume")
     file = Path("out/run.json")
     record = json.loads(file.read_text())
     assert record["finished"] and record["code"] and record["prompts"]
@@ -377,26 +366,25 @@ def test_a_replay_is_resumed_with_its_own_models_and_code_only(
         ({"prompts": {"atomic_answer": "0"}}, "the wording of the prompts atomic_answer"),
     ):
         file.write_text(json.dumps(record | changes))
-        code, error = refused(capsys, *replay)
+        code, error = refused(*replay)
         assert code == 2 and named in error
     file.write_text(json.dumps(record))
-    code, error = refused(capsys, *replay, "--defense", "vanilla")
+    code, error = refused(*replay, "--defense", "vanilla")
     assert code == 2 and "defense.name: voices there" in error and "code" not in error
-    code, error = refused(capsys, *replay, "--reranker", "grada")
+    code, error = refused(*replay, "--reranker", "grada")
     assert code == 2 and "grada here" in error and "code" not in error
     del record["code"], record["prompts"]  # written before they were
     file.write_text(json.dumps(record))
     run(*replay)
     file.unlink()
-    code, error = refused(capsys, *replay)
+    code, error = refused(*replay)
     assert code == 2 and "no run.json in out" in error
 
 
-def test_where_and_how_fast_a_replay_goes_on_may_differ(history: Path) -> None:
-    run("replay", history, "--dry-run", "--out", "out")
+def test_where_and_how_fast_a_replay_goes_on_may_differ(replayed: tuple[str, ...]) -> None:
     Path("out").rename("moved")
     Path("other.toml").write_text(UNCHANGED)
-    run("replay", history, "--dry-run", "--config", "other.toml", "--out", "moved", "--resume")
+    run(*replayed[:-1], "moved", "--config", "other.toml", "--resume")
 
 
 def test_an_attack_skips_snapshots_without_what_it_needs_and_says_so(tmp_path: Path) -> None:
@@ -423,28 +411,21 @@ def test_an_attack_skips_snapshots_without_what_it_needs_and_says_so(tmp_path: P
     assert len(lines(Path("out/answers.jsonl"))) == 5
 
 
-@pytest.mark.parametrize("options", [[], ["--resume"]])
-def test_one_replay_at_a_time_writes_to_a_directory(
-    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str]
-) -> None:
+def test_one_replay_at_a_time_writes_to_a_directory(replayed: tuple[str, ...]) -> None:
     """A second one would remove the files that the first is writing."""
-    out = tmp_path / "out"
-    replay = ("replay", history, "--dry-run", "--out", out)
-    run(*replay)
-    before = {file.name: file.read_bytes() for file in out.iterdir()}
-    with (out / ".lock").open("rb") as held:
+    before = results("*")
+    with Path("out/.lock").open("rb") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
-        refusal = refused(capsys, *replay, *options)
-    assert refusal == (2, f"error: another command is writing to {out}\n")
-    assert {file.name: file.read_bytes() for file in out.iterdir()} == before
-    run(*replay, *options)
+        for options in ([], ["--resume"]):
+            refusal = refused(*replayed, *options)
+            assert refusal == (2, "error: another command is writing to out\n")
+    assert results("*") == before
+    run(*replayed)
 
 
-def test_a_replay_that_answers_nothing_fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replay_that_answers_nothing_fails(tmp_path: Path) -> None:
     (tmp_path / "bad.jsonl").write_text("{}\nnot json\n")
-    code, error = refused(capsys, "replay", "bad.jsonl", "--dry-run", "--out", "out")
+    code, error = refused("replay", "bad.jsonl", "--dry-run", "--out", "out")
     assert code == 1
     assert "no snapshot was answered" in error
     assert "bad.jsonl record 1: " in error
@@ -452,18 +433,17 @@ def test_a_replay_that_answers_nothing_fails(
     assert len(lines(tmp_path / "out" / "deadletter.jsonl")) == 2
 
 
-@pytest.mark.parametrize("name", ["answers.jsonl", "snapshots.jsonl", "deadletter.jsonl"])
-def test_a_damaged_result_is_named(
-    history: Path, capsys: pytest.CaptureFixture[str], name: str
-) -> None:
-    run("replay", history, "--dry-run", "--out", "out")
-    file = Path("out", name)
-    whole = file.read_bytes()
-    file.write_bytes(whole[:-300] or b"{\n")  # there is no dead letter
-    code, error = refused(capsys, "report", "out")
-    assert (code, error.count("\n")) == (2, 1)
-    last = len(whole.splitlines()) or 1
-    assert f"out/{name} line {last} is damaged" in error
+@pytest.mark.usefixtures("replayed")
+def test_a_damaged_result_is_named() -> None:
+    for name in ("answers.jsonl", "snapshots.jsonl", "deadletter.jsonl"):
+        file = Path("out", name)
+        whole = file.read_bytes()
+        file.write_bytes(whole[:-300] or b"{\n")  # there is no dead letter
+        code, error = refused("report", "out")
+        assert (code, error.count("\n")) == (2, 1)
+        last = len(whole.splitlines()) or 1
+        assert f"out/{name} line {last} is damaged" in error
+        file.write_bytes(whole)
 
 
 # Real processes below.
@@ -488,19 +468,16 @@ def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
     assert result.stderr == "error: missing.json does not exist\n"
 
 
-@pytest.mark.parametrize(
-    ("number", "call", "code"),
-    [(signal.SIGINT, 9, 130), (signal.SIGKILL, 2, -9), (signal.SIGKILL, 14, -9)],
-)
 def test_resuming_an_interrupted_replay_equals_an_uninterrupted_one(
-    history: Path, tmp_path: Path, number: signal.Signals, call: int, code: int
+    history: Path, tmp_path: Path
 ) -> None:
+    """`test_replay_crashes` kills it."""
     config = tmp_path / "small.toml"
     config.write_text("[batch]\nsnapshots = 1\nqueries = 1\n")
     out, whole = tmp_path / "out", tmp_path / "whole"
     common = ["replay", str(history), "--dry-run", "--config", str(config), "--attack", ATTACK]
     run(*common, "--out", whole)
-    assert interrupted(tmp_path, call, number, [*common, "--out", str(out)])[0] == code
+    assert interrupted(tmp_path, 9, signal.SIGINT, [*common, "--out", str(out)])[0] == 130
     assert len((out / "answers.jsonl").read_bytes()) < len((whole / "answers.jsonl").read_bytes())
     assert not json.loads((out / "run.json").read_text())["finished"]
     assert "no finished replay" in done("report", out).stderr

@@ -284,13 +284,13 @@ def test_a_closed_pipe_ends_tail_quietly(own_site: Site) -> None:
     ],
 )
 def test_tail_refuses_in_one_line(
-    arguments: list[str], code: int, named: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], code: int, named: str, tmp_path: Path
 ) -> None:
     config = tmp_path / "none.toml"
     config.write_text(
         '[kafka]\nbootstrap = "127.0.0.1:1"\nrequest_timeout_s = 1.0\ndelivery_timeout_s = 2.0\n'
     )
-    found = refused(capsys, "tail", "--config", config, *arguments)
+    found = refused("tail", "--config", config, *arguments)
     assert found[0] == code
     assert named in found[1]
     assert found[1].count("\n") == 1
@@ -389,7 +389,7 @@ def test_a_sample_alert_tries_the_receiver_out(
 
 
 def test_a_receiver_that_is_away_fails_the_sample(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEBHOOK_SECRET", "a secret of sixteen bytes and more")
     config = tmp_path / "alerts.toml"
@@ -402,18 +402,16 @@ def test_a_receiver_that_is_away_fails_the_sample(
     assert "too short" not in result.stderr
 
 
-def test_alert_names_what_is_missing(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_alert_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("WEBHOOK_SECRET", raising=False)
     config = tmp_path / "alerts.toml"
     config.write_text('profile = "scripted"\n')
-    assert refused(capsys, "alert", "--config", config) == (
+    assert refused("alert", "--config", config) == (
         2,
         "error: settings: alerts.webhook.url is not given\n",
     )
     config.write_text('[alerts.webhook]\nurl = "http://example.org/x"\n')
-    code, said = refused(capsys, "alert", "--config", config)
+    code, said = refused("alert", "--config", config)
     assert (code, "https" in said) == (2, True)
 
 
@@ -511,12 +509,12 @@ def test_a_replay_of_nothing_says_what_it_left_alone(site: Site) -> None:
 
 
 def test_a_replay_without_a_terminal_needs_a_yes(
-    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: False)
     site.publish(letter(1, OUTAGE, SNAPSHOT_BYTES))
     topic = site.options.topic("search.snapshots")
-    assert refused(capsys, "deadletter", "replay", "--config", site.config) == (
+    assert refused("deadletter", "replay", "--config", site.config) == (
         2,
         f"error: give --yes to publish 1 model_unavailable to {topic} again\n",
     )

@@ -41,10 +41,7 @@ def written(file: Path, winners: list[list[str]]) -> Path:
 
 
 run = partial(commands.run, "evaluate")
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    return commands.refused(capsys, "evaluate", *arguments)
+refused = partial(commands.refused, "evaluate")
 
 
 def verdicts(out: Path) -> dict[object, object]:
@@ -109,10 +106,8 @@ def test_all_answers_are_written_as_a_table_and_scored_by_the_wanted_definition(
     assert Path("out/tables.md").read_text() == tables
 
 
-def test_a_table_of_another_kind_is_refused_before_any_work(
-    cups: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, error = refused(capsys, "--dataset", cups, "--dry-run", "--table", "answers.xlsx")
+def test_a_table_of_another_kind_is_refused_before_any_work(cups: Path) -> None:
+    code, error = refused("--dataset", cups, "--dry-run", "--table", "answers.xlsx")
     assert (code, Path("build").exists()) == (2, False)
     assert "a table is written as .parquet or .csv" in error
 
@@ -191,30 +186,26 @@ def test_a_schedule_that_never_applies_and_questions_without_documents_are_noted
         (["--dataset", "missing.json"], "missing.json"),
     ],
 )
-def test_wrong_usage_is_told_in_a_line(
-    cups: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
+def test_wrong_usage_is_told_in_a_line(cups: Path, arguments: list[str], message: str) -> None:
     common = ["--dry-run", "--out", "out"]
     dataset = [] if "--dataset" in arguments else ["--dataset", cups]
-    code, error = refused(capsys, *dataset, *common, *arguments)
+    code, error = refused(*dataset, *common, *arguments)
     assert code == 2
     assert message in error
     assert not list(Path().glob("out/*.jsonl"))
 
 
-def test_another_experiment_in_the_directory_is_refused(
-    cups: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_experiment_in_the_directory_is_refused(cups: Path) -> None:
     common = ["--dataset", cups, "--dry-run", "--defenses", "vanilla", "--out", "out"]
     run(*common, "--positions", "1")
-    code, error = refused(capsys, *common, "--positions", "1", "-k", 2)
+    code, error = refused(*common, "--positions", "1", "-k", 2)
     assert code == 2
     assert "k: 10 there, 2 here" in error
     run(*common, "--positions", "1", "-k", 2, "--no-resume")
 
 
 def test_a_contender_that_always_fails_ends_with_1_and_results(
-    cups: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    cups: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made = ScriptedGenerator.__init__
 
@@ -222,7 +213,7 @@ def test_a_contender_that_always_fails_ends_with_1_and_results(
         made(self, **{**options, "fail_on_text": "Page"})  # type: ignore[arg-type]
 
     monkeypatch.setattr(ScriptedGenerator, "__init__", failing)
-    code, error = refused(capsys, "--dataset", cups, "--dry-run", "--defenses", "radar,vanilla",
+    code, error = refused("--dataset", cups, "--dry-run", "--defenses", "radar,vanilla",
                           "--attacks", "", "--out", "out")  # fmt: skip
     assert code == 1
     assert "no answer without an error from radar, vanilla" in error
@@ -264,10 +255,10 @@ def test_a_few_errors_are_a_note(cups: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert "1 answer failed" in result.output
 
 
-def test_a_directory_has_one_writer(cups: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_has_one_writer(cups: Path) -> None:
     Path("out").mkdir()
     with hold_directory(Path("out")):
-        code, error = refused(capsys, "--dataset", cups, "--dry-run", "--out", "out")
+        code, error = refused("--dataset", cups, "--dry-run", "--out", "out")
     assert code == 2
     assert "is writing to out" in error
 
@@ -307,9 +298,7 @@ def test_an_evaluation_goes_on_where_it_was_cut_off(
     assert found == expected
 
 
-def test_an_error_tells_what_is_done(
-    cups: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_error_tells_what_is_done(cups: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     appended = RowFile.append
     batches = iter(range(3))
 
@@ -319,7 +308,7 @@ def test_an_error_tells_what_is_done(
         appended(self, lines)
 
     monkeypatch.setattr(RowFile, "append", full)
-    code, error = refused(capsys, "--dataset", cups, "--dry-run", "--defenses", RIVALS,
+    code, error = refused("--dataset", cups, "--dry-run", "--defenses", RIVALS,
                           "--attacks", "pia", "--positions", "1", "--out", "out")  # fmt: skip
     done = len(read_rows(Path("out")))
     assert code == 1

@@ -51,7 +51,9 @@ def say_when(process: subprocess.Popen[str], words: str) -> psutil.Process:
     return psutil.Process(process.pid).children()[0]
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [

@@ -28,9 +28,7 @@ def history(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_replay_judges_what_the_reranker_keeps(
-    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_replay_judges_what_the_reranker_keeps(history: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     options = ("--dry-run", "--reranker", "prog_rank", "--keep", 4, "--baselines", "majority")
     shown = run("replay", history, *options, "--out", out)
@@ -48,17 +46,15 @@ def test_a_replay_judges_what_the_reranker_keeps(
     (baseline,) = (json.loads(line) for line in (out / "baselines.jsonl").open())
     assert len(baseline["verdict"]["documents"]) == 4
     other = (*options[:4], 5, "--resume", "--out", out)  # another number is another replay
-    code, why = refused(capsys, "replay", history, *other)
+    code, why = refused("replay", history, *other)
     assert code == 2
     assert "retrieval.keep" in why
 
 
-def test_an_unknown_reranker_is_refused_at_once(
-    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_unknown_reranker_is_refused_at_once(history: Path, tmp_path: Path) -> None:
     for reranker, told in (("nobody", "prog_rank"), ("", "--keep says nothing")):
         options = ("--reranker", reranker, "--keep", 3, "--out", tmp_path / "out")
-        code, error = refused(capsys, "replay", history, "--dry-run", *options)
+        code, error = refused("replay", history, "--dry-run", *options)
         assert code == 2
         assert told in error
 
@@ -97,22 +93,18 @@ def test_noise_is_for_studies_and_the_service() -> None:
         load_settings(profile="scripted", retrieval={"name": "dp_rag"})
 
 
-def test_a_layer_that_no_encoder_has_is_refused_in_a_dry_run(
-    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_layer_that_no_encoder_has_is_refused_in_a_dry_run(history: Path, tmp_path: Path) -> None:
     options = ("--dry-run", "--reranker", "prog_rank:layer=99", "--out", tmp_path / "out")
-    code, error = refused(capsys, "replay", history, *options)
+    code, error = refused("replay", history, *options)
     assert code == 2
     assert "layer" in error and "less than 64" in error
 
 
-def test_another_reranker_is_another_study(
-    history: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_another_reranker_is_another_study(history: Path, tmp_path: Path) -> None:
     words = ("evaluate", "--dataset", history, "--dry-run", "--defenses", "vanilla", "--attacks",
              "", "-k", 12, "--out", tmp_path / "study")  # fmt: skip
     run(*words)
-    code, error = refused(capsys, *words, "--reranker", "grada")
+    code, error = refused(*words, "--reranker", "grada")
     assert code == 2
     assert "reranker: none there" in error
 

@@ -9,6 +9,7 @@ from tests.chaos.findings import out_of_order, repeated_calls
 from tests.chaos.run import SHORT, run_chaos
 
 
+@pytest.mark.long
 def test_nothing_is_lost_whatever_dies(tmp_path: Path) -> None:
     told: list[str] = []
     outcome = run_chaos(SHORT, tmp_path, told.append)

@@ -71,10 +71,7 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 run = partial(commands.run, "state")
-
-
-def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
-    return commands.refused(capsys, "state", *arguments)
+refused = partial(commands.refused, "state")
 
 
 def test_show_decodes_one_query(database: str) -> None:
@@ -172,8 +169,8 @@ def test_show_survives_hostile_and_damaged_rows(database: str) -> None:
         assert "\x1b" not in run("show", query).stdout
 
 
-def test_show_of_an_unknown_query_fails(database: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert refused(capsys, "show", "q-never") == (
+def test_show_of_an_unknown_query_fails(database: str) -> None:
+    assert refused("show", "q-never") == (
         1,
         "error: nothing is remembered about query 'q-never'\n",
     )
@@ -202,14 +199,12 @@ def test_an_export_tells_of_unsent_events(database: str) -> None:
     assert "1 events wait" in run("export").stderr
 
 
-def test_an_import_never_moves_a_query_back(
-    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_import_never_moves_a_query_back(database: str, tmp_path: Path) -> None:
     file = tmp_path / "export.jsonl"
     run("export", "--out", file)
     engine = open_engine(database)
     commit_fold(engine, ROW, replace(ROW, step=8))
-    code, said = refused(capsys, "import", file)
+    code, said = refused("import", file)
     assert code == 1
     assert "'q-mine' is newer here" in said
     assert "--replace" in said
@@ -218,33 +213,29 @@ def test_an_import_never_moves_a_query_back(
     engine.dispose()
 
 
-def test_an_import_of_one_query_repairs_its_memory_alone(
-    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_import_of_one_query_repairs_its_memory_alone(database: str, tmp_path: Path) -> None:
     file = tmp_path / "export.jsonl"
     run("export", "--out", file)
     engine = open_engine(database)
     commit_fold(engine, ROW, damaged := replace(ROW, step=8, state=b"\xff"))
     other = replace(ROW, query_id="q-other")
     commit_fold(engine, other, moved := replace(other, step=9))
-    assert refused(capsys, "import", file, "--query", "q-mine")[0] == 1
+    assert refused("import", file, "--query", "q-mine")[0] == 1
     assert load(engine, ["q-mine"])["q-mine"] == damaged
     done = run("import", file, "--query", "q-mine", "--replace", "--json").stdout
     assert json.loads(done) == {"memory": 1}
     assert load(engine, ["q-mine", "q-other"]) == {"q-mine": ROW, "q-other": moved}
-    assert "no memory of query 'nope'" in refused(capsys, "import", file, "--query", "nope")[1]
+    assert "no memory of query 'nope'" in refused("import", file, "--query", "nope")[1]
     engine.dispose()
 
 
-def test_a_wrong_file_is_named(
-    database: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_wrong_file_is_named(database: str, tmp_path: Path) -> None:
     file = tmp_path / "export.jsonl"
     file.write_text("{}\n")
-    assert refused(capsys, "import", file)[1].startswith("error: unknown_schema: export.jsonl:1: ")
+    assert refused("import", file)[1].startswith("error: unknown_schema: export.jsonl:1: ")
     none = tmp_path / "none.jsonl"
     said = f"error: {none} does not exist or is no file\n"
-    assert refused(capsys, "import", none) == (2, said)
+    assert refused("import", none) == (2, said)
 
 
 def test_forget_takes_the_question_from_the_watchlist(database: str, tmp_path: Path) -> None:
@@ -285,25 +276,21 @@ def test_forget_says_when_it_does_not_know_the_question(database: str) -> None:
     assert "the question is not on record" in text
 
 
-def test_forget_tells_of_a_query_that_was_never_there(
-    database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, said = refused(capsys, "forget", "nope", "--yes")
+def test_forget_tells_of_a_query_that_was_never_there(database: str) -> None:
+    code, said = refused("forget", "nope", "--yes")
     assert (code, said) == (1, "error: nothing was found about query 'nope'\n")
 
 
-def test_forget_cannot_retract_what_it_knows_by_its_question_alone(
-    database: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, said = refused(capsys, "forget", "Who leads Nowhere?", "--yes", "--retract")
+def test_forget_cannot_retract_what_it_knows_by_its_question_alone(database: str) -> None:
+    code, said = refused("forget", "Who leads Nowhere?", "--yes", "--retract")
     assert code == 2 and "--retract needs its id" in said
 
 
 def test_forget_without_a_terminal_needs_a_yes(
-    database: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: False)
-    assert refused(capsys, "forget", "q-mine") == (
+    assert refused("forget", "q-mine") == (
         2,
         "error: give --yes to delete query 'q-mine'\n",
     )
@@ -350,9 +337,7 @@ def test_a_broker_that_is_away_fails_the_command_but_not_the_deletion(
     engine.dispose()
 
 
-def test_migrate_and_its_sql(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_migrate_and_its_sql(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "state.db"
     monkeypatch.setenv("RADARSTREAM_DATABASE", f"sqlite:///{path}")
     script = run("migrate", "--sql").stdout
@@ -366,7 +351,7 @@ def test_migrate_and_its_sql(
         connection.execute("UPDATE alembic_version SET version_num = '9999'")
     connection.close()
     for command in (["migrate"], ["migrate", "--sql"], ["show"]):
-        code, said = refused(capsys, *command)
+        code, said = refused(*command)
         assert code == 2
         assert "use the release that made it, or another database" in said
 

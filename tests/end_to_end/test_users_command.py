@@ -46,7 +46,7 @@ def test_a_user_from_the_first_token_to_oblivion(config: Path, tmp_path: Path) -
     assert json.loads(run("users", "list", "--json", "--config", config).stdout) == {"users": []}
 
 
-def test_what_cannot_be_done_says_why(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_cannot_be_done_says_why(config: Path) -> None:
     run("users", "add", "ada", "--config", config)
     for arguments, told in {
         ("add", "ada"): "already",
@@ -55,6 +55,6 @@ def test_what_cannot_be_done_says_why(config: Path, capsys: pytest.CaptureFixtur
         ("revoke", "ada"): "--yes",
         ("forget", "nobody", "--yes"): "nothing was found",
     }.items():
-        code, message = refused(capsys, "users", *arguments, "--config", config)
+        code, message = refused("users", *arguments, "--config", config)
         assert code != 0
         assert told in message

@@ -75,25 +75,21 @@ def test_bare_events_and_other_events_may_be_in_the_file(answers: Path, tmp_path
 @pytest.mark.parametrize(
     ("content", "told"), [("{", "line 1"), ('{"schema": "answer.defended/1"}', "line 1")]
 )
-def test_damaged_lines_are_named(
-    content: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_lines_are_named(content: str, told: str, tmp_path: Path) -> None:
     file = tmp_path / "damaged.jsonl"
     file.write_text(content, "utf-8")
-    code, error = refused(capsys, "verify", file)
+    code, error = refused("verify", file)
     assert code
     assert told in error
 
 
-def test_a_missing_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, error = refused(capsys, "verify", tmp_path / "none.jsonl")
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    code, error = refused("verify", tmp_path / "none.jsonl")
     assert code
     assert "none.jsonl" in error
 
 
-def test_a_file_without_answers_is_not_right(
-    answers: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    code, error = refused(capsys, "verify", answers.parent / "snapshots.jsonl")
+def test_a_file_without_answers_is_not_right(answers: Path) -> None:
+    code, error = refused("verify", answers.parent / "snapshots.jsonl")
     assert code
     assert "no answers" in error

@@ -185,15 +185,13 @@ def typed(site: Site, command: str) -> list[str]:
     return [*given, "--config", str(site.config)]
 
 
-def ended(
-    site: Site, command: str, capsys: pytest.CaptureFixture[str], *, fails: bool
-) -> tuple[int, str]:
+def ended(site: Site, command: str, *, fails: bool) -> tuple[int, str]:
     """Exit code and what a command said."""
     if command in PROCESSES:
         result = done(*typed(site, command))
         return result.returncode, result.stderr + result.stdout
     if fails:
-        return refused(capsys, *typed(site, command))
+        return refused(*typed(site, command))
     return 0, run(*typed(site, command)).output
 
 
@@ -241,12 +239,12 @@ def test_a_command_works_with_its_rights_and_names_the_one_that_is_missing(
 
 
 def test_topics_are_described_compared_and_created_with_their_rights(
-    site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for missing, rights in fewer(TABLE["topics describe"]):
         site.node.grant(rights)
         if missing.operation == "Describe":
-            code, said = refused(capsys, *typed(site, "topics describe"))
+            code, said = refused(*typed(site, "topics describe"))
             assert code == 2 and missing.name in said
         else:
             told = run(*typed(site, "topics describe"), "--json").output
@@ -260,7 +258,7 @@ def test_topics_are_described_compared_and_created_with_their_rights(
     anew = [replace(r, name=r.name.replace(PREFIX, "new.")) for r in TABLE["topics create"]]
     for missing in ("Describe", "Create"):
         site.node.grant([r for r in anew if (r.operation, r.name) != (missing, anew[0].name)])
-        code, said = refused(capsys, *typed(site, "topics create"))
+        code, said = refused(*typed(site, "topics create"))
         assert code == 2 and anew[0].name in said, said
     site.node.grant(anew)
     assert "new.search.snapshots" in run(*typed(site, "topics create")).output

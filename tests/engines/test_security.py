@@ -64,14 +64,14 @@ def test_with_password_and_certificate_records_are_written_and_read(
     assert "tls.search.snapshots" in run("topics", "describe", "--config", user.config).output
 
 
-def refusal(user: User, capsys: pytest.CaptureFixture[str]) -> tuple[int, str]:
+def refusal(user: User) -> tuple[int, str]:
     """The exit code of a command that the broker refuses, and what it says.
 
     The broker hangs up after its refusal, which the client then may never read: such a command
     ends with 1, as if nobody was there, and is given again.
     """
     for _ in range(TRIES):
-        code, said = refused(capsys, "topics", "describe", "--config", user.config)
+        code, said = refused("topics", "describe", "--config", user.config)
         if code != 1:
             break
         assert "cannot reach Kafka" in said
@@ -99,30 +99,26 @@ def test_a_mechanism_that_the_broker_does_not_offer_is_refused_with_exit_code_2(
 
 @pytest.mark.parametrize("wrong", ["authority", "name"])
 def test_the_certificate_of_another_authority_or_name_is_refused_with_exit_code_2(
-    wrong: str, user: User, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    wrong: str, user: User, tmp_path: Path
 ) -> None:
     if wrong == "authority":
         (tmp_path / "other.pem").write_bytes(Authority().certificate)
         user.configure(authority=str(tmp_path / "other.pem"))
     else:
         user.configure(bootstrap=f"localhost:{user.node.port}")
-    code, said = refused(capsys, "topics", "describe", "--config", user.config)
+    code, said = refused("topics", "describe", "--config", user.config)
     assert code == 2 and "certificate verify failed" in said
     assert ("Hostname mismatch" in said) == (wrong == "name")
 
 
-def test_an_expired_certificate_is_waited_for_like_a_broker_that_is_away(
-    user: User, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_an_expired_certificate_is_waited_for_like_a_broker_that_is_away(user: User) -> None:
     user.configure(bootstrap=f"127.0.0.1:{user.node.expired}", patience_s=2.0)
-    code, said = refused(capsys, "topics", "describe", "--config", user.config)
+    code, said = refused("topics", "describe", "--config", user.config)
     assert code == 1 and "certificate has expired" in said
 
 
 @pytest.mark.parametrize("security", ["PLAINTEXT", "SASL_PLAINTEXT", "SSL"])
-def test_without_tls_or_password_nothing_is_reached(
-    security: str, user: User, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_tls_or_password_nothing_is_reached(security: str, user: User) -> None:
     user.configure(more=f'security = "{security}"', patience_s=2.0)
-    code, said = refused(capsys, "topics", "describe", "--config", user.config)
+    code, said = refused("topics", "describe", "--config", user.config)
     assert code == 1 and "cannot reach Kafka" in said

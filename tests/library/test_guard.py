@@ -56,10 +56,6 @@ def test_an_answer_is_printed_without_its_event(guard) -> None:
     assert "AnswerEvent" not in printed
 
 
-def test_without_documents_there_is_no_answer(guard) -> None:
-    assert guard.answer(CAPITAL, []).abstained
-
-
 def test_the_memory_meets_the_next_documents(guard) -> None:
     guard.answer(CAPITAL, TRUE)
     answer = guard.answer(CAPITAL, [LIE, TRUE[0]])
@@ -372,18 +368,6 @@ def test_an_asynchronous_guard_outlives_a_loop_that_was_closed() -> None:
     abandoned.close()
     assert asyncio.run(asyncio.wait_for(ask(), 30)) == 2
     asyncio.run(guard.close())
-
-
-def test_a_service_is_asked_by_its_address(monkeypatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with Guard(model="m", base_url="http://127.0.0.1:9/v1") as guard:
-        generator = guard.settings.generator
-    assert (generator.kind, generator.model, generator.base_url, generator.api_key_variable) == (
-        "openai",
-        "m",
-        "http://127.0.0.1:9/v1",
-        "",
-    )
 
 
 LOADED = """

@@ -14,7 +14,6 @@ from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Concluded, Ready
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.memory import Memory, StandingAnswer
@@ -63,24 +62,6 @@ def answered(
         event, memory = guard.answer(snapshot, memory)
         events.append(event)
     return events, memory
-
-
-def test_one_by_one_equals_many_in_lockstep() -> None:
-    stories = {f"q{turn}": story(f"q{turn}", turn) for turn in range(len(HISTORY))}
-    alone = {q: answered(radar_guard(), snapshots) for q, snapshots in stories.items()}
-    guard = radar_guard()
-    memories = {q: guard.initial_memory() for q in stories}
-    together: dict[str, list[Any]] = {q: [] for q in stories}
-    for step in range(len(HISTORY)):
-        snapshots = [stories[q][step] for q in stories]
-        items = list(zip(snapshots, memories.values(), strict=True))
-        for query_id, outcome in zip(list(stories), guard.run(items), strict=True):
-            assert isinstance(outcome, Concluded)
-            together[query_id].append(outcome.event)
-            memories[query_id] = outcome.memory
-    for query_id, (events, memory) in alone.items():
-        assert [encode(e) for e in together[query_id]] == [encode(e) for e in events]
-        assert memories[query_id] == memory
 
 
 def test_answers_follow_the_evidence_and_say_when_they_change() -> None:
@@ -165,26 +146,6 @@ def test_ranks_with_gaps_are_kept() -> None:
     guard = radar_guard()
     event, _ = guard.answer(snapshot, guard.initial_memory())
     assert [d.rank for d in event.verdict.documents] == [2, 7]
-
-
-@pytest.mark.parametrize("call", range(1, 7))
-def test_a_failed_model_call_raises_and_the_memory_stays(call: int) -> None:
-    """Every generator call of two steps fails once; trying again gives the undisturbed answers."""
-    snapshots = story("cup")[:2]
-    expected, final = answered(radar_guard(baseline=None), snapshots)
-    models = scripted_models(fail_on_calls=frozenset({call}))
-    guard = radar_guard(models, baseline=None)
-    memory, events, failures = guard.initial_memory(), [], 0
-    for snapshot in snapshots:
-        try:
-            event, after = guard.answer(snapshot, memory)
-        except ModelError:
-            failures += 1
-            event, after = guard.answer(snapshot, memory)
-        events.append(event)
-        memory = after
-    assert (events, memory) == (expected, final)
-    assert failures == (1 if call <= 4 else 0)  # two calls a step
 
 
 class FailingOn(ScriptedRelations):

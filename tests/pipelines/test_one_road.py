@@ -474,11 +474,19 @@ def test_every_road_reads_the_same_of_a_long_page(tmp_path: Path) -> None:
                 assert worker.driven(was_given(asked), kept)
 
 
-def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path: Path) -> None:
+WARY_OF_TWO = {"name": "wary", "keep": 2}
+
+
+@pytest.mark.usefixtures("wary")
+@pytest.mark.parametrize("options", [{}, {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}])
+def test_the_guard_for_programs_gives_the_events_of_a_notebook(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
     histories = histories_of(4, faults=True)[1:]  # a question in a program has no tags
-    settings = settings_in(tmp_path / "hand")
+    settings = settings_in(tmp_path / "hand", **options)
     expected = by_hand(histories, settings)
-    found: dict[Key, Any] = {}
+    failures = [key for key, outcome in expected.items() if isinstance(outcome, Failure)]
+    assert 0 < len(failures) < len(expected)
     with radarstream.Guard(settings=settings, memory=tmp_path / "memory.db") as guard:
         for step, wave in enumerate(zip(*histories, strict=True)):
             asked = [
@@ -486,18 +494,14 @@ def test_the_guard_for_programs_gives_the_events_of_a_notebook(tmp_path: Path) -
                 for s in wave
             ]
             for snapshot, outcome in zip(wave, guard.try_many(asked), strict=True):
-                found[snapshot.query.id, step] = outcome
-    failures = [key for key, outcome in expected.items() if isinstance(outcome, Failure)]
-    assert 0 < len(failures) < len(expected)
-    for key, event in expected.items():
-        if isinstance(event, Failure):
-            assert type(found[key]) is type(event)
-        else:
-            told = found[key].event
-            assert replace(told, provenance=event.provenance) == event
-
-
-WARY_OF_TWO = {"name": "wary", "keep": 2}
+                known = expected[snapshot.query.id, step]
+                if isinstance(known, Failure):
+                    assert type(outcome) is type(known)
+                    continue
+                assert isinstance(outcome, radarstream.Answer)
+                assert replace(outcome.event, provenance=known.provenance) == known
+                assert [d.rank for d in outcome.documents] == [d.rank for d in snapshot.documents]
+                assert [d.document for d in outcome.documents] == list(snapshot.documents)
 
 
 @pytest.mark.usefixtures("wary")
@@ -515,29 +519,6 @@ def test_every_road_judges_the_documents_that_a_reranker_kept(tmp_path: Path) ->
         found = {place[o.snapshot_id]: o for o in outcomes if isinstance(o, AnswerEvent)}
         assert found == events
         assert len(outcomes) == len(expected)
-
-
-@pytest.mark.usefixtures("wary")
-def test_programs_get_what_a_reranker_made_of_their_documents(tmp_path: Path) -> None:
-    histories = histories_of(4, faults=True)[1:]
-    options: dict[str, Any] = {"retrieval": WARY_OF_TWO, "defense": GIVE_ALL}
-    settings = settings_in(tmp_path / "hand", **options)
-    expected = by_hand(histories, settings)
-    with radarstream.Guard(settings=settings, memory=tmp_path / "memory.db") as guard:
-        for step, wave in enumerate(zip(*histories, strict=True)):
-            asked = [
-                radarstream.Question(s.query.text, s.documents, s.observed_at, s.query.id)
-                for s in wave
-            ]
-            for snapshot, outcome in zip(wave, guard.try_many(asked), strict=True):
-                known = expected[snapshot.query.id, step]
-                if isinstance(known, Failure):
-                    assert type(outcome) is type(known)
-                    continue
-                assert isinstance(outcome, radarstream.Answer)
-                assert replace(outcome.event, provenance=known.provenance) == known
-                assert [d.rank for d in outcome.documents] == [d.rank for d in snapshot.documents]
-                assert [d.document for d in outcome.documents] == list(snapshot.documents)
 
 
 @pytest.mark.usefixtures("wary")

@@ -10,8 +10,7 @@ from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.pipelines.round.deciding import decide, undefended_answers
 from radarstream.pipelines.round.gathering import ReadingPlan, gather
-from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Needs, Ready
+from radarstream.pipelines.round.values import Chosen, Decided, Needs, Ready
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Meter
@@ -66,15 +65,6 @@ def test_an_item_that_fails_is_its_error_and_keeps_its_place() -> None:
     assert [d.verdict.answer for d in decisions if isinstance(d, Decided)] == ["Rome", "Bern"]
     undefended = undefended_answers(Vanilla(), evidences, models, Meter())
     assert undefended == ["Rome", "Bern"]
-
-
-def test_a_round_keeps_the_place_of_what_failed() -> None:
-    pipeline = DefensePipeline("radar", Radar(), scripted_models(fail_on_text="Broken"))
-    snapshots = [snapshot("a", "Rome"), snapshot("b", "Broken"), snapshot("c", "Bern", "Bern")]
-    outcomes = pipeline.run([(s, pipeline.initial_memory()) for s in snapshots])
-    assert [isinstance(outcome, ModelError) for outcome in outcomes] == [False, True, False]
-    events = [outcome.event for outcome in outcomes if isinstance(outcome, Concluded)]
-    assert [(event.query_id, event.answer) for event in events] == [("a", "Rome"), ("c", "Bern")]
 
 
 def test_only_what_a_snapshot_needs_is_asked() -> None:

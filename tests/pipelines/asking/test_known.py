@@ -12,7 +12,6 @@ from sqlalchemy import Engine, update
 from radarstream import Guard
 from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.state_table.database.tables import MEMORY
-from radarstream.connectors.state_table.incidents.quarantine import put, switch
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.connectors.state_table.sources import SourceVerdict, judge
@@ -24,10 +23,10 @@ from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.settings.watched import Watched, table_entries
 from radarstream.schemas.errors import InputError
-from radarstream.schemas.incidents import text_key
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision, Reason
 from tests.asking import CAPITAL, CLAIMS, NOON, answerer_with, question
+from tests.pipelines.job.attributing_rig import hold
 
 DAY = timedelta(days=1)
 OTHERS = {"policy": "none", "always": ()}
@@ -124,19 +123,8 @@ def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) 
     pages = [
         Document(n, text, url=f"https://site-{n}.example/") for n, text in enumerate(CLAIMS, 1)
     ]
+    hold(own_engine, pages[2], query_id=Query.from_text(CAPITAL).id)
     with own_engine.begin() as connection:
-        held = {
-            "incident": "m",
-            "text_key": text_key(pages[2]),
-            "query_id": Query.from_text(CAPITAL).id,
-            "content_id": pages[2].content_id,
-            "url": pages[2].url,
-            "title": "",
-            "excerpt": "",
-            "updated_ms": 0,
-        }
-        put(connection, [held])
-        switch(connection, "m", active=True, everywhere=False, now_ms=1)
         judge(connection, "site-1.example", SourceVerdict.BLOCKED, None, 0)
     parts = parts_of(own_engine)
     settings = parts.settings.model_copy(

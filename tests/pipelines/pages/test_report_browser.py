@@ -8,7 +8,7 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 
 from radarstream.pipelines.pages.replay.page import render_report
-from tests.pipelines.pages.headless_browser import check_page, show, with_each_font
+from tests.pipelines.pages.headless_browser import check_page, show, with_each_font, without_scripts
 from tests.pipelines.pages.report_run import hostile_run, make_record, make_run
 
 pytestmark = pytest.mark.browser
@@ -21,22 +21,16 @@ def sample(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return file
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("hostile") / "report.html"
-    answers, snapshots, record = hostile_run()
-    file.write_text(render_report(answers, snapshots, record, title="<b>hostile</b>"), "utf-8")
-    return file
-
-
 @with_each_font
-@pytest.mark.parametrize("name", ["sample", "hostile"])
-def test_a_page_is_quiet_harmless_legible_and_fits(browser, request, name):
-    check_page(browser, request.getfixturevalue(name))
-    assert browser.execute_script("return document.querySelectorAll('.query').length") > 0
-    if name == "hostile":
-        told = browser.find_element(By.TAG_NAME, "main").text
-        assert "<script>window.pwned=1</script>" in told
+def test_pages_are_quiet_harmless_legible_and_fit(browser, sample):
+    answers, snapshots, record = hostile_run()
+    hostile = sample.with_name("hostile.html")
+    hostile.write_text(render_report(answers, snapshots, record, title="<b>hostile</b>"), "utf-8")
+    for file in (sample, hostile):
+        check_page(browser, file)
+        assert browser.execute_script("return document.querySelectorAll('.query').length") > 0
+    told = browser.find_element(By.TAG_NAME, "main").text
+    assert "<script>window.pwned=1</script>" in told
 
 
 def shown_questions(browser: webdriver.Chrome) -> int:
@@ -45,8 +39,28 @@ def shown_questions(browser: webdriver.Chrome) -> int:
     )
 
 
-def test_filters(browser, sample):
+def test_filters_links_and_folds(browser, sample):
+    with without_scripts(browser):
+        show(browser, sample)
+        assert browser.find_element(By.ID, "q1").text.startswith("Q1")
+        assert not browser.find_element(By.ID, "filter-text").is_displayed()
     show(browser, sample)
+    step = browser.find_element(By.ID, "q3-s2")
+    assert step.get_attribute("open") is None
+    browser.execute_script("document.querySelector('#overview a[href=\"#q3-s2\"]').click()")
+    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
+    assert step.get_attribute("open") is not None
+    top = browser.execute_script("return arguments[0].getBoundingClientRect().top", step)
+    assert 0 <= top < 900
+
+    button = browser.find_element(By.ID, "toggle-all")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
+    closed = "return document.querySelectorAll('details.step:not([open])').length"
+    assert browser.execute_script(closed) > 60
+    button.click()
+    assert browser.execute_script(closed) == 0
+    assert button.get_attribute("aria-pressed") == "true"
+
     assert shown_questions(browser) == 12
     browser.find_element(By.TAG_NAME, "body").send_keys("/")  # the shortcut focuses the field
     field = browser.switch_to.active_element
@@ -64,35 +78,3 @@ def test_filters(browser, sample):
     assert attacked == 10
     browser.find_element(By.ID, "filter-changed").click()
     assert 0 < shown_questions(browser) < attacked
-
-
-def test_links_unfold_their_step(browser, sample):
-    show(browser, sample)
-    step = browser.find_element(By.ID, "q3-s2")
-    assert step.get_attribute("open") is None
-    browser.execute_script("document.querySelector('#overview a[href=\"#q3-s2\"]').click()")
-    browser.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
-    assert step.get_attribute("open") is not None
-    top = browser.execute_script("return arguments[0].getBoundingClientRect().top", step)
-    assert 0 <= top < 900
-
-
-def test_unfold_button(browser, sample):
-    show(browser, sample)
-    button = browser.find_element(By.ID, "toggle-all")
-    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", button)
-    closed = "return document.querySelectorAll('details.step:not([open])').length"
-    assert browser.execute_script(closed) > 60
-    button.click()
-    assert browser.execute_script(closed) == 0
-    assert button.get_attribute("aria-pressed") == "true"
-
-
-def test_readable_without_scripts(browser, sample):
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
-        show(browser, sample)
-        assert browser.find_element(By.ID, "q1").text.startswith("Q1")
-        assert not browser.find_element(By.ID, "filter-text").is_displayed()
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

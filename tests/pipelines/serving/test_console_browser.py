@@ -13,7 +13,13 @@ from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.pipelines.serving.console.showing import MENU, link
 from radarstream.schemas.incidents import Status
 from tests.pipelines.pages.attribution_pages import CUP, origin
-from tests.pipelines.pages.headless_browser import CONTRAST, WIDE, with_each_font
+from tests.pipelines.pages.headless_browser import (
+    CONTRAST,
+    WIDE,
+    look,
+    with_each_font,
+    without_scripts,
+)
 from tests.pipelines.pages.report_run import make_run
 from tests.pipelines.serving.console_rig import app_of, keep, seeded, settings_of
 from tests.serving import running
@@ -94,14 +100,6 @@ def hostile(tmp_path_factory):
         yield app, f"http://127.0.0.1:{port}"
 
 
-def look(browser, width: int = WIDE, scheme: str = "light") -> None:
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    features = [{"name": "prefers-color-scheme", "value": scheme},
-                {"name": "prefers-reduced-motion", "value": "reduce"}]  # fmt: skip
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-
-
 def visit(browser, app, service, path: str, name: str = "ada") -> None:
     """Open a page; sign in by keyboard on the way, if nobody is signed in."""
     look(browser)
@@ -124,24 +122,25 @@ def unfold(browser) -> None:
 
 
 @with_each_font
-@pytest.mark.parametrize("name", PAGES)
-def test_every_page_is_quiet_readable_and_fits(browser, app, service, name):
+def test_every_page_is_quiet_readable_and_fits(browser, app, service):
     visit(browser, app, service, "/console/inbox")
-    browser.get_log("browser")
-    browser.get(service + PAGES[name])
-    assert browser.execute_script("return document.contentType") == "text/html"
-    unfold(browser)
-    assert browser.execute_script(CHECKS) == []
-    for scheme in ("light", "dark"):
-        look(browser, scheme=scheme)
-        worst = browser.execute_script(CONTRAST)
-        assert worst[0][0] >= 4.5, worst
-    for width in (WIDE, 320):
-        look(browser, width)
-        assert browser.execute_script(OVERHANG) <= 0
-    assert problems(browser) == []
-    marked = "return document.querySelectorAll('.menu [aria-current]').length"
-    assert browser.execute_script(marked) == (PAGES[name] in {path for path, _, _ in MENU})
+    for name, path in PAGES.items():
+        look(browser)
+        browser.get_log("browser")
+        browser.get(service + path)
+        assert browser.execute_script("return document.contentType") == "text/html", name
+        unfold(browser)
+        assert browser.execute_script(CHECKS) == [], name
+        for scheme in ("light", "dark"):
+            look(browser, scheme=scheme)
+            worst = browser.execute_script(CONTRAST)
+            assert worst[0][0] >= 4.5, (name, worst)
+        for width in (WIDE, 320):
+            look(browser, width)
+            assert browser.execute_script(OVERHANG) <= 0, name
+        assert problems(browser) == [], name
+        marked = "return document.querySelectorAll('.menu [aria-current]').length"
+        assert browser.execute_script(marked) == (path in {menu for menu, _, _ in MENU}), name
 
 
 def test_answers_are_live_and_keep_focus_folds_and_scroll(browser, app, service):
@@ -208,16 +207,13 @@ def test_a_question_by_keyboard(browser, app, service):
 
 def test_pages_work_without_scripts(browser, app, service):
     visit(browser, app, service, "/")
-    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
-    try:
+    with without_scripts(browser):
         browser.get(f"{service}/console/sources")
         assert "quick-answers.example" in browser.find_element(By.TAG_NAME, "table").text
         browser.get(f"{service}/console/act/block?domain=fact-hub.example")
         browser.find_element(By.CSS_SELECTOR, "button.primary").click()
         until(browser, lambda: "/console/done" in browser.current_url)
         assert read_actions(app.state.context.engine)[0].action == "block"
-    finally:
-        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_nothing_hostile_executes(browser, hostile):

@@ -12,7 +12,6 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Wrapped
-from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.long_form import LONG_FORM, ask_at_length, in_its_form
@@ -100,19 +99,6 @@ def test_a_defence_answers_at_length_unchanged(name: str) -> None:
         assert event.answer == (
             "Title 1 Ann Lee was born in Bern in 1900. Title 3 Ann Lee was a singer"
         )
-
-
-def test_radar_relates_the_long_answers() -> None:
-    generator = ScriptedGenerator()
-    models = Models(at_length(generator), ScriptedRelations(), ScriptedEmbedder())
-    guard = DefensePipeline("radar", Radar(), models)
-    event, _ = guard.answer(make_snapshot(PAGES, question=QUESTION), guard.initial_memory())
-    told = [document.atomic_answer for document in event.verdict.documents]
-    assert told == [
-        "Title 1 Ann Lee was born in Bern in 1900",
-        None,
-        "Title 3 Ann Lee was a singer",
-    ]
 
 
 def test_items_for_a_long_answer_get_models_that_answer_at_length() -> None:
