@@ -133,7 +133,7 @@ def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:
 
 
 def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
-    """Encode what the receiver is told; its JSON Schema is in docs/consuming.md.
+    """Encode what the receiver is told; its JSON Schema is `alert.answer.1.json`.
 
     Equal events give equal bytes. Titles and addresses are shortened: pages choose their length.
     """
