@@ -21,6 +21,15 @@ settings.register_profile("radarstream", deadline=None)
 settings.load_profile("radarstream")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Function]) -> None:
+    """What needs PostgreSQL runs in `make test-all`."""
+    servers = {"shared_postgresql", "postgresql_server", "postgresql_socket"}
+    for item in items:
+        if servers & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.long)
+
+
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
     """A state database in a file."""

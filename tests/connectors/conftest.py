@@ -1,9 +1,8 @@
-"""A SQLite file and a real PostgreSQL server, each as the URL of an empty state database."""
+"""A SQLite file or a real PostgreSQL server, each as the URL of an empty state database."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-import psycopg
 import pytest
 from sqlalchemy import Engine
 
@@ -29,17 +28,8 @@ def engine(state_url: str) -> Iterator[Engine]:
 
 
 @pytest.fixture
-def other_engine(tmp_path: Path, postgresql_socket: str, engine: Engine) -> Iterator[Engine]:
-    """A second database, of the other kind."""
-    if engine.dialect.name == "postgresql":
-        url = f"sqlite:///{tmp_path / 'other.db'}"
-    else:
-        with psycopg.connect(
-            host=postgresql_socket, user="postgres", dbname="postgres", autocommit=True
-        ) as admin:
-            admin.execute("DROP DATABASE IF EXISTS other")
-            admin.execute("CREATE DATABASE other")
-        url = f"postgresql://postgres@/other?host={postgresql_socket}"
-    opened = open_engine(url)
+def other_engine(tmp_path: Path) -> Iterator[Engine]:
+    """A second database, in a file."""
+    opened = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
     yield opened
     opened.dispose()

@@ -105,11 +105,11 @@ def test_so_many_thresholds_as_the_budget_has(questions: int, epsilon: float) ->
     assert accounts.spent("ada", "docs") == pytest.approx(budget)
 
 
-@pytest.mark.parametrize("epsilon", [-1.0, -0.0, 0.0, float("nan"), float("inf"), -float("inf")])
-def test_what_no_threshold_costs_is_refused(engine: Engine, epsilon: float) -> None:
+def test_what_no_threshold_costs_is_refused(engine: Engine) -> None:
     accounts = StoredAccounts(engine, 0.1)
-    with pytest.raises(ValueError, match="positive, finite epsilon"):
-        accounts.spend("ada", "docs", epsilon, 10.0)
+    for epsilon in (-1.0, -0.0, 0.0, float("nan"), float("inf"), -float("inf")):
+        with pytest.raises(ValueError, match="positive, finite epsilon"):
+            accounts.spend("ada", "docs", epsilon, 10.0)
     assert accounts.spent("ada", "docs") == 0.0
 
 

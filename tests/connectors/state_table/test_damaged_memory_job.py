@@ -10,11 +10,12 @@ from radarstream.schemas.errors import ReasonClass
 from tests.brokers import Broker
 from tests.commands import run
 from tests.end_to_end.running_job import events, produce, running_job, snapshots
+from tests.postgresql import POSTGRESQL
 
 DAMAGE = r"UPDATE memory SET state = '\xff00' WHERE query_id = 'q1'"
 
 
-@pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("state_url", [POSTGRESQL], indirect=True)
 def test_one_query_waits_for_its_repair_and_then_is_answered_in_order(
     state_url: str, own_broker: Broker, tmp_path: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from datetime import timedelta
 from pathlib import Path
-from threading import Barrier, Thread
 from typing import Any
 
 import pytest
@@ -34,6 +33,7 @@ from radarstream.pipelines.job.incidents.settling import LANE, decide, settle
 from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.incidents import ComplaintState, Decision, Status
 from tests.builders import make_snapshot
+from tests.clocks import at_once
 from tests.pipelines.job.attributing_rig import (
     NOW,
     complaint,
@@ -105,21 +105,7 @@ def test_two_workers_settle_at_once(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
     workers = [worker_on(engine), worker_on(engine)]
-    barrier, errors = Barrier(2), []
-
-    def work(worker: Any) -> None:
-        barrier.wait()
-        try:
-            worker.attribute(stored, insist=False)
-        except Exception as error:  # noqa: BLE001 shown below
-            errors.append(error)
-
-    threads = [Thread(target=work, args=(worker,)) for worker in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert errors == []
+    at_once(lambda number: workers[number].attribute(stored, insist=False), 2)
     assert len(pending(engine, lanes={LANE})) == 1
     assert events_of(engine)[0].revision == 0
 

@@ -1,6 +1,7 @@
-"""Which database errors pass by themselves: real restarts, locks, full and read-only databases."""
+"""Which database errors pass by themselves: restarts, locks, read-only and lost databases."""
 
 from collections.abc import Callable, Iterator
+from os import umask
 from pathlib import Path
 from typing import Any
 
@@ -10,23 +11,13 @@ from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
 from radarstream.connectors.state_table.database.engine import (
-    database_code,
     is_transient,
     open_engine,
 )
-from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
-from radarstream.connectors.state_table.queries.outbox import append, depth
-from radarstream.schemas.errors import DatabaseUnavailableError
-from radarstream.schemas.records import Envelope, OutboxRecord
+from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, count, load
+from radarstream.schemas.errors import ConfigurationError, DatabaseUnavailableError
 
 ROW = MemoryRow("q-1", "radar", 1, 1_700_000_000_000, "log", 0, 0, b"{}")
-
-
-@pytest.fixture
-def sqlite_engine(tmp_path: Path) -> Iterator[Engine]:
-    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}", busy_timeout_s=0.02)
-    yield engine
-    engine.dispose()
 
 
 @pytest.fixture
@@ -40,11 +31,6 @@ def failure(work: Callable[[], object]) -> DBAPIError:
     with pytest.raises(DBAPIError) as caught:
         work()
     return caught.value
-
-
-def large_event() -> OutboxRecord:
-    envelope = Envelope(id="e", type="t", source="s", partitionkey="q-1", dataschema="urn:x")
-    return OutboxRecord("answers.defended", envelope, b"x" * 1_000_000)
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
@@ -79,17 +65,9 @@ def test_a_lock_that_others_hold_passes(state_url: str, engine: Engine) -> None:
     with engine.begin() as holder:
         holder.execute(text("UPDATE memory SET step = step"))
         assert is_transient(failure(lambda: commit_fold(impatient, ROW, newer)))
+        assert load(impatient, ["q-1"]) == {"q-1": ROW}  # readers do not wait for a writer
     assert commit_fold(impatient, ROW, newer) == newer
     impatient.dispose()
-
-
-def test_a_full_disk_does_not_pass(sqlite_engine: Engine) -> None:
-    event.listen(sqlite_engine, "checkout", lambda c, *_: c.execute("PRAGMA max_page_count = 40"))
-    full = failure(lambda: append(sqlite_engine, [large_event()]))
-    assert "full" in str(full)
-    assert not is_transient(full)
-    assert database_code(full) == "SQLITE_FULL"
-    assert depth(sqlite_engine) == 0
 
 
 def test_whatever_the_error_a_broken_connection_passes() -> None:
@@ -141,3 +119,30 @@ def test_a_damaged_file_does_not_pass(tmp_path: Path) -> None:
 def test_a_server_that_does_not_answer_is_no_mistake_in_the_settings() -> None:
     with pytest.raises(DatabaseUnavailableError, match="cannot reach the state database state"):
         open_engine("postgresql://user:s3cret@127.0.0.1:1/state")
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_file_that_went_away_is_refused(tmp_path: Path, replaced: bool) -> None:
+    file = tmp_path / "state.db"
+    engine = open_engine(f"sqlite:///{file}")
+    assert count(engine) == 0
+    file.rename(tmp_path / "elsewhere.db")
+    if replaced:
+        open_engine(f"sqlite:///{file}").dispose()
+    with pytest.raises(ConfigurationError, match="deleted or replaced"):
+        count(engine)
+    engine.dispose()
+
+
+def test_a_new_file_is_readable_by_its_owner_alone(tmp_path: Path) -> None:
+    before, old = tmp_path.stat().st_mode, umask(0)
+    engine = open_engine(f"sqlite:///{tmp_path / 'state.db'}")
+    try:
+        with engine.begin() as connection:
+            connection.execute(text("DELETE FROM memory"))
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        umask(old)
+        engine.dispose()
+    assert modes == dict.fromkeys(("state.db", "state.db-wal", "state.db-shm"), 0o600)
+    assert tmp_path.stat().st_mode == before

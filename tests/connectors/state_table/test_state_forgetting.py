@@ -75,10 +75,6 @@ def test_a_forgotten_query_is_gone_and_the_others_stay(engine: Engine) -> None:
     assert find(engine, "q-other") is not None
     assert Models(engine).ask(OTHER) == (0, 0, 1)  # embeddings are computed again
     assert Models(engine).ask(MINE) == (1, 1, 1)
-
-
-def test_forgetting_again_removes_nothing_more(engine: Engine) -> None:
-    fill(engine)
     forget(engine, "q-mine", MINE)
     assert forget(engine, "q-mine", MINE) == Forgotten(0, 0, 0, 0, 0)
 

@@ -45,15 +45,6 @@ def differences(connection: Connection) -> list[object]:
     return compare_metadata(MigrationContext.configure(connection, opts=options), METADATA)
 
 
-def shape(url: str) -> dict[str, list[str]]:
-    with untouched(url) as engine:
-        found = inspect(engine)
-        return {
-            table: [column["name"] for column in found.get_columns(table)]
-            for table in found.get_table_names()
-        }
-
-
 def test_a_new_database_has_the_tables_of_the_code(engine: Engine) -> None:
     with engine.connect() as connection:
         assert differences(connection) == []
@@ -111,22 +102,22 @@ def test_another_schema_is_refused_and_left_alone(state_url: str, version: str |
             connection.execute(text("DROP TABLE alembic_version"))
         if version == "":  # another program's database
             connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
-    before = shape(state_url)
+    before = details(state_url)
     refusal = f"has schema {version or 'without a version'}, .*use the release that made it"
     with pytest.raises(ConfigurationError, match=refusal):
         open_engine(state_url)
     with untouched(state_url) as engine, pytest.raises(ConfigurationError, match=refusal):
         pending_sql(engine)
-    assert shape(state_url) == before
+    assert details(state_url) == before
 
 
 def test_a_creation_that_fails_changes_nothing(state_url: str) -> None:
     with untouched(state_url) as engine, engine.begin() as connection:
         connection.execute(text("CREATE TABLE source_verdicts (not_ours TEXT)"))
-    before = shape(state_url)
+    before = details(state_url)
     with pytest.raises(ConfigurationError, match="source_verdicts.*already exists"):
         open_engine(state_url)
-    assert shape(state_url) == before
+    assert details(state_url) == before
 
 
 def test_processes_that_open_a_new_database_at_once_make_it_once(state_url: str) -> None:

