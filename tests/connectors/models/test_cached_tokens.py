@@ -49,14 +49,6 @@ def test_rows_are_what_the_model_gives_and_are_asked_once(cache: ResponseCache) 
     assert (tokens.hits, tokens.calls) == (0, 3)
 
 
-def test_another_model_has_other_rows(cache: ResponseCache) -> None:
-    query = [ContinuationQuery((RED,), "red")]
-    Cached(model(), cache).log_probs(query)
-    other = model(model_id="other")
-    Cached(other, cache).log_probs(query)
-    assert len(other.log) == 1
-
-
 def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: ResponseCache) -> None:
     class Odd(ScriptedTokens):
         def log_probs(self, queries):
@@ -73,12 +65,3 @@ def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: Response
     inner = model()
     assert Cached(inner, cache).log_probs(query)[0][0, 0] == -np.inf
     assert inner.log == []
-
-
-def test_a_failed_call_stores_nothing_and_is_repeated(cache: ResponseCache) -> None:
-    inner = model(fail_on_calls=frozenset({1}))
-    tokens = Cached(inner, cache)
-    query = [ContinuationQuery((RED,), "red")]
-    with pytest.raises(ModelError):
-        tokens.log_probs(query)
-    assert tokens.log_probs(query)[0].shape == (1, 3)

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from radarstream.connectors.models.openai_http.client import budgets
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -85,12 +86,9 @@ def test_answers_keep_order_and_share_connections(make: Make, server: FaultServe
         assert texts == [TOWNS[number % 5] for number in range(20)]
     assert server.most_in_flight <= 4
     assert len(server.connections) <= 4
-    assert (generator.client.calls, generator.client.tokens_in, generator.client.tokens_out) == (
-        60,
-        6_000,
-        300,
-    )
-    assert generator.client.cost == pytest.approx((6_000 * 2.0 + 300 * 10.0) / 1e6)
+    client = generator.client
+    assert (client.calls, client.tokens_in, client.tokens_out) == (60, 6_000, 300)
+    assert client.cost == pytest.approx((6_000 * 2.0 + 300 * 10.0) / 1e6)
     assert generator.complete([]) == []
 
 
@@ -103,22 +101,15 @@ def test_the_request_holds_what_the_options_say(make: Make, server: FaultServer)
     ).complete([page(0)])
     make(temperature=None).complete([page(0)])
     full, plain = server.requests
-    assert (full["model"], full["seed"], full["temperature"], full["top_p"]) == (
-        "small",
-        7,
-        0.0,
-        0.5,
-    )
+    options = [full[name] for name in ("model", "seed", "temperature", "top_p")]
+    assert options == ["small", 7, 0.0, 0.5]
     assert full["max_completion_tokens"] == page(0).max_tokens + 100
     assert plain.keys() == {"model", "messages", "max_tokens"}
     assert [m["role"] for m in plain["messages"]][0] == "system"
     assert server.headers[0]["authorization"] == f"Bearer {CANARY}"
     assert server.headers[0]["accept-encoding"] == "identity"
-
-
-def test_no_key_is_sent_where_none_is_wanted(make: Make, server: FaultServer) -> None:
     make(api_key_variable="").complete([page(0)])
-    assert "authorization" not in server.headers[0]
+    assert "authorization" not in server.headers[2]
 
 
 @pytest.mark.parametrize(
@@ -227,13 +218,11 @@ def test_an_endless_answer_is_cut_to_what_was_asked_for(make: Make, server: Faul
     assert len(completion.text) == 32 * page(0).max_tokens
 
 
-@pytest.mark.parametrize("usage", [{"prompt_tokens": -1}, {"prompt_tokens": True}, [], "many"])
-def test_impossible_token_counts_are_not_added_up(
-    make: Make, server: FaultServer, usage: object
-) -> None:
-    server.always = sends({**chat_reply("Bern"), "usage": usage})
+def test_impossible_token_counts_are_not_added_up(make: Make, server: FaultServer) -> None:
     generator = make()
-    generator.complete([page(0)])
+    for usage in ({"prompt_tokens": -1}, {"prompt_tokens": True}, [], "many"):
+        server.always = sends({**chat_reply("Bern"), "usage": usage})
+        generator.complete([page(0)])
     assert (generator.client.tokens_in, generator.client.tokens_out) == (0, 0)
 
 
@@ -482,3 +471,18 @@ def test_faults_are_taken_in_turn(make: Make, server: FaultServer) -> None:
     server.script = deque([reset, status(503), half, status(429, Retry_After="0")] * 10)
     texts = [c.text for c in make(attempts=20, deadline_s=20.0).complete(pages(30))]
     assert texts == [TOWNS[number % 5] for number in range(30)]
+
+
+def test_every_task_has_time_and_the_stages_of_radar_share_the_deadline() -> None:
+    """With a model that judges relations: between answers, to the memory, to the last answer."""
+    for task in Task:
+        prompt = Prompt(task, "", (), "Who?", (), 24)
+        first, second = budgets([prompt, prompt], 10.0)
+        assert first is second and first.seconds >= 1.0
+    judged = Task.JUDGE_RELATION
+    stages = [Task.ATOMIC_ANSWER, judged, Task.ANSWER_FROM_DOCUMENTS, judged]
+    stages += [Task.SYNTHESISE_ANSWERS, judged]
+    prompts = [Prompt(task, "", (), "Who?", (), 24) for task in stages]
+    shares = [budget.seconds for budget in budgets(prompts, 10.0)]
+    assert shares == [3.5, 1.5, 1.0, 1.5, 1.0, 1.5]
+    assert sum(shares) == 10.0

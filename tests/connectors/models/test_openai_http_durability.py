@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from tests.builders import make_snapshot
+from tests.clocks import until
 from tests.connectors.models.fault_server import FaultServer, chat_reply, status
 
 ROOT = Path(__file__).parents[3]
@@ -34,13 +34,6 @@ def client(server: FaultServer, database: str) -> "subprocess.Popen[bytes]":
     return subprocess.Popen([*program, server.url, database, str(COUNT)], env=environment, cwd=ROOT)
 
 
-def wait_for(condition: Any, seconds: float = 30.0) -> None:
-    until = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < until
-        time.sleep(0.005)
-
-
 def test_a_killed_client_repeats_only_what_was_in_flight(
     server: FaultServer, tmp_path: Path
 ) -> None:
@@ -51,10 +44,10 @@ def test_a_killed_client_repeats_only_what_was_in_flight(
     server.always = slow
     database = f"sqlite:///{tmp_path / 'state.db'}"
     running = client(server, database)
-    wait_for(lambda: len(server.requests) >= COUNT // 2)
+    until(lambda: len(server.requests) >= COUNT // 2)
     running.send_signal(signal.SIGKILL)
     assert running.wait(10.0) == -signal.SIGKILL
-    wait_for(lambda: server.in_flight == 0)
+    until(lambda: server.in_flight == 0)
     assert client(server, database).wait(60.0) == 0
     asked = server.asked()
     assert len(asked) == COUNT
