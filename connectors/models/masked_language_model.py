@@ -1,7 +1,7 @@
 """How probable hidden words of a text are, told by a masked language model of transformers.
 
-GMTP hides one part of a passage at a time: words that an
-attacker searched for are hardly ever what a language model expects in their place.
+GMTP hides one part of a passage at a time: words that an attacker searched for are hardly ever what
+a language model expects in their place.
 """
 
 from collections.abc import Iterator, Sequence
@@ -154,6 +154,7 @@ class MaskedLanguageModel:
         try:
             tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)
             model = AutoModelForMaskedLM.from_pretrained(str(directory), local_files_only=True)
+            model = model.to(device).eval()
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigurationError(f"no masked language model at {directory}: {error}") from error
         if tokenizer.mask_token_id is None or not tokenizer.is_fast:
@@ -163,8 +164,7 @@ class MaskedLanguageModel:
             )
         # RoBERTa's positions begin behind the number of its padding token.
         positions = int(getattr(model.config, "max_position_embeddings", LONGEST))
-        positions -= (
-            (tokenizer.pad_token_id or 0) + 1 if "roberta" in model.config.model_type else 0
-        )
+        if "roberta" in model.config.model_type:
+            positions -= (tokenizer.pad_token_id or 0) + 1
         self._longest = min(LONGEST, positions, int(tokenizer.model_max_length))
-        self._tokenizer, self._model = tokenizer, model.to(device).eval()
+        self._tokenizer, self._model = tokenizer, model

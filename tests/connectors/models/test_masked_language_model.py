@@ -70,10 +70,11 @@ def test_of_a_long_text_what_is_around_the_span_is_read(directory: Path) -> None
         assert probability == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_model_that_hides_nothing_is_refused(tmp_path: Path) -> None:
-    directory = tiny_encoders.build(tmp_path, "gpt2", masked=True)
+@pytest.mark.parametrize(("kind", "device"), [("gpt2", "cpu"), ("bert", "nowhere")])
+def test_a_model_that_hides_nothing_or_goes_nowhere(tmp_path: Path, kind: str, device: str) -> None:
+    model = MaskedLanguageModel(tiny_encoders.build(tmp_path, kind, masked=True), device=device)
     with pytest.raises(ConfigurationError, match="no masked language model"):
-        MaskedLanguageModel(directory, device="cpu").masked([MaskedQuery(TEXT, ((0, 3),))])
+        model.masked([MaskedQuery(TEXT, ((0, 3),))])
 
 
 def test_the_substitute_reads_what_stands_before_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
