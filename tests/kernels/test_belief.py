@@ -47,9 +47,3 @@ def test_log_odds_add(prior: float, likelihood: float):
 
     total = logit(prior) + logit(likelihood)
     assert logit(bayes(prior, likelihood)) == pytest.approx(total, abs=1e-4)
-
-
-@given(inner, inner, inner)
-def test_more_likely_never_lowers_the_posterior(prior: float, one: float, other: float):
-    low, high = sorted((one, other))
-    assert bayes(prior, low) <= bayes(prior, high)
