@@ -201,12 +201,6 @@ class FlinkArena:
         self.cluster.cancel(self.job)
         until(lambda: self.ask()["state"] == "CANCELED", WITHIN_S)
 
-    def until_checkpoint(self) -> dict[str, Any]:
-        """Wait for the job's next completed checkpoint and return it."""
-        before = len(self.cluster.checkpoints(self.job))
-        until(lambda: len(self.cluster.checkpoints(self.job)) > before, WITHIN_S)
-        return self.cluster.checkpoints(self.job)[0]
-
 
 @contextmanager
 def on_flink(

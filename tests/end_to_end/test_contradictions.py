@@ -5,9 +5,8 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import pytest
+from tests.programs import REPOSITORY
 
 HEAVY = ["apache_beam", "torch", "transformers", "sentence_transformers", "xllamacpp", "sklearn"]
 # One process tries all: what is imported for one would be seen in all that follow.
@@ -76,22 +75,15 @@ CASES: dict[str, tuple[list[str], dict[str, str], str]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    """What became of every case, in one process where PostgreSQL and Kafka cannot be reached."""
-    home = tmp_path_factory.mktemp("contradictions")
+def test_it_is_told_at_once(tmp_path: Path) -> None:
+    """All in one process where PostgreSQL and Kafka cannot be reached."""
     cases = [(arguments, variables) for arguments, variables, _ in CASES.values()]
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
     program = [sys.executable, "-c", PROGRAM, json.dumps(cases), json.dumps(HEAVY)]
-    run = subprocess.run(program, cwd=home, env=environment, capture_output=True, text=True)
+    run = subprocess.run(program, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    assert list(home.iterdir()) == []  # and nothing was made
-    return dict(zip(CASES, map(json.loads, run.stdout.splitlines()), strict=True))
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_it_is_told_at_once(name: str, outcomes: dict[str, dict[str, Any]]) -> None:
-    outcome = outcomes[name]
-    assert CASES[name][2] in outcome["told"]
-    assert outcome["code"] == 2
-    assert outcome["loaded"] == []
+    assert list(tmp_path.iterdir()) == []  # and nothing was made
+    outcomes = map(json.loads, run.stdout.splitlines())
+    for (name, (_, _, told)), outcome in zip(CASES.items(), outcomes, strict=True):
+        assert told in outcome["told"], name
+        assert (outcome["code"], outcome["loaded"]) == (2, []), name

@@ -60,15 +60,15 @@ def test_show_tells_every_wrong_answer_of_a_name_and_all_below_it(engine: Engine
         call("show", "unheard.example")
 
 
-@pytest.mark.parametrize("command", [["list"], ["show", LIARS[0]]])
-def test_what_pages_say_cannot_harm_a_terminal(engine: Engine, command: list[str]):
+def test_what_pages_say_cannot_harm_a_terminal(engine: Engine):
     with engine.begin() as connection:
         store.write_event(connection, replace(events()[0], answer=HOSTILE))
-    shown = call(*command).stdout
-    assert LIARS[0] in shown
-    assert "\x1b" not in shown
-    assert "[red]Lovelace" in shown  # shown, not interpreted
-    assert "x" * 200 not in shown
+    for command in (["list"], ["show", LIARS[0]]):
+        shown = call(*command).stdout
+        assert LIARS[0] in shown
+        assert "\x1b" not in shown
+        assert "[red]Lovelace" in shown  # shown, not interpreted
+        assert "x" * 200 not in shown
 
 
 def test_a_narrow_terminal_cuts_neither_domains_nor_dates(
@@ -85,25 +85,25 @@ def test_a_narrow_terminal_cuts_neither_domains_nor_dates(
         assert words in shown
 
 
-@pytest.mark.parametrize(
-    ("typed", "name"),
-    [
-        ("https://www.new.example/page", "new.example"),  # an address names its site
-        ("https://a.b.new.co.uk/page", "new.co.uk"),
-        ("www.new.example", "new.example"),
-        ("A.New.Example.", "a.new.example"),  # a host itself
-        ("github.io", "github.io"),
-        ("192.0.2.7", "192.0.2.7"),
-        ("2001:db8::7", "2001:db8::7"),
-        ("intranet", "intranet"),
-    ],
-)
-def test_a_block_is_written_under_the_name_that_is_meant(engine: Engine, typed: str, name: str):
-    told = call("block", typed, "--note", "copies others").stdout
-    assert told == f"{name} is blocked, and every name below it without a verdict of its own\n"
-    with engine.connect() as connection:
-        source = find_source(connection, name)
-    assert (source.verdict, source.note) == ("blocked", "copies others")
+def test_a_block_is_written_under_the_name_that_is_meant(engine: Engine):
+    for typed, name in {
+        "https://www.new.example/page": "new.example",  # an address names its site
+        "https://a.b.new.co.uk/page": "new.co.uk",
+        "www.other.example": "other.example",
+        "A.New.Example.": "a.new.example",  # a host itself
+        "github.io": "github.io",
+        "192.0.2.7": "192.0.2.7",
+        "2001:db8::7": "2001:db8::7",
+        "intranet": "intranet",
+    }.items():
+        told = call("block", typed, "--note", "copies others").stdout
+        assert told == f"{name} is blocked, and every name below it without a verdict of its own\n"
+        with engine.connect() as connection:
+            source = find_source(connection, name)
+        assert (source.verdict, source.note) == ("blocked", "copies others")
+    for typed in ("", "a b.example", "https://", "co.uk", "https://com/page"):
+        with pytest.raises(ConfigurationError, match="names no domain|is no source"):
+            call("block", typed)
 
 
 def test_a_verdict_changes_and_is_taken_back(engine: Engine):
@@ -113,9 +113,3 @@ def test_a_verdict_changes_and_is_taken_back(engine: Engine):
     assert json.loads(call("show", LIARS[0], "--json").stdout)["verdict"] is None
     with pytest.raises(NotFoundError, match="nobody judged"):
         call("clear", LIARS[0])
-
-
-@pytest.mark.parametrize("typed", ["", "a b.example", "https://", "co.uk", "https://com/page"])
-def test_what_names_no_site_is_refused(engine: Engine, typed: str):
-    with pytest.raises(ConfigurationError, match="names no domain|is no source"):
-        call("block", typed)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,9 @@ from radarstream.connectors.state_table.queries.watchlist import credits_used, l
 from radarstream.schemas.codec import decode_snapshot
 from radarstream.schemas.records import Limits
 from tests.brokers import Broker
+from tests.clocks import until
 from tests.connectors.serpapi.serpapi_server import KEY, Reply, SerpApiServer, page, results, serve
+from tests.end_to_end.running_job import events
 from tests.programs import REPOSITORY, started
 
 LIST = """
@@ -118,53 +120,28 @@ def directory(tmp_path: Path, service: SerpApiServer, own_broker: Broker, prefix
     return Directory(place, service, own_broker.bootstrap, prefix)
 
 
-def eventually(true: Callable[[], bool], seconds: float = 40.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def published(broker: Broker, prefix: str, count: int) -> list[bytes]:
-    from kafka import KafkaConsumer, TopicPartition
-
-    consumer = KafkaConsumer(bootstrap_servers=broker.bootstrap, enable_auto_commit=False)
-    try:
-        topic = f"{prefix}search.snapshots"
-        places = [TopicPartition(topic, partition) for partition in (0, 1)]
-        consumer.assign(places)
-        consumer.seek_to_beginning(*places)
-        records: list[bytes] = []
-        deadline = time.monotonic() + 20.0
-        while len(records) < count and time.monotonic() < deadline:
-            for batch in consumer.poll(timeout_ms=500).values():
-                records += [record.value for record in batch]
-        return records
-    finally:
-        consumer.close()
-
-
 def test_watching_reloading_and_stopping(
     directory: Directory, service: SerpApiServer, own_broker: Broker, prefix: str
 ) -> None:
     service.replies.extend([Reply({"error": "key {key}"}, 500), Reply("<p>{key}", 503)])
     process = directory.start("watch", "--watchlist", "watchlist.yaml")
     try:
-        eventually(lambda: directory.fetched() == {"cup", "france"})
+        until(lambda: directory.fetched() == {"cup", "france"})
         shown = Path(f"/proc/{process.pid}/cmdline").read_bytes()
         assert KEY.encode() not in shown
         directory.watchlist.write_text("queries: [{question: a, k: 0}]")
         process.send_signal(signal.SIGHUP)
-        eventually(lambda: "stays as it was" in directory.said())
+        until(lambda: "stays as it was" in directory.said())
         directory.watchlist.write_text(LIST + '  - {question: "Who is new?", id: new}\n')
         process.send_signal(signal.SIGHUP)
-        eventually(lambda: directory.fetched() == {"cup", "france", "new"})
+        until(lambda: directory.fetched() == {"cup", "france", "new"})
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 0
     finally:
         process.kill()
         process.wait()
-    records = published(own_broker, prefix, 3)
+    options = own_broker.options(topic_prefix=prefix)
+    records = [record for _, record in events(options, "search.snapshots")]
     snapshots = {s.query.id: s for s in (decode_snapshot(r, limits=Limits()) for r in records)}
     assert {name: len(s.documents) for name, s in snapshots.items()} == {
         "cup": 10,

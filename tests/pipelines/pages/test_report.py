@@ -67,25 +67,17 @@ def test_hostile_text_is_shown_and_nothing_else(page, hostile):
     hostile.encode("utf-8")
 
 
-def test_outside_links_leave_no_handle_on_the_page(page):
-    links = [a for tag, a in ParsedPage(page).tags if tag == "a" and a.get("href", "#")[0] != "#"]
+def test_a_page_asks_for_nothing_tells_licences_and_keeps_secrets(page):
+    parsed = ParsedPage(page)
+    links = [a for tag, a in parsed.tags if tag == "a" and a.get("href", "#")[0] != "#"]
     assert links
     assert {link["rel"] for link in links} == {"noopener noreferrer nofollow"}
-
-
-def test_no_reference_to_the_network(page):
     style = page[page.index("<style>") : page.index("</style>")]
     assert "url(" not in style
     assert "@import" not in style
-
-
-def test_secrets_stay_out(page):
     assert "canary-3f9a" not in page
     assert "max_tokens" in page
-
-
-def test_licences_of_the_weights_are_told(page):
-    assert all(licence in ParsedPage(page).text for licence in LICENCES)
+    assert all(licence in parsed.text for licence in LICENCES)
 
 
 def test_order_of_events_within_a_query_does_not_matter(run, page):
@@ -182,11 +174,8 @@ def test_large_runs_are_cut_short_and_say_so(run, monkeypatch):
     assert "6 of 12 questions are listed here" in parsed.text
     inside = {href[1:] for href in parsed.values("href") if href.startswith("#")}
     assert inside <= set(parsed.values("id"))
-
-
-def test_one_huge_question_still_gets_its_section(run, monkeypatch):
     monkeypatch.setattr(view, "MAX_DETAILED_DOCUMENTS", 10)
-    assert len(build_view(*run, make_record()).detailed) == 1
+    assert len(build_view(*run, make_record()).detailed) == 1  # one huge question has its section
 
 
 @pytest.mark.parametrize("missing", ["labels", "snapshots", "selection", "everything"])
@@ -213,13 +202,13 @@ def unselective(event: AnswerEvent) -> Verdict:
     return Verdict(event.answer, documents)
 
 
-@pytest.mark.parametrize("reason", list(Abstention))
-def test_abstentions_are_explained(run, reason):
+def test_abstentions_are_explained(run):
     answers, snapshots = run
-    silent = replace(answers[0], answer="", abstention=reason, verdict=Verdict("", (), reason))
-    parsed = ParsedPage(render_report([silent], snapshots, make_record()))
-    assert "no answer: " in parsed.text
-    assert "1 of 1" not in parsed.text[: parsed.text.index("Undefended")]
+    for reason in Abstention:
+        silent = replace(answers[0], answer="", abstention=reason, verdict=Verdict("", (), reason))
+        parsed = ParsedPage(render_report([silent], snapshots, make_record()))
+        assert "no answer: " in parsed.text
+        assert "1 of 1" not in parsed.text[: parsed.text.index("Undefended")]
 
 
 @pytest.mark.parametrize(
