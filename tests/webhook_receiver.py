@@ -4,11 +4,11 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import BufferedIOBase
 from ssl import SSLContext
-from threading import Condition, Event, Thread
-from typing import Any
+from threading import Condition, Event
+
+from tests.servers import Handler, http_server
 
 
 @dataclass(frozen=True)
@@ -65,50 +65,35 @@ def drip(answer: BufferedIOBase, closing: Event) -> None:
             answer.write(b"a")
 
 
+class Endpoint(Handler):
+    def do_POST(self) -> None:
+        receiver: Receiver = self.server.state
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        reply = receiver.take(Received(self.path, dict(self.headers), body))
+        if reply.hang:
+            receiver.closing.wait(30)
+        if reply.drip:
+            drip(self.wfile, receiver.closing)
+        if reply.hang or reply.reset or reply.drip:
+            self.close_connection = True
+            return
+        self.send_response(reply.status)
+        for name, value in reply.headers.items():
+            self.send_header(name, value)
+        if "Content-Length" not in reply.headers:
+            self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
 @contextmanager
 def receiving(
     replies: Sequence[Reply] = (), last: Reply = Reply(), tls: SSLContext | None = None
 ) -> Iterator[Receiver]:
     """Serve until the block ends."""
     receiver = Receiver(replies, last)
-
-    class Endpoint(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            reply = receiver.take(Received(self.path, dict(self.headers), body))
-            if reply.hang:
-                receiver.closing.wait(30)
-            if reply.drip:
-                drip(self.wfile, receiver.closing)
-            if reply.hang or reply.reset or reply.drip:
-                self.close_connection = True
-                return
-            self.send_response(reply.status)
-            for name, value in reply.headers.items():
-                self.send_header(name, value)
-            if "Content-Length" not in reply.headers:
-                self.send_header("Content-Length", "0")
-            self.end_headers()
-
-        def log_message(self, *_: Any) -> None:
-            pass
-
-    class Server(ThreadingHTTPServer):
-        def handle_error(self, *_: Any) -> None:
-            """Clients that distrust the certificate or hang up are part of the tests."""
-
-    with Server(("127.0.0.1", 0), Endpoint) as server:
-        server.daemon_threads = True
-        if tls is not None:
-            server.socket = tls.wrap_socket(
-                server.socket, server_side=True, do_handshake_on_connect=False
-            )
-        receiver.url = f"{'https' if tls else 'http'}://127.0.0.1:{server.server_port}/hook"
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-        thread.start()
+    with http_server(Endpoint, receiver, tls) as port:
+        receiver.url = f"{'https' if tls else 'http'}://127.0.0.1:{port}/hook"
         try:
             yield receiver
         finally:
             receiver.closing.set()
-            server.shutdown()
-            thread.join()

@@ -8,20 +8,19 @@ import json
 import re
 import socket
 import struct
-import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Event, Lock, Thread
+from threading import Event, Lock
 from typing import Any
 
 from radarstream.connectors.models.scripted import extract, most_frequent
+from tests.servers import Handler, http_server
 
 DOCUMENT = re.compile(r'<document number="\d+">(.*?)</document>')
 QUESTION = re.compile(r"Question: (.*)")
-Fault = Callable[["Handler", dict[str, Any]], None]
+Fault = Callable[["ChatHandler", dict[str, Any]], None]
 
 
 def answer_text(request: dict[str, Any]) -> str:
@@ -67,12 +66,11 @@ class FaultServer:
             return Counter(r["messages"][-1]["content"] for r in self.requests)
 
 
-class Handler(BaseHTTPRequestHandler):
+class ChatHandler(Handler):
     """One connection; HTTP/1.1 keeps it open."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
-    server: "Server"
 
     def do_GET(self) -> None:
         """List the models."""
@@ -122,47 +120,23 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 the base class names it
-        """Stay quiet."""
-
-
-class Server(ThreadingHTTPServer):
-    """Holds the state for its handlers."""
-
-    daemon_threads = True
-    request_queue_size = 128
-    state: FaultServer
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Let defects of a handler be seen, not connections that the client dropped."""
-        if not isinstance(
-            sys.exception() if sys.version_info >= (3, 12) else sys.exc_info()[1], OSError
-        ):
-            super().handle_error(request, client_address)  # type: ignore[arg-type]
-
 
 @contextmanager
 def serving(state: FaultServer | None = None) -> Iterator[FaultServer]:
     """Run a server until the end of the block."""
     state = state or FaultServer()
-    server = Server(("127.0.0.1", 0), Handler)
-    server.state = state
-    state.url = f"http://127.0.0.1:{server.server_port}/v1"
-    thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
-    thread.start()
-    try:
-        yield state
-    finally:
-        state.stopping.set()
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with http_server(ChatHandler, state) as port:
+        state.url = f"http://127.0.0.1:{port}/v1"
+        try:
+            yield state
+        finally:
+            state.stopping.set()
 
 
 def status(code: int, error: str = "", **headers: str) -> Fault:
     """An error response; its message repeats the key and the prompt, as careless services do."""
 
-    def fault(handler: Handler, request: dict[str, Any]) -> None:
+    def fault(handler: ChatHandler, request: dict[str, Any]) -> None:
         message = f"{handler.headers.get('authorization')} said {request['messages'][-1]}"
         handler.reply(code, {"error": {"message": message, "code": error}}, **headers)
 
@@ -179,13 +153,13 @@ def sends(body: object, code: int = 200, **headers: str) -> Fault:
     return lambda handler, request: handler.reply(code, body, **headers)
 
 
-def hang(handler: Handler, request: dict[str, Any]) -> None:
+def hang(handler: ChatHandler, request: dict[str, Any]) -> None:
     """Never answer."""
     handler.server.state.stopping.wait(30.0)
     handler.close_connection = True
 
 
-def drip(handler: Handler, request: dict[str, Any]) -> None:
+def drip(handler: ChatHandler, request: dict[str, Any]) -> None:
     """Send a good answer, one byte at a time."""
     content = json.dumps(chat_reply("slow")).encode()
     handler.send_response(200)
@@ -197,7 +171,7 @@ def drip(handler: Handler, request: dict[str, Any]) -> None:
             break
 
 
-def half(handler: Handler, request: dict[str, Any]) -> None:
+def half(handler: ChatHandler, request: dict[str, Any]) -> None:
     """Announce a whole answer, send half of it and close."""
     content = json.dumps(chat_reply("half")).encode()
     handler.send_response(200)
@@ -207,7 +181,7 @@ def half(handler: Handler, request: dict[str, Any]) -> None:
     handler.close_connection = True
 
 
-def reset(handler: Handler, request: dict[str, Any]) -> None:
+def reset(handler: ChatHandler, request: dict[str, Any]) -> None:
     """Reset the connection."""
     linger = struct.pack("ii", 1, 0)
     handler.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)

@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
 from typing import Any
 from zlib import crc32
+
+from tests.servers import Handler, http_server
 
 PIECE = re.compile(r"\s?\w+|\s?[^\w\s]|\s")
 BEGIN = 1  # the token that begins every text
@@ -50,12 +50,12 @@ def reply_to(server: ScoringServer, path: str, request: dict[str, Any]) -> dict[
     return {"choices": [choice], "usage": usage}
 
 
-class Handler(BaseHTTPRequestHandler):
+class Scoring(Handler):
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
 
     def do_POST(self) -> None:
-        state: ScoringServer = self.server.state  # type: ignore[attr-defined]
+        state: ScoringServer = self.server.state
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = self.path.removeprefix("/v1")
         state.requests.append((self.path, request))
@@ -67,19 +67,11 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             self.wfile.write(content)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Stay quiet."""
-
 
 @contextmanager
 def scoring() -> Iterator[ScoringServer]:
     """A running server."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        http.daemon_threads = True
-        state = ScoringServer(url=f"http://127.0.0.1:{http.server_address[1]}/v1")
-        http.state = state  # type: ignore[attr-defined]
-        thread = Thread(target=http.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
+    state = ScoringServer()
+    with http_server(Scoring, state) as port:
+        state.url = f"http://127.0.0.1:{port}/v1"
         yield state
-        http.shutdown()
-        thread.join()

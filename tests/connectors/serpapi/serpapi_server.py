@@ -10,9 +10,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from tests.servers import Handler, http_server
 
 JSON = "application/json; charset=utf-8"
 KEY = "c4n4ry0123456789abcdefcafe0123456789abcdef0123456789"
@@ -115,21 +116,15 @@ def _body(reply: Reply, key: str) -> bytes:
     return text.replace("{key}", key).encode()
 
 
-class Listening(ThreadingHTTPServer):
-    daemon_threads = True
-    script: SerpApiServer
-
-
-class Handler(BaseHTTPRequestHandler):
+class SerpApiHandler(Handler):
     protocol_version = "HTTP/1.1"
-    server: Listening
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
         parameters = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        reply = self.server.script.reply_to(parts.path, parameters)
+        reply = self.server.state.reply_to(parts.path, parameters)
         if reply.hang:
-            self.server.script.released.wait(30)
+            self.server.state.released.wait(30)
         if reply.hang or reply.reset:
             self.close_connection = True
             return
@@ -152,28 +147,20 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             for byte in body:
                 self.wfile.write(bytes([byte]))
-                if self.server.script.released.wait(reply.drip_s):
+                if self.server.state.released.wait(reply.drip_s):
                     return
         else:
             self.wfile.write(body)
             self.close_connection = reply.truncate
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing: the address holds the key."""
 
 
 @contextmanager
 def serve() -> Iterator[SerpApiServer]:
     """Run a server on a loopback port of its own."""
     script = SerpApiServer()
-    with Listening(("127.0.0.1", 0), Handler) as listening:
-        listening.script = script
-        script.url = f"http://127.0.0.1:{listening.server_address[1]}"
-        thread = threading.Thread(target=listening.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with http_server(SerpApiHandler, script) as port:
+        script.url = f"http://127.0.0.1:{port}"
         try:
             yield script
         finally:
             script.released.set()
-            listening.shutdown()
-            thread.join()

@@ -7,7 +7,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from ipaddress import ip_address
 
 import httpx
@@ -31,6 +30,7 @@ from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
+from tests.servers import Handler, http_server
 
 ARTICLE = (
     "<html><head><title>Cup</title></head><body><nav>Home | News</nav><article><h1>Cup</h1><p>"
@@ -55,16 +55,9 @@ class PageServer:
         self.pages[path] = (status, named, body.encode() if isinstance(body, str) else body)
 
 
-class Listening(ThreadingHTTPServer):
-    daemon_threads = True
-    script: PageServer
-
-
-class Handler(BaseHTTPRequestHandler):
-    server: Listening
-
+class PageHandler(Handler):
     def do_GET(self) -> None:
-        script = self.server.script
+        script = self.server.state
         script.hosts.append(self.headers["host"])
         script.headers.append(dict(self.headers))
         if self.path == "/hang":
@@ -81,7 +74,7 @@ class Handler(BaseHTTPRequestHandler):
             return
 
     def _write(self, body: bytes) -> None:
-        released = self.server.script.released
+        released = self.server.state.released
         if self.path == "/drip":
             while not released.wait(0.02):
                 self.wfile.write(b".")
@@ -91,24 +84,15 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.wfile.write(body)
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Say nothing."""
-
 
 @contextmanager
 def serve_pages() -> Iterator[PageServer]:
     script = PageServer()
-    with Listening(("127.0.0.1", 0), Handler) as listening:
-        listening.script = script
-        script.port = listening.server_address[1]
-        thread = threading.Thread(target=listening.serve_forever, args=(0.02,), daemon=True)
-        thread.start()
+    with http_server(PageHandler, script) as script.port:
         try:
             yield script
         finally:
             script.released.set()
-            listening.shutdown()
-            thread.join()
 
 
 @pytest.fixture(scope="module")
@@ -376,9 +360,9 @@ def test_page_text_is_capped_and_clean(server: PageServer) -> None:
         "<html><body><p>\ud800".encode("utf-8", "surrogatepass"),
     ],
 )
-@pytest.mark.parametrize("charset", ["", "utf-8", "utf-16", "rot13", "zlib", "no-such", "a\x00"])
-def test_hostile_pages_give_text_or_nothing(page: bytes, charset: str) -> None:
-    assert isinstance(page_text(page, charset), str)
+def test_hostile_pages_give_text_or_nothing(page: bytes) -> None:
+    for charset in ("", "utf-8", "utf-16", "rot13", "zlib", "no-such", "a\x00"):
+        assert isinstance(page_text(page, charset), str)
 
 
 @pytest.mark.parametrize(
