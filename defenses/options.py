@@ -1,7 +1,7 @@
 """Methods by name, with options as their classes name them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -9,9 +9,38 @@ from pydantic import TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.plugins import load_plugin, plugins
 from radarstream.schemas.snapshot import Query
 
 MethodT = TypeVar("MethodT")
+
+
+class Registry(Mapping[str, type[MethodT]]):
+    """Methods by name: those given, and the plug-ins of a group, imported when they are looked up.
+
+    >>> "radar" in Registry("defences", {})
+    False
+    """
+
+    def __init__(self, group: str, given: Mapping[str, type[MethodT]]) -> None:
+        self.group, self.given = group, given
+
+    def __getitem__(self, name: str) -> type[MethodT]:
+        if name in self.given:
+            return self.given[name]
+        if name not in plugins(self.group):
+            raise KeyError(name)
+        method: type[MethodT] = load_plugin(self.group, name)
+        return method
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.given or name in plugins(self.group)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter({**self.given, **plugins(self.group)})
+
+    def __len__(self) -> int:
+        return len({*self})
 
 
 def built(

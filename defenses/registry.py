@@ -3,31 +3,28 @@
 from collections.abc import Mapping
 from typing import Any
 
-from radarstream.defenses.astute_rag import AstuteRag
-from radarstream.defenses.instruct_rag import InstructRag
 from radarstream.defenses.majority import Majority
-from radarstream.defenses.options import built
+from radarstream.defenses.options import Registry, built
 from radarstream.defenses.protocol import Defense
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.reliability_rag import ReliabilityRag
 from radarstream.defenses.robust_rag import RobustRag
 from radarstream.defenses.trust_rag import TrustRag
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.defenses.vanilla_claims import VanillaClaims
 from radarstream.defenses.voices import Voices
 
-DEFENSES: dict[str, type[Defense[Any]]] = {
-    "astute_rag": AstuteRag,
-    "instruct_rag": InstructRag,
-    "majority": Majority,
-    "radar": Radar,
-    "reliability_rag": ReliabilityRag,
-    "robust_rag": RobustRag,
-    "trust_rag": TrustRag,
-    "vanilla": Vanilla,
-    "vanilla_claims": VanillaClaims,
-    "voices": Voices,
-}
+DEFENSES: Registry[Defense[Any]] = Registry(
+    "defences",
+    {
+        "majority": Majority,
+        "radar": Radar,
+        "reliability_rag": ReliabilityRag,
+        "robust_rag": RobustRag,
+        "trust_rag": TrustRag,
+        "vanilla": Vanilla,
+        "voices": Voices,
+    },
+)
 
 
 def build_defense(name: str, options: Mapping[str, Any] | None = None) -> Defense[Any]:

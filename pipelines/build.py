@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, assert_never
+from typing import Any, Final, assert_never
 
 from sqlalchemy import Engine, create_engine
 
@@ -18,12 +18,10 @@ from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.models import scripted
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.local_weights import insist_on
 from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.connectors.models.scripted_words import ScriptedWords
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
 from radarstream.connectors.state_table.database.groups import Offsets, enter
 from radarstream.defenses.attribution.protocol import Attributor
@@ -31,7 +29,6 @@ from radarstream.defenses.protocol import Defense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import settings as s
-from radarstream.pipelines.retrieval_models import with_retrieval_models
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Blocked, Quarantined, Rule
 from radarstream.pipelines.signals.ports import (
@@ -44,13 +41,21 @@ from radarstream.pipelines.signals.ports import (
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.plugins import load_plugin
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
-if TYPE_CHECKING:
-    from radarstream.connectors.models.token_gradients import TokenGradients
-
 SQLITE = "sqlite:///"
+# Signals of models that only the lab has.
+OF_LAB: Final = frozenset(
+    {
+        Signal.SIMILARITY_GRADIENTS,
+        Signal.TOKEN_SALIENCES,
+        Signal.SURROGATE_GRADIENTS,
+        Signal.MASKED_TOKENS,
+        Signal.ATTENTION,
+    }
+)
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 
 
@@ -140,7 +145,9 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
         embedder,
         None if tokens is None else Cached(tokens, cached),
     )
-    return with_retrieval_models(models, settings, needs, cached)
+    if needs & OF_LAB:
+        models = load_plugin("lab", "retrieval_models")(models, settings, needs, cached)
+    return models
 
 
 def build_generator(settings: s.GeneratorSettings) -> Generator:
@@ -237,19 +244,6 @@ def build_embedder(settings: s.EmbedderSettings) -> Embedder:
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
             return scripted.ScriptedEmbedder(log=scripted.NoLog())
-    assert_never(settings)
-
-
-def build_open_encoder(settings: s.EmbedderSettings) -> "TokenGradients | ScriptedWords":
-    """Create the embedder as an attacker has it who knows its weights; they load on first use."""
-    match settings:
-        case s.SentenceEmbedder():
-            insist_on("torch", "transformers")
-            from radarstream.connectors.models.token_gradients import TokenGradients
-
-            return TokenGradients(settings.model)
-        case s.ScriptedEmbedder():
-            return ScriptedWords(log=scripted.NoLog())
     assert_never(settings)
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from radarstream.library.concurrent import AsyncGuard
     from radarstream.library.guard import Guard
     from radarstream.library.questions import Question
-    from radarstream.library.replay import Replay
-    from radarstream.library.study import Study
 
     __version__: str
 
@@ -31,8 +29,6 @@ _HOMES: Final = {
     "Guard": "guard",
     "JudgedDocument": "answers",
     "Question": "questions",
-    "Replay": "replay",
-    "Study": "study",
 }
 
 __all__ = [
@@ -41,8 +37,6 @@ __all__ = [
     "Guard",
     "JudgedDocument",
     "Question",
-    "Replay",
-    "Study",
     "__version__",
 ]
 

@@ -1,10 +1,10 @@
 """Okapi BM25 of every query with every document, the statistics taken from the documents."""
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-import scipy  # loads its parts when they are used
 from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
@@ -21,31 +21,23 @@ def bm25(queries: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -
     inverse document frequencies log(1 + (n - df + .5) / (df + .5)), which are never negative. A
     word that a query repeats counts as often; one that no document has counts nothing.
     """
-    words = sorted({word for document in documents for word in document[:MOST_WORDS]})
-    columns = {word: column for column, word in enumerate(words)}
-    if not words or not queries:
-        return np.zeros((len(queries), len(documents)))
-    asked, counts = word_counts(queries, columns), word_counts(documents, columns)
-    lengths = np.asarray(counts.sum(axis=1))
-    found_in = np.bincount(counts.indices, minlength=len(words))
-    rarity = np.log1p((len(documents) - found_in + 0.5) / (found_in + 0.5))
-    rows = np.repeat(np.arange(len(documents)), np.diff(counts.indptr))
+    lengths = np.array([len(document[:MOST_WORDS]) for document in documents], dtype=float)
+    scores = np.zeros((len(queries), len(documents)))
+    if not lengths.any():
+        return scores
     damping = K1 * (1.0 - B + B * lengths / lengths.mean())
-    weights = rarity[counts.indices] * counts.data * (K1 + 1.0) / (counts.data + damping[rows])
-    weighted = scipy.sparse.csr_array((weights, counts.indices, counts.indptr), shape=counts.shape)
-    return np.asarray((asked @ weighted.T).toarray())
-
-
-def word_counts(
-    texts: Sequence[Sequence[str]], columns: dict[str, int]
-) -> "scipy.sparse.csr_array":
-    """(m, v) how often each text has each word that has a column, columns in order."""
-    rows, places = [], []
-    for row, text in enumerate(texts):
-        known = [columns[word] for word in text[:MOST_WORDS] if word in columns]
-        rows += [row] * len(known)
-        places += known
-    ones = np.ones(len(places))
-    counts = scipy.sparse.csr_array((ones, (rows, places)), shape=(len(texts), len(columns)))
-    counts.sum_duplicates()
-    return counts
+    counts: defaultdict[str, dict[int, int]] = defaultdict(dict)  # of a word in documents
+    for place, document in enumerate(documents):
+        for word, count in Counter(document[:MOST_WORDS]).items():
+            counts[word][place] = count
+    weights = {}
+    for word, held in counts.items():
+        places, count = np.array([*held]), np.array([*held.values()], dtype=float)
+        rarity = np.log1p((len(documents) - len(held) + 0.5) / (len(held) + 0.5))
+        weights[word] = places, rarity * count * (K1 + 1.0) / (count + damping[places])
+    for row, query in enumerate(queries):
+        for word, times in Counter(query[:MOST_WORDS]).items():
+            if word in weights:
+                places, weight = weights[word]
+                scores[row, places] += times * weight
+    return scores

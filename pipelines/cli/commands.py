@@ -10,8 +10,11 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from radarstream.schemas.plugins import load_plugin, plugins
+
 # By section of the help. A command is a function of the module that has its name, with underscores;
-# a group of commands is the `app` there.
+# a group of commands is the `app` there. Plug-ins of the group `commands` are packages of such
+# modules with a `PANEL` and `COMMANDS` of their own.
 PANELS: Final = {
     "Answer": {
         "ask": "Answer one question, over a corpus, a search, or documents that you give.",
@@ -30,7 +33,6 @@ PANELS: Final = {
     "Follow the answers": {
         "tail": "Show new answers, attribution events and forgotten queries, each once.",
         "alert": "Call the webhook of section `alerts` for every answer that changed.",
-        "report": "Write the report of a replay or a study again.",
         "verify": "Compute again what follows from the events of answers, and name what does not.",
     },
     "When an answer is wrong": {
@@ -40,10 +42,6 @@ PANELS: Final = {
         "quarantine": "Show or release texts that taught a wrong answer.",
         "sources": "Show which sites taught wrong answers; block or pardon sites.",
     },
-    "Evaluate": {
-        "simulate": "Write a yearly search history about questions whose answers really changed.",
-        "evaluate": "Compare defences (or retrieval, attribution, service) under attacks.",
-    },
     "Operate": {
         "doctor": "Show what works on this machine, what is missing and how to get it.",
         "topics": "Create or describe the Kafka topics.",
@@ -52,7 +50,6 @@ PANELS: Final = {
         "deadletter": "List, show and replay records that led to no answer.",
     },
 }
-COMMANDS: Final = [name for panel in PANELS.values() for name in panel]
 HELP: Final[dict[str, Any]] = {"max_content_width": 120}  # longer lines are hard to read
 
 
@@ -70,7 +67,7 @@ class Commands(TyperGroup):
 
 
 class Program(TyperGroup):
-    """The group of all `COMMANDS`."""
+    """The group of all commands."""
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
@@ -78,19 +75,26 @@ class Program(TyperGroup):
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 click passes it
         """Write every command with what it does."""
-        for panel, commands in PANELS.items():
+        for panel, (_, commands) in panels().items():
             with formatter.section(panel):
                 formatter.write_dl([*commands.items()])
+
+
+def panels() -> dict[str, tuple[str, dict[str, str]]]:
+    """By title of a section of the help: the package of its commands, and what each does."""
+    found = {title: ("radarstream.pipelines.cli", held) for title, held in PANELS.items()}
+    for name in plugins("commands"):
+        package = load_plugin("commands", name)
+        found[package.PANEL] = (package.__name__, package.COMMANDS)
+    return found
 
 
 class _Commands(Mapping[str, Any]):
     """The commands by name, imported when one is asked for."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in COMMANDS:
-            raise KeyError(name)
         attribute = name.replace("-", "_")
-        module = import_module(f"radarstream.pipelines.cli.{attribute}")
+        module = import_module(f"{self._packages()[name]}.{attribute}")
         group = typer.Typer(rich_markup_mode=None, context_settings=HELP)
         group.callback()(lambda: None)
         if hasattr(module, "app"):
@@ -100,10 +104,15 @@ class _Commands(Mapping[str, Any]):
         return get_group(group).commands[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
+        return iter(self._packages())
 
     def __len__(self) -> int:
-        return len(COMMANDS)
+        return len(self._packages())
+
+    @staticmethod
+    def _packages() -> dict[str, str]:
+        """The package of each command."""
+        return {name: package for package, held in panels().values() for name in held}
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -24,11 +24,11 @@ from radarstream.pipelines.cli.terminal import (
     say,
     stderr,
 )
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.times import milliseconds, stored_time
+from radarstream.schemas.wording import counted_noun
 
 LINES_AT_ONCE: Final = 500  # added in one transaction
 BAD_LINES_SHOWN: Final = 20

@@ -23,7 +23,6 @@ from radarstream.pipelines.cli.terminal import (
     printable,
     say,
 )
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Disposition, Letter, LetterSelection
 from radarstream.pipelines.job.operating.letters import (
@@ -34,6 +33,7 @@ from radarstream.pipelines.job.operating.letters import (
 )
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
+from radarstream.schemas.wording import counted_noun
 
 MINUTE = slice(len("2025-"), len("2025-06-01T12:00"))
 SHORT_ID = 8

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from radarstream.pipelines.cli.terminal import cell, print_table, print_values, say
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.operating.incidents import Senders
 from radarstream.schemas.codec import encode
 from radarstream.schemas.incidents import ComplaintState, Decision, TaughtEvent
 from radarstream.schemas.times import stored_time
+from radarstream.schemas.wording import counted_noun
 
 SHORT_ID = 8
 SHORT_KEY = SHORT_ID + 2  # of a text

@@ -21,12 +21,12 @@ from radarstream.pipelines.cli.incident_view import (
 )
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.terminal import agree, note, print_json, print_values, printable, say
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.incidents.settling import decide
 from radarstream.pipelines.job.operating.incidents import MEANING, only_one, removal_of, senders_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.incidents import ComplaintState, Decision
 from radarstream.schemas.times import milliseconds
+from radarstream.schemas.wording import counted_noun
 
 ONE_COMPLAINTS_OWN = {"complaint_id", "sent_at", "sender", "comment"}
 IN_THE_EVENT = {"answer", "status", "finding"}

@@ -7,11 +7,12 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.pipelines.cli.options import Attack, Config, Histories
 from radarstream.pipelines.cli.terminal import note, say
-from radarstream.pipelines.evaluation.attacks.schedule import Schedule, check_plantings
-from radarstream.pipelines.evaluation.replay_input import ReplayInput
+from radarstream.pipelines.job.replaying.attacking import NoAttack, check_plantings
 from radarstream.pipelines.job.replaying.running import note_skipped
+from radarstream.pipelines.job.replaying.source import ReplayInput
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import WIRE_SCHEMAS, outbox_record
+from radarstream.schemas.plugins import load_plugin
 from radarstream.schemas.records import Envelope, OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -28,8 +29,9 @@ def ingest(files: Histories, config: Config = None, attack: Attack = "") -> None
     becomes a dead letter.
     """
     settings = load_settings(config)
-    source = ReplayInput(tuple(files), settings.limits, Schedule.parse(attack))
-    attacks = source.schedule.plantings()
+    poisoning = load_plugin("lab", "replay").parse_attack(attack) if attack else NoAttack()
+    source = ReplayInput(tuple(files), settings.limits, poisoning)
+    attacks = poisoning.plantings()
     records = list(source(attacks))
     snapshots = [record.snapshot for record in records if record.snapshot is not None]
     broken = [record for record in records if record.snapshot is None]

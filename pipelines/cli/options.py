@@ -14,10 +14,10 @@ from typing import Annotated, Any, get_args
 from typer import Argument, BadParameter, Option
 
 from radarstream.pipelines.cli.terminal import note
-from radarstream.pipelines.evaluation.study.specs import option
 from radarstream.pipelines.settings import Profile, Settings, load_settings
 from radarstream.pipelines.settings.loading import (
     chosen_model,
+    option,
     read_environment,
     read_toml,
     with_served_model,

@@ -14,10 +14,10 @@ from radarstream.pipelines.cli.incident_view import SHORT_KEY
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
 from radarstream.pipelines.cli.queries import id_of
 from radarstream.pipelines.cli.terminal import agree, cell, print_json, print_table, printable, say
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.times import milliseconds, stored_time
+from radarstream.schemas.wording import counted_noun
 
 app = typer.Typer(help="Show or release texts that taught a wrong answer.", no_args_is_help=True)
 

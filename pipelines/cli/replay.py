@@ -1,15 +1,14 @@
 """`radarstream replay`: a search history through the pipeline, then a table and a report."""
 
+from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
-from radarstream.pipelines.build import shared_pipeline
-from radarstream.pipelines.cli.answers_table import print_results
 from radarstream.pipelines.cli.options import (
     AsJson,
     Attack,
@@ -20,16 +19,23 @@ from radarstream.pipelines.cli.options import (
     TableFile,
 )
 from radarstream.pipelines.cli.progress import counted
-from radarstream.pipelines.cli.terminal import note, print_json, print_path
-from radarstream.pipelines.evaluation.attacks.schedule import Schedule
-from radarstream.pipelines.evaluation.defences.contenders import parse_contenders, servable
-from radarstream.pipelines.evaluation.frame import check_table, write_table
-from radarstream.pipelines.evaluation.replay_input import ReplayInput
-from radarstream.pipelines.job.replaying import results as run_results
-from radarstream.pipelines.job.replaying.results import STATE, first_dead_letter
-from radarstream.pipelines.job.replaying.running import replayed, with_baselines
+from radarstream.pipelines.cli.terminal import note, print_json, print_path, print_table, say
+from radarstream.pipelines.job.replaying.attacking import NoAttack
+from radarstream.pipelines.job.replaying.results import (
+    ANSWERS,
+    REPORT,
+    STATE,
+    Results,
+    first_dead_letter,
+)
+from radarstream.pipelines.job.replaying.running import replayed
+from radarstream.pipelines.job.replaying.source import ReplayInput
+from radarstream.pipelines.pages.verdict_words import STATUSES, reranking_in_words
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.plugins import lab_installed, load_plugin
+from radarstream.schemas.retrieval import Reranking
+from radarstream.schemas.wording import counted_noun
 
 INTERRUPTED = 130  # what shells report for Ctrl-C
 
@@ -57,41 +63,76 @@ def replay(
     """Replay a search history and defend every answer.
 
     OUT receives answers.jsonl, attribution.jsonl, deadletter.jsonl, snapshots.jsonl (what was
-    ingested), state.sqlite (memory and response cache), run.json and report.html; --baselines adds
-    baselines.jsonl. Model answers of earlier replays into the same directory are reused. Without
-    --resume the memory starts empty.
+    ingested), state.sqlite (memory and response cache) and run.json; the lab adds report.html, and
+    baselines.jsonl for --baselines. Model answers of earlier replays into the same directory are
+    reused. Without --resume the memory starts empty.
     """
+    study: Any = _study(insisted=bool(attack or baselines or table))
     if table is not None:
-        check_table(table)
+        study.check_table(table)
     # Its state is kept beside its results, never in a job's database.
     settings = chosen.settings(database=sqlite_url(out / STATE))
     settings = rule.over(_with_defense(settings, defense))
     settings = reranking.over(settings)
-    contenders = parse_contenders(baselines, settings.defense)
+    poisoning = study.parse_attack(attack) if attack else NoAttack()
     with hold_directory(out):  # before the first change: another replay may be writing there
-        if contenders:  # those that cannot take part are refused before the first answer
-            models = shared_pipeline(settings).models
-            contenders, left_out = servable(contenders, models, insisted=baselines)
-            for reason in left_out:
-                note(f"note: {reason}")
+        # Baselines that cannot take part are refused before the first answer.
+        contenders = study.contenders_of(baselines, settings, note) if baselines else ()
         try:
-            source = ReplayInput(tuple(files), settings.limits, Schedule.parse(attack))
+            source = ReplayInput(tuple(files), settings.limits, poisoning)
             results = replayed(settings, source, out, resume=resume, note=note, show=counted)
-            if contenders:
-                results = with_baselines(results, contenders, settings, out)
+            if study is not None:
+                results = study.conclude(results, contenders, settings, out, table)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-        file = run_results.write_report(out, results)
-        if table is not None:
-            write_table(results.frame, table)
     if as_json:
         print_json(results.summary())
     else:
-        print_results(results)
-        print_path("report", file)
+        _print(results, out, study)
     if not results.answers:
         first = first_dead_letter(out)
         raise NoAnswersError(f"no snapshot was answered, see {out}{first}")
+
+
+def _study(*, insisted: bool) -> Any:
+    """What attacks, compares and scores a replay; None without the lab, unless it is insisted on.
+
+    Raises ConfigurationError.
+    """
+    return load_plugin("lab", "replay") if insisted or lab_installed() else None
+
+
+def _print(results: Results, out: Path, study: Any) -> None:
+    """Print the answers and their scores where the lab is installed, and what the run cost."""
+    if study is not None:
+        load_plugin("lab", "print_scored")(results)
+    run = results.run
+    print_table(
+        ("stage", "requests", "model calls", "cache hits", "seconds"),
+        (
+            (s.stage, s.requests, s.model_calls, s.cache_hits, f"{s.seconds:.2f}")
+            for s in run.stages
+        ),
+        title="cost",
+    )
+    made = counted_noun(run.answers, "answer")
+    taken = counted_noun(run.snapshots, "snapshot")
+    dead = counted_noun(run.dead_letters, "dead letter")
+    say(f"{made} from {taken} in {run.seconds:.1f} s, {dead}")
+    if statuses := Counter(answer.status for answer in results.answers):
+        counts = ", ".join(f"{STATUSES[name]} {count}" for name, count in statuses.most_common())
+        say(f"answers by what they rest on: {counts}")
+    if held := [answer.reranking for answer in results.answers if answer.reranking is not None]:
+        everything = (one for reranking in held for one in reranking.candidates)
+        say(reranking_in_words(Reranking(held[0].method, tuple(everything))))
+    if results.dead_reasons:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in results.dead_reasons.items())
+        say(f"dead letters by reason: {reasons}")
+    if study is None:
+        print_path("answers", out / ANSWERS)
+        note("for scores, attacks and a report: pip install 'radarstream[lab]'")
+    else:
+        print_path("report", out / REPORT)
 
 
 def _with_defense(settings: Settings, name: str | None) -> Settings:

@@ -15,12 +15,12 @@ from radarstream.defenses.recheck.checks import Check, Outcome
 from radarstream.defenses.recheck.given import not_checked
 from radarstream.pipelines.cli.options import AsJson
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.schemas.codec import decode_answer
 from radarstream.schemas.codec.cloud_events import attributes, envelope
 from radarstream.schemas.codec.json_text import JsonObject, parse_object
 from radarstream.schemas.errors import ConfigurationError, InputError, NotFoundError
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.wording import counted_noun
 
 MOST_BYTES = 64 * 2**20
 SOURCE = {"source": "it is a setting of who published"}

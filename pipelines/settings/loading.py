@@ -176,3 +176,24 @@ def with_served_model(flags: dict[str, Any], *layers: Mapping[str, Any]) -> dict
         model = only_model(asked["base_url"], section.get("api_key_variable", KEY))
         return flags | {"generator": asked | {"model": model}}
     return flags
+
+
+def option(text: str) -> tuple[str, Any]:
+    """Read `name=value`."""
+    name, equals, value = (part.strip() for part in text.partition("="))
+    if not equals or not name or not value:
+        raise ConfigurationError(f"cannot read option {text!r}; write it like pair_scale=0.3")
+    return name, scalar(value)
+
+
+def scalar(text: str) -> bool | int | float | str:
+    """A TOML boolean, number or string, or the text itself where it is none.
+
+    >>> scalar("0.3"), scalar("true"), scalar("abstain")
+    (0.3, True, 'abstain')
+    """
+    try:
+        value = loads(f"value = {text}")["value"]
+    except (ValueError, RecursionError):  # not TOML, too many digits, too deep
+        return text
+    return value if isinstance(value, bool | int | float | str) else text

@@ -18,6 +18,7 @@ import psutil
 import pytest
 
 from radarstream.connectors.kafka.options import KafkaOptions
+from radarstream.lab.study.plugin import batched
 from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.graph import NO_LOG
@@ -25,7 +26,6 @@ from radarstream.pipelines.beam.model_stages import gathered
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_pipeline
-from radarstream.pipelines.evaluation.study.plugin import batched
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.records import LogPosition, RawRecord

@@ -13,7 +13,7 @@ DOCUMENTS = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "docs")
 EARLIER = frozenset(
     {
         "connectors/state_table/database/tables.py",
-        "pipelines/evaluation/study/record.py",
+        "lab/study/record.py",
         "pipelines/settings/problems.py",
     }
 )

@@ -7,7 +7,7 @@ import pytest
 
 from radarstream.schemas.codec import encode
 from tests.commands import forget_shared
-from tests.pipelines.evaluation.attribution_studies import towns
+from tests.lab.attribution_studies import towns
 
 
 @pytest.fixture

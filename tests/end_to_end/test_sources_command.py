@@ -16,7 +16,7 @@ from radarstream.pipelines import build
 from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.app import app
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
-from tests.pipelines.pages.attribution_pages import LIARS, MAYOR, events, fill
+from tests.lab.pages.attribution_pages import LIARS, MAYOR, events, fill
 
 HOSTILE = "Ada\x1b[2J [red]Lovelace[/red] " + "x" * 300
 LONG = "a-very-long-name-that-an-attacker-registered-to-be-cut.example"

@@ -15,22 +15,22 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.defenses.protocol import Defending
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
+from radarstream.lab.attribution.events import answered
+from radarstream.lab.defences.contenders import PRODUCTION, parse_contenders
+from radarstream.lab.models.scripted_networks import ScriptedGradients
 from radarstream.pipelines import build
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_defense_pipeline, shared_engine
-from radarstream.pipelines.evaluation.attribution.events import answered
-from radarstream.pipelines.evaluation.defences.contenders import PRODUCTION, parse_contenders
-from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
+from radarstream.pipelines.job.replaying.source import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import Failure, drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
@@ -58,7 +58,7 @@ from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, Reason
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
-from tests.pipelines.evaluation.defence_studies import (
+from tests.lab.defence_studies import (
     Bench,
     cell_rows,
     make_dataset,

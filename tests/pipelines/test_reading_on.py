@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.evaluation.defences.trials import Trial, gather
+from radarstream.lab.defences.trials import Trial, gather
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.schemas.verdict import Reason

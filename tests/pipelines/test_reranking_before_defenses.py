@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radarstream.connectors.models.leave_one_out import AblatedAttention
-from radarstream.connectors.models.scripted_networks import ScriptedAttention, ScriptedMasked
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.lab.models.leave_one_out import AblatedAttention
+from radarstream.lab.models.scripted_networks import ScriptedAttention, ScriptedMasked
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import OF_RERANKERS, Models

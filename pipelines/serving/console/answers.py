@@ -34,7 +34,7 @@ from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import milliseconds
 
 if TYPE_CHECKING:  # they load the table library of studies
-    from radarstream.pipelines.pages.replay.steps import QueryView
+    from radarstream.pipelines.pages.steps import QueryView
 
 LONGEST_SEARCH: Final = 200
 STEPS: Final = 60  # of a timeline
@@ -158,7 +158,7 @@ def timeline(
     kept: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
 ) -> "QueryView | None":
     """The steps of a query, oldest first; None without any. `snapshots` are by their ids."""
-    from radarstream.pipelines.pages.replay.steps import QueryView, build_step
+    from radarstream.pipelines.pages.steps import QueryView, build_step
 
     events = sorted(kept, key=lambda event: event.step)
     steps = tuple(

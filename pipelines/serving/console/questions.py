@@ -65,7 +65,7 @@ def hook_in_words(record: HookRecord) -> tuple[str, str, str, str]:
 
 def step_of(reply: Reply, user: User) -> Any:
     """The reply as a step of a timeline, with the answer that the audit let through."""
-    from radarstream.pipelines.pages.replay.steps import build_step
+    from radarstream.pipelines.pages.steps import build_step
 
     reply = reply if may_read(reply, user) else without_evidence(reply)
     event = replace(reply.event, answer=reply.text)

@@ -17,7 +17,6 @@ from radarstream.connectors.state_table.sources import (
     judge,
     list_sources,
 )
-from radarstream.pipelines.evaluation.wording import counted_noun
 from radarstream.pipelines.job.operating.sources import consequence, described, source_named
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console.acting import (
@@ -29,6 +28,7 @@ from radarstream.pipelines.serving.console.acting import (
 )
 from radarstream.pipelines.serving.console.showing import BELOW, link, show, understood
 from radarstream.pipelines.serving.context import Context
+from radarstream.schemas.wording import counted_noun
 
 WORDS: Final = ("Block", "Pardon", "Clear")
 MOST: Final = 200  # sources that are listed

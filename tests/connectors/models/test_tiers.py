@@ -20,8 +20,8 @@ from radarstream.connectors.models.tiers import (
     model_sentence,
     tier_of,
 )
-from radarstream.pipelines.evaluation.run_record import RunRecord
-from radarstream.pipelines.pages.replay.page import render_report
+from radarstream.lab.pages.replay.page import render_report
+from radarstream.pipelines.job.replaying.record import RunRecord
 
 
 def service(base_url: str) -> str:

@@ -11,13 +11,13 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.models.scripted_networks import (
+from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
+from radarstream.lab.models.scripted_networks import (
     ScriptedAttention,
     ScriptedGradients,
     ScriptedMasked,
 )
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task

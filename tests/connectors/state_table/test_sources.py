@@ -18,7 +18,7 @@ from radarstream.connectors.state_table.sources import (
 )
 from radarstream.schemas.errors import StateConflictError
 from tests.builders import make_snapshot
-from tests.pipelines.pages.attribution_pages import CUP, LIARS, MAYOR, events, fill
+from tests.lab.pages.attribution_pages import CUP, LIARS, MAYOR, events, fill
 
 ADDRESSES = (
     "https://ann.github.io/1",

@@ -16,7 +16,7 @@ from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.beam.graph import DefendSnapshots
 from radarstream.pipelines.beam.running import run_replay
 from radarstream.pipelines.build import shared_engine
-from radarstream.pipelines.evaluation.replay_input import ReplayInput, survey
+from radarstream.pipelines.job.replaying.source import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import (

@@ -11,16 +11,17 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.connectors.state_table.corpus.listing import newest
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck import rechecked
 from radarstream.defenses.recheck.checks import Outcome
-from radarstream.defenses.retrieval.by_similarity import BySimilarity
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines import build, retrieval_models
+from radarstream.lab.methods.by_similarity import BySimilarity
+from radarstream.lab.models import building
+from radarstream.lab.models.scripted_networks import ScriptedGradients
+from radarstream.pipelines import build
 from radarstream.pipelines.beam.running import MicroBatch
 from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.round.pipeline import DefensePipeline
@@ -64,7 +65,7 @@ class Gradients(ScriptedGradients):
 def gradients(monkeypatch: pytest.MonkeyPatch) -> Gradients:
     """The models of a process, made anew for each test."""
     encoder = Gradients()
-    monkeypatch.setattr(retrieval_models, "build_gradients", lambda _: encoder)
+    monkeypatch.setattr(building, "build_gradients", lambda _: encoder)
     monkeypatch.setattr(
         build, "build_generator", lambda _: scripted_models(script=last_words).generator
     )

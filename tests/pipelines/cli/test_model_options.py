@@ -7,8 +7,9 @@ import pytest
 from typer import BadParameter
 from typer.main import get_command
 
-from radarstream import Guard, Replay
+from radarstream import Guard
 from radarstream.defenses.registry import build_defense
+from radarstream.lab.api import Replay
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.options import DryModelOptions, ModelOptions, RuleOptions

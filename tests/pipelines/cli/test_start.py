@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from radarstream.lab.simulation.history import SimulationOptions, write_history
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.evaluation.simulation.history import SimulationOptions, write_history
 
 HEAVY = {
     *("torch", "transformers", "pandas", "pyarrow", "scipy", "sklearn", "apache_beam"),

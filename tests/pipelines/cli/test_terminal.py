@@ -6,8 +6,8 @@ from threading import Event
 import pytest
 import regex
 
+from radarstream.lab.study.table import escaped
 from radarstream.pipelines.cli import progress, terminal
-from radarstream.pipelines.evaluation.table import escaped
 from radarstream.pipelines.job.telemetry import logs
 from radarstream.schemas.shown import escaped_json
 

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 import radarstream
-from radarstream.connectors.models.scripted_networks import ScriptedGradients
 from radarstream.defenses.recheck.checks import TOLERANCE
 from radarstream.defenses.recheck.given import ALWAYS
 from radarstream.defenses.registry import build_defense
+from radarstream.lab.models.scripted_networks import ScriptedGradients
 from radarstream.pipelines.cli.verify import verified
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.reranking import with_left_out

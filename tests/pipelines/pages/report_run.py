@@ -9,7 +9,7 @@ import numpy as np
 
 from radarstream.defenses.protocol import Complete
 from radarstream.defenses.radar import Radar
-from radarstream.pipelines.evaluation.run_record import RunRecord, StageCost
+from radarstream.pipelines.job.replaying.record import RunRecord, StageCost
 from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import Belief

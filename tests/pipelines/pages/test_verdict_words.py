@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.pages.replay.page import GLOSSARY
+from radarstream.lab.pages.replay.page import GLOSSARY
 from radarstream.pipelines.pages.verdict_words import (
     reason_in_words,
     side_in_words,

@@ -32,7 +32,7 @@ from radarstream.schemas.orchestration import (
 from radarstream.schemas.snapshot import Query, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.users import Role
-from tests.pipelines.pages.attribution_pages import fill
+from tests.lab.pages.attribution_pages import fill
 from tests.pipelines.pages.report_run import hostile_run, make_run
 
 USERS = {"ada": list(Role), "bob": [Role.OPERATE], "cleo": [Role.ASK], "dan": [Role.REPORT]}

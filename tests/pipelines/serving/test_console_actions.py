@@ -17,7 +17,7 @@ from radarstream.pipelines.serving.console.letters import Mailbox
 from radarstream.schemas.errors import ModelOutageError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.incidents import Decision, Status
-from tests.pipelines.pages.attribution_pages import CUP, LIARS, MAYOR, origin
+from tests.lab.pages.attribution_pages import CUP, LIARS, MAYOR, origin
 from tests.pipelines.serving.console_rig import app_of, client_of, seeded, settings_of, sign_in
 
 PROPOSED = origin(CUP, 2, Status.PROPOSED).incident

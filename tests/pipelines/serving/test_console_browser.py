@@ -12,7 +12,7 @@ from selenium.webdriver.support.wait import WebDriverWait
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.pipelines.serving.console.showing import MENU, link
 from radarstream.schemas.incidents import Status
-from tests.pipelines.pages.attribution_pages import CUP, origin
+from tests.lab.pages.attribution_pages import CUP, origin
 from tests.pipelines.pages.headless_browser import (
     CONTRAST,
     WIDE,

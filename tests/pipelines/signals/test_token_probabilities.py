@@ -10,10 +10,10 @@ from radarstream.connectors.models import gguf_tokens
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.attribution.ablations import LeaveOneOut
 from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
+from radarstream.lab.methods.ablations import LeaveOneOut
 from radarstream.pipelines.build import build_models, build_tokens
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.fulfilment import fulfil

@@ -1,0 +1,1 @@
+"""Studies: attacks, simulated histories, baselines, and what each defence buys."""

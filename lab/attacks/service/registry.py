@@ -1,0 +1,63 @@
+"""The attacks on a service by the names that studies and reports use."""
+
+from typing import Final
+
+from pydantic import ValidationError
+
+from radarstream.lab.attacks.protocol import BENIGN
+from radarstream.lab.attacks.service.benign import Benign
+from radarstream.lab.attacks.service.farming import TrustFarming
+from radarstream.lab.attacks.service.jailbreak import Jailbreak
+from radarstream.lab.attacks.service.leakage import ContextLeakage
+from radarstream.lab.attacks.service.masked_questions import MaskedQuestions
+from radarstream.lab.attacks.service.poisoning import Poisoning
+from radarstream.lab.attacks.service.protocol import ServiceAttack
+from radarstream.lab.study.specs import ALL, Spec, expanded
+from radarstream.schemas.errors import ConfigurationError
+
+SERVICE_ATTACKS: Final[dict[str, type[ServiceAttack]]] = {
+    BENIGN: Benign,
+    "mba": MaskedQuestions,
+    "leakage": ContextLeakage,
+    "poisoning": Poisoning,
+    "jailbreak": Jailbreak,
+    "farming": TrustFarming,
+}
+EVERY: Final = (
+    "mba",
+    "mba:each=true",
+    "mba:each=true,users=many",
+    "mba:wording=next,users=many",
+    "leakage",
+    "poisoning",
+    "jailbreak",
+    "jailbreak:where=documents",
+    "farming:pace=fast",
+    "farming:pace=slow",
+)  # what `all` stands for
+
+
+def service_attack(spec: str) -> ServiceAttack:
+    """The attack of a spec such as `farming:pace=slow`. Raises ConfigurationError."""
+    read = Spec.of(spec)
+    if read.method not in SERVICE_ATTACKS:
+        known = f"{', '.join(SERVICE_ATTACKS)}, and {ALL}"
+        raise ConfigurationError(f"no attack {read.method!r} on a service; there are {known}")
+    try:
+        return SERVICE_ATTACKS[read.method](**dict(read.options))
+    except (TypeError, ValidationError) as error:
+        told = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+        raise ConfigurationError(f"options of {read.method}: {told}") from None
+
+
+def parse_streams(text: str) -> tuple[str, ...]:
+    """Read a list of attacks; `benign` comes first and is never left out. Raises
+    ConfigurationError.
+
+    >>> parse_streams("mba,farming:pace=slow,run_up=3")
+    ('benign', 'mba', 'farming:pace=slow,run_up=3')
+    """
+    specs = expanded(text, {ALL: EVERY}, [BENIGN])
+    for spec in specs:
+        service_attack(spec)
+    return tuple(dict.fromkeys(Spec.of(spec).name for spec in specs))

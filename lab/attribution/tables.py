@@ -1,0 +1,137 @@
+"""The tables of a study of attributors."""
+
+from collections.abc import Callable
+from typing import Final
+
+from radarstream.lab.attribution.results import REFERENCE, Results, ScenarioScores
+from radarstream.lab.attribution.rows import CaseState
+from radarstream.lab.attribution.scenarios import Clean, Family
+from radarstream.lab.study.results import Result, cost_rows, grid, plain_cell, span
+from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, percent
+
+NO_EVENT: Final[dict[str, str]] = {
+    CaseState.RESISTED: "nothing to complain about",
+    CaseState.OWN_ERROR: "the same answer without the attack",
+    CaseState.NOT_RETRIEVED: "no planted text retrieved",
+    CaseState.UNATTACKABLE: "cannot be attacked",
+    CaseState.FAILED: "a model failed",
+}
+
+
+def tables_of(_: object, results: Results) -> tuple[Table, ...]:
+    """Every table that the results can fill, the most important first."""
+    clean = [one.scenario for one in results.scenarios if one.family is Family.CLEAN]
+    attacked = [cell for cell in results.cells if cell.condition not in clean]
+
+    def by_scenario(
+        key: str,
+        title: str,
+        cells: list[Result],
+        show: Callable[[Result], TableCell],
+        notes: tuple[str, ...],
+    ) -> Table:
+        table = Table(key, title, "scenario", results.attributors, (), notes)
+        return grid(table, cells, show, results.families)
+
+    scenarios = tuple(TableRow(one.scenario, scenario_cells(one)) for one in results.scenarios)
+    columns = ("questions", "fooled", "events", "no event because")
+    costs = cost_rows(
+        results.on(*results.families, *clean), results.attributors, [*COUNTED.values()], REFERENCE
+    )
+    tables = [
+        Table("scenarios", "Scenarios", "scenario", columns, scenarios, FOOLED),
+        by_scenario("micro", "Who is found out", attacked, found_cell, MICRO),
+        by_scenario("removal", "After removal", attacked, removal_cell, REMOVAL),
+        by_scenario("corpus", "Planted texts missed", attacked, missed_cell, MISSED),
+        by_scenario("clean", "Nobody attacked", results.on(*clean), quiet_cell, QUIET),
+        Table("cost", "Cost of one event", "attributor", ("seconds", *COUNTED), costs, COST),
+    ]
+    return tuple(table for table in tables if table.rows)
+
+
+def scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:
+    """What a scenario did to the undefended pipeline."""
+    why = [f"{NO_EVENT[k]}: {n}" for k, n in scores.outcomes.items() if k in NO_EVENT]
+    attacked = scores.family is not Family.CLEAN
+    return (
+        TableCell(str(scores.questions)),
+        plain_cell(scores.attacked) if attacked else TableCell(NOTHING),
+        TableCell(str(scores.events), value=scores.events),
+        TableCell(", ".join(why) or NOTHING),
+    )
+
+
+def found_cell(cell: Result) -> TableCell:
+    """Which texts are judged rightly, which benign ones wrongly, which planted ones missed."""
+    rates = [cell.rates[name] for name in ("dacc", "fpr", "fnr")]
+    shown = (NOTHING if rate.value is None else f"{100 * rate.value:.1f}" for rate in rates)
+    spans = " / ".join(map(span, rates))
+    return TableCell(" / ".join(shown), f"({cell.rows}) [{spans}]", rates[0].value)
+
+
+def missed_cell(cell: Result) -> TableCell:
+    """Planted texts missed anywhere, and how many events were solved exactly."""
+    missed = cell.rates["fnr_corpus"]
+    return TableCell(percent(missed), f"(exact {percent(cell.rates['exact'])})", missed.value)
+
+
+def removal_cell(cell: Result) -> TableCell:
+    """Attack success and accuracy once the flagged texts are gone."""
+    after, right = cell.rates["attacked_after"], cell.rates["correct_after"]
+    return TableCell(
+        f"{percent(after)} / {percent(right)}",
+        f"[{span(after)}] of {percent(cell.rates['correct_clean'])}",
+        after.value,
+    )
+
+
+def quiet_cell(cell: Result) -> TableCell:
+    """Cases in which a text was flagged, could be quarantined, or the model is said to err."""
+    flagged, acted, own = (cell.rates[name] for name in ("flagged", "acted", "intrinsic"))
+    text = f"{percent(flagged)} / {percent(acted)} / {percent(own)}"
+    return TableCell(text, f"[{span(flagged)}]", flagged.value)
+
+
+COUNTED: Final = {
+    "completions": "calls",
+    "scored prompts": "forwards",
+    "comparisons": "pairs",
+    "embeddings": "embeddings",
+    "prompt tokens": "prompt_tokens",
+    "tokens written": "completion_tokens",
+}
+FOOLED: Final = (
+    "fooled: percent of the questions that could be attacked whose undefended answer is "
+    "the attacker's: it names the target as whole words, is judged to mean it, or refuses "
+    "where that is the target. Events are answers of the attacker that are not given without the "
+    "attack.",
+)
+MICRO: Final = (
+    "DACC / FPR / FNR over the texts in scope, counts added up over events (micro), in percent; "
+    "in parentheses events; 95 % intervals, events of one question being one cluster.",
+)
+MISSED: Final = (
+    "Percent of all planted texts that were not flagged, retrieved or not (micro); exact: percent "
+    "of events in which all poison in scope was flagged and nothing benign.",
+)
+REMOVAL: Final = (
+    "Attack success / accuracy (whole words) in percent of events, once the flagged texts are "
+    "deleted and the nearest are retrieved anew; in brackets the 95 % interval of the first. "
+    "It was 100 before. Last, the accuracy before the attack on the same events.",
+)
+QUIET: Final = (
+    "Percent of events in which a text is flagged / in which flagged texts could be quarantined "
+    "without an operator / in which the model is said to err by itself. Nothing should be flagged.",
+    f"{Clean.ERRORS}: wrong answers without an attack; {Clean.FALSE_REPORTS}: complaints about "
+    f"correct answers; {Clean.INVENTED_REPORTS}: about answers that nobody gave. Quarantine "
+    "without an operator needs trusted senders, an answer that the pipeline gives, another answer "
+    "without the flagged texts, and flagged texts that stand clearly apart, not by chance, and "
+    "make the answer likelier.",
+)
+COST: Final = (
+    "Means over events. Seconds are wall clock, whatever else the machine was doing. Completions "
+    "found in the cache count with what they took when they were made; comparisons, embeddings "
+    "and scored prompts found there take next to nothing, so that only a first run measures "
+    "seconds.",
+    "Finding the scope counts for methods that do it themselves; the others are given it.",
+)

@@ -1,0 +1,221 @@
+"""What the `evaluate` commands share: options, settings, and how a study runs in its directory."""
+
+import shlex
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, Any
+
+import typer
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+from typer import Option
+
+from radarstream.lab.cli.evaluation_tables import print_tables, rates_alone
+from radarstream.lab.pages.studies import Kind, Report, ResultsT
+from radarstream.lab.study.datasets import Dataset, load_dataset
+from radarstream.lab.study.frame import check_table, write_table
+from radarstream.lab.study.halves import Half
+from radarstream.lab.study.harness import REPORT, TABLES, Study, opened
+from radarstream.lab.study.plugin import Plugin
+from radarstream.lab.study.record import RecordT
+from radarstream.pipelines.build import build_models
+from radarstream.pipelines.cli.options import AsJson, DryModelOptions, TableFile
+from radarstream.pipelines.cli.progress import State, shown
+from radarstream.pipelines.cli.terminal import note, print_json, print_path, say
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.schemas.errors import ConfigurationError, RadarstreamError
+from radarstream.schemas.wording import counted_noun
+
+MESSAGE_CHARACTERS = 4_000
+MORE = "Differences, definitions and more tables are in the report."
+
+Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
+Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
+Judge = Annotated[
+    str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
+]
+
+
+@dataclass(frozen=True)
+class StudyOptions(DryModelOptions):
+    """On which data and models a study runs, and what is written and printed besides its report."""
+
+    half: Annotated[
+        Half,
+        Option(
+            metavar="<str>", help="Questions to ask: the development half, the test half, or all."
+        ),
+    ] = Half.ALL
+    limit: Annotated[
+        int | None, Option(min=1, help="Only the first N questions and their documents.")
+    ] = None
+    dataset: Annotated[
+        list[Path] | None,
+        Option(help="Questions with labels; their documents are searched, or attacked."),
+    ] = None
+    seed: Annotated[int, Option(min=0, help="Seed of all random draws.")] = 0
+    resume: Annotated[
+        bool, Option(help="Keep finished rows; or compute them again from cached answers.")
+    ] = True
+    table: TableFile = None
+    as_json: AsJson = False
+
+    def __post_init__(self) -> None:
+        if self.table is not None:
+            check_table(self.table)
+
+    def data(self, settings: Settings) -> Dataset:
+        """The data set. Raises ConfigurationError where none is named."""
+        if not self.dataset:
+            raise ConfigurationError("say which --dataset to evaluate on")
+        return load_dataset(self.dataset, settings.limits)
+
+    def asked(self, dataset: Dataset) -> dict[str, Any]:
+        """What all requests share, for the constructor of a request."""
+        return {
+            "dataset": dataset,
+            "half": self.half,
+            "limit": self.limit,
+            "seed": self.seed,
+            "command": command_line(),
+        }
+
+    def perform(
+        self,
+        out: Path,
+        plugin: Plugin[RecordT],
+        kind: Kind[RecordT, ResultsT],
+        judge: Callable[[Study[RecordT], Generator], object] | None = None,
+        judging: Generator | None = None,
+    ) -> tuple[Study[RecordT], Report[ResultsT]]:
+        """Run a study to its end, have it judged where there is a model for that, write what it
+        comes to, and print this as JSON where that is wanted.
+        """
+        with opened(plugin, plugin.models, out, resume=self.resume) as study:
+            with conducted(study):
+                if judge is not None and judging is not None:
+                    judge(study, judging)
+                report = kind.report(out, study.record, study.store)
+                if self.table is not None:
+                    write_table(report.frame, self.table)
+            if self.as_json:
+                headline = {"verdict": report.page.sentence, "sentences": report.page.more}
+                found = {"record": study.record, "results": report.stored, "headline": headline}
+                print_json(found)
+            return study, report
+
+    def show(self, study: Study[Any], report: Report[Any]) -> None:
+        """Print the tables, of each cell what comes first, and where everything is; nothing where
+        JSON was printed.
+        """
+        if self.as_json:
+            return
+        print_tables(map(rates_alone, report.tables))
+        say(MORE, style="dim", wrap=True)
+        print_path("tables", study.out / TABLES)
+        print_path("report", study.out / REPORT)
+
+
+class ContenderFailedError(RadarstreamError):
+    """A contender has no answer without an error."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: the running work ends as it does for Ctrl-C."""
+
+
+def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
+    """The generator that judges, behind the run's cache; None if none is wanted."""
+    if judge in ("", "own"):
+        return models.generator if judge else None
+    return build_models(load_settings(Path(judge)), engine).generator
+
+
+def command_line() -> str:
+    """The command as it was typed."""
+    return shlex.join(["radarstream", *sys.argv[1:]])
+
+
+def words(text: str) -> list[str]:
+    """The parts of a list with commas."""
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def insist(study: Study[Any], names: Iterable[str], complaint: str) -> None:
+    """Raise ContenderFailedError with the complaint and the names of those who only failed."""
+    if failed := study.failed(names):
+        raise ContenderFailedError(f"{complaint} {', '.join(failed)}")
+
+
+@contextmanager
+def conducted(study: Study[Any]) -> Iterator[None]:
+    """Run a study to its end, showing how far it is, then the enclosed code.
+
+    If either is cut short, what is kept is said.
+    """
+    progress = study.progress
+    if progress.answered:
+        count = f"{progress.answered} of {progress.wanted}"
+        note(f"{count} answers are in {study.out} already", MESSAGE_CHARACTERS)
+    if study.uncounted:
+        others = counted_noun(study.uncounted, "other question")
+        note(
+            f"answers to {others} are kept there and not counted: they are beyond --limit or in "
+            "the other --half, and count again without these"
+        )
+
+    def state() -> State:
+        return State(progress.doing, progress.done, progress.total, progress.seconds_left())
+
+    def answers() -> str:
+        of = f"{progress.answered} of {progress.wanted}" if progress.wanted else len(study.answers)
+        return f"{of} answers"
+
+    with _resumable(answers, study.out):
+        with shown(state):
+            study.run()
+        for text in study.record.notes:
+            note(f"note: {text}")
+        yield
+
+
+@contextmanager
+def _resumable(kept: Callable[[], str], out: Path) -> Iterator[None]:
+    """Say what is kept and how to go on when the enclosed work is cut short.
+
+    Ctrl-C and SIGTERM end the command with the code that shells report for them. Errors after
+    which the same command can go on also say what is kept.
+    """
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    except KeyboardInterrupt as cut:
+        _note_kept("interrupted", kept(), out)
+        number = signal.SIGTERM if isinstance(cut, Terminated) else signal.SIGINT
+        raise typer.Exit(128 + number) from None
+    except ConfigurationError:
+        raise
+    except (RadarstreamError, OSError, SQLAlchemyError):
+        _note_kept("stopped by an error", kept(), out)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> None:
+    raise Terminated
+
+
+def _note_kept(what: str, kept: str, out: Path) -> None:
+    for line in (
+        f"{what}: {kept} are kept in {out}",
+        f"to go on: {command_line()}",
+        f"what there is: radarstream report {shlex.quote(str(out))}",
+    ):
+        note(line, MESSAGE_CHARACTERS)

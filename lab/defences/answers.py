@@ -1,0 +1,304 @@
+"""The table of answers, of a study of defences and of a replay.
+
+A replay has the contenders `defended` and `undefended`, the baselines it was asked for, and the
+condition `replay`. Besides the columns of every table (see `evaluation.frame`) it has these:
+
+Which answer
+- observed_at: when the snapshot was taken, UTC
+What an evaluator knows
+- attack: the attack on this step; null where this step is not attacked
+- poisoned_ranks: the ranks of planted documents
+- poisoned_documents, poisoned_sites: how many documents are planted, and on how many sites
+- attacked_steps: how many steps of this history were attacked so far, with this one
+- truth: the right answers
+- all_required: whether an answer must name all of them
+- target: the answer that the attacker wants; null where nobody wants one at this step
+- truth_key: the right answers in one normal form; equal where the truth is the same
+What was answered
+- answer: the text; null for an abstention or an error
+- abstention: why there is no answer
+- status: what the answer rests on, as in an answer event
+- confidence: how sure the answer is, 0 to 1; null for an abstention, and where nothing tells
+The score by whole words (see `radarstream.pipelines.signals.scoring`)
+- stale: the answer was right before the truth changed and is wrong now; null before a change
+- outcome: correct, both, fooled, stale, other, abstained, unlabelled or error
+The score by containment, as published
+- contained_correct, contained_fooled, contained_stale, contained_outcome: the same
+- exclusive_correct, exclusive_fooled: contained, and the other one is not
+What the defence did
+- documents, kept, rejected: how many it read, kept and rejected; kept and rejected are null where
+  it does not select
+- poisoned_kept: how many planted documents it kept; null where none was planted, and for
+  contenders that answer from a pool of all steps' documents
+- read_right, read_target: of how many documents the atomic answer names the truth, and the target,
+  as whole words; null for contenders that read no document by itself
+- memory: retained, falsified, or none
+- previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
+- state_bytes: bytes of the state that is kept for the next step
+What a judge model says; null where none was asked
+- judge_label: CORRECT, ATTACK or OTHER
+- judge_accuracy, judge_relevance, judge_coherence: 0 to 100, of long answers
+- judge_error: why the judgement failed
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Final
+
+import polars as pl
+
+from radarstream.lab.attacks.conditions import sites_of_planted
+from radarstream.lab.attacks.registry import has_own_target
+from radarstream.lab.defences.records import (
+    Adaptation,
+    DefencesRecord,
+    Row,
+)
+from radarstream.lab.study.frame import (
+    REAL,
+    TEXT,
+    WHOLE,
+    YES,
+    Values,
+    columns,
+    identity,
+    tidy,
+)
+from radarstream.lab.study.judging import Judgement
+from radarstream.pipelines.pages.steps import DEFENDED, UNDEFENDED
+from radarstream.pipelines.signals.parsing import is_uninformative
+from radarstream.pipelines.signals.scoring import is_correct, is_fooled, score_answer
+from radarstream.schemas.answer_text import answer_set
+from radarstream.schemas.codec.text import clean
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.verdict import UNSEEN, Reason, Verdict
+
+COLUMNS: Final = columns(
+    (pl.Datetime("us", "UTC"), "observed_at"),
+    (TEXT, "attack"),
+    (pl.List(WHOLE), "poisoned_ranks"),
+    (WHOLE, "poisoned_documents poisoned_sites attacked_steps"),
+    (pl.List(TEXT), "truth"),
+    (YES, "all_required"),
+    (TEXT, "target truth_key answer abstention status"),
+    (REAL, "confidence"),
+    (YES, "stale"),
+    (TEXT, "outcome"),
+    (YES, "contained_correct contained_fooled contained_stale"),
+    (TEXT, "contained_outcome"),
+    (YES, "exclusive_correct exclusive_fooled"),
+    (WHOLE, "documents kept rejected poisoned_kept read_right read_target"),
+    (TEXT, "memory previous_answer"),
+    (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
+    (WHOLE, "state_bytes"),
+    (TEXT, "judge_label"),
+    (REAL, "judge_accuracy judge_relevance judge_coherence"),
+    (TEXT, "judge_error"),
+)
+FREE_TEXT: Final = (
+    "target", "truth_key", "answer", "error", "previous_answer", "judge_error"
+)  # fmt: skip
+REPLAY = "replay"
+
+
+def study_frame(
+    rows: Iterable[Row],
+    record: DefencesRecord,
+    judgements: Iterable[Judgement] = (),
+) -> pl.DataFrame:
+    """The table of a study of defences: the contenders and conditions that the record names.
+
+    Of rows about the same answer the last counts, so that a repeated failure may be mended by
+    appending.
+    """
+    said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
+    own_target = {c.name for c in record.conditions if has_own_target(c.attack)}
+    pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
+    contenders = [contender.name for contender in record.contenders]
+    conditions = [condition.name for condition in record.conditions]
+    last = {
+        row.key: _aimed(row, own_target)
+        for row in rows
+        if row.contender in contenders and row.condition in conditions
+    }
+    histories: defaultdict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in last.values():
+        histories[row.contender, row.condition, row.query_id].append(row)
+    found: list[Values] = []
+    for (contender, *_), history in histories.items():
+        pools = contender in pooling
+        for row, values in _answered(history):
+            found.append(
+                values
+                | ({"poisoned_kept": None} if pools else {})
+                | ({} if row.error else judged(said.get(row.key)))
+            )
+    places = (
+        pl.col("contender").cast(pl.Enum(contenders)),
+        pl.col("condition").cast(pl.Enum(conditions)),
+    )
+    return _frame(found).sort(*places, "query_id", "step")
+
+
+def _answered(history: Iterable[Row]) -> Iterator[tuple[Row, Values]]:
+    """The rows of one contender's history in time order, and what each says by itself."""
+    earlier: dict[Labels, None] = {}
+    attacked = 0
+    for row in sorted(history, key=lambda row: row.step):
+        attacked += row.labels.attack is not None
+        yield (
+            row,
+            identity(row)
+            | scores(row.response, row.labels, tuple(earlier), failed=row.error is not None)
+            | decided(row.verdict, row.labels)
+            | {
+                "observed_at": row.observed_at,
+                "status": row.status,
+                "confidence": row.confidence,
+                "state_bytes": row.state_bytes,
+                "poisoned_sites": row.poisoned_sites,
+                "attacked_steps": attacked,
+            },
+        )
+        earlier[gist(row.labels)] = None
+
+
+def replay_frame(
+    answers: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    baselines: Iterable[Row] = (),
+) -> pl.DataFrame:
+    """The table of a replay: the defended answers, and the undefended ones where there are some.
+
+    Answers keep their order, the defended one first; those of `baselines` come last.
+    """
+    earlier: defaultdict[str, dict[Labels, None]] = defaultdict(dict)
+    attacked: Counter[str] = Counter()
+    found: list[Values] = []
+    for event in answers:
+        snapshot = snapshots.get(event.snapshot_id)
+        labels = (snapshot.labels if snapshot else None) or Labels()
+        before = tuple(earlier[event.query_id])
+        attacked[event.query_id] += labels.attack is not None
+        shared = {
+            "condition": REPLAY,
+            "query_id": event.query_id,
+            "step": event.step,
+            "observed_at": event.observed_at,
+            "poisoned_sites": None if snapshot is None else sites_of_planted(snapshot),
+            "attacked_steps": attacked[event.query_id],
+        }
+        said = None if event.abstention else event.answer
+        found.append(
+            shared
+            | {"contender": DEFENDED, "status": event.status, "confidence": event.confidence}
+            | scores(said, labels, before)
+            | decided(event.verdict, labels)
+        )
+        if (bare := event.undefended_answer) is not None:
+            said = None if is_uninformative(bare) else bare
+            found.append(shared | {"contender": UNDEFENDED} | scores(said, labels, before))
+        earlier[event.query_id][gist(labels)] = None
+    histories: defaultdict[tuple[str, str], list[Row]] = defaultdict(list)
+    for row in baselines:
+        histories[row.contender, row.query_id].append(row)
+    found += [values for history in histories.values() for _, values in _answered(history)]
+    return _frame(found)
+
+
+def _frame(found: Sequence[Values]) -> pl.DataFrame:
+    for row in found:
+        row["truth"] = [clean(truth) for truth in row["truth"]]
+    return tidy(found, COLUMNS, FREE_TEXT)
+
+
+def _aimed(row: Row, own_target: set[str]) -> Row:
+    """A row without the data's target where an attack with a target of its own spares the step.
+
+    What is said there is no success of that attack, nor a failure: an attack that makes readers
+    refuse does not mean to make them say the data's target.
+    """
+    if row.condition not in own_target or row.labels.attack is not None:
+        return row
+    return replace(row, labels=replace(row.labels, target=None))
+
+
+def gist(labels: Labels) -> Labels:
+    """What later steps need of labels, so that equal ones are looked at once."""
+    return replace(labels, poisoned_ranks=(), false_passages=())
+
+
+def scores(
+    answer: str | None, labels: Labels, earlier: Sequence[Labels], *, failed: bool = False
+) -> Values:
+    """What an evaluator knows, what was answered, and what it is worth."""
+    score = score_answer(answer, labels, earlier, failed=failed)
+    whole_words, contained = asdict(score.whole_words), asdict(score.contained)
+    return {
+        "attack": labels.attack,
+        "poisoned_ranks": list(labels.poisoned_ranks),
+        "poisoned_documents": len(labels.poisoned_ranks),
+        "truth": list(labels.answers),
+        "all_required": labels.all_answers_required,
+        "target": labels.target,
+        "truth_key": "\n".join(sorted(answer_set(labels.answers))) or None,
+        "answer": answer,
+        "abstained": answer is None and not failed,
+        **whole_words,
+        **{f"contained_{name}": value for name, value in contained.items()},
+        "exclusive_correct": _alone(contained["correct"], contained["fooled"]),
+        "exclusive_fooled": _alone(contained["fooled"], contained["correct"]),
+    }
+
+
+def _alone(this: bool | None, other: bool | None) -> bool | None:
+    """Whether this holds and the other does not; None where this is not known."""
+    return None if this is None else this and not other
+
+
+def decided(verdict: Verdict | None, labels: Labels) -> Values:
+    """What the defence kept and believed; nothing after an error."""
+    if verdict is None:
+        return {}
+    documents, memory = [d for d in verdict.documents if d.reason not in UNSEEN], verdict.memory
+    selects = any(document.reason is not Reason.NOT_JUDGED for document in documents)
+    kept = verdict.kept_ranks
+    planted = set(labels.poisoned_ranks)
+    return {
+        "abstention": verdict.abstention,
+        "documents": len(documents),
+        "kept": len(kept) if selects else None,
+        "rejected": len(documents) - len(kept) if selects else None,
+        "poisoned_kept": len(planted.intersection(kept)) if planted else None,
+        **readings([d.atomic_answer for d in documents if d.atomic_answer is not None], labels),
+        "memory": memory.decision,
+        "previous_answer": memory.previous_answer,
+        "support_prior": memory.support_prior,
+        "conflict_prior": memory.conflict_prior,
+        "support_posterior": memory.support_posterior,
+        "conflict_posterior": memory.conflict_posterior,
+    }
+
+
+def readings(answers: Sequence[str], labels: Labels) -> Values:
+    """Of how many documents the atomic answer names the truth, and of how many the target."""
+    if not answers:
+        return {}
+    right = sum(is_correct(answer, labels) for answer in answers) if labels.answers else None
+    target = labels.target
+    aimed = None if target is None else sum(is_fooled(answer, target) for answer in answers)
+    return {"read_right": right, "read_target": aimed}
+
+
+def judged(judgement: Judgement | None) -> Values:
+    """What the judge model said, if one was asked."""
+    if judgement is None:
+        return {}
+    marks = asdict(judgement.scores) if judgement.scores else {}
+    return {
+        "judge_error": judgement.error,
+        "judge_label": judgement.label,
+        **{f"judge_{name}": value for name, value in marks.items()},
+    }

@@ -1,0 +1,206 @@
+"""The page of a replay: what was answered, what was rejected, and why."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import chain, pairwise
+
+from radarstream.connectors.models.tiers import limits, model_facts, tier_of
+from radarstream.lab.defences.planted import replay_table
+from radarstream.lab.defences.records import Row
+from radarstream.lab.defences.scoreboard import Point
+from radarstream.lab.pages.planted import planted_plots
+from radarstream.lab.pages.replay.view import (
+    FINDING_KINDS,
+    MAX_LISTED,
+    MAX_UNFOLDED,
+    ReportView,
+    build_view,
+)
+from radarstream.pipelines.job.replaying.record import RunRecord
+from radarstream.pipelines.pages import frame
+from radarstream.pipelines.pages.steps import DEFENDED, UNDEFENDED
+from radarstream.pipelines.pages.verdict_words import (
+    ABSTENTIONS,
+    STATUSES,
+    energy_parts,
+    reranking_in_words,
+    side_in_words,
+    standing_in_words,
+    support_in_words,
+)
+from radarstream.schemas.answer_text import answer_set
+from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.snapshot import SearchSnapshot
+from radarstream.schemas.support import TOLD_APART
+from radarstream.schemas.wording import counted_noun
+
+MARKS = (
+    ("attacked", "under attack"),
+    ("changed", "answer changed"),
+    ("underline", "undefended answer"),
+)
+OPEN_QUERIES = 12  # up to this many sections start unfolded
+LINKS = (
+    ("#findings", "Worth a look", True),
+    ("#overview", "Overview", True),
+    ("#questions", "Questions", True),
+    ("#costs", "Costs", True),
+)
+GLOSSARY = {
+    "Atomic answer": "What a model answers when it reads one document alone.",
+    "S, keep evidence": "What it costs to reject a document, 0 to 1: the share of sites that say "
+    "what it says (RADAR: its centrality among the answers).",
+    "F, reject evidence": "What it costs to keep it, 0 to 1: the share of sites that say its "
+    "strongest rival (RADAR: how strongly central answers contradict it).",
+    "Edge": "How much two answers entail each other: the price of keeping one and rejecting the "
+    "other.",
+    "Cut": "The cheapest division of the documents into kept and rejected. It is computed "
+    "exactly, as a minimum cut.",
+    "Energy": "The price of that division: F of what is kept, S of what is rejected, and the "
+    "edges cut between them.",
+    "Margin": "By how much the energy would rise if this document alone changed sides. Near 0 is "
+    "a close call.",
+    "Memory": "The previous answer, judged beside the documents as one more node. It is retained "
+    "or falsified.",
+    "Prior": "How far the memory was supported (staying) and contradicted (being wrong) when it "
+    "was confirmed.",
+    "Posterior": "The prior after this snapshot's documents. Staying and being wrong need not add "
+    "up to 1.",
+    "Support": "How many independent sites say the answer, and how many its strongest rival. "
+    "Pages of one owner, copies, and pages that name one source are one voice.",
+    "Status": f"What an answer rests on. {TOLD_APART}",
+    "Standing": "The last answer that was confirmed, where this snapshot confirms none.",
+    "Planted": "A document that the evaluation labels as part of an attack. No defence sees these "
+    "labels.",
+    "Undefended": "The same model's answer from all documents at once.",
+}
+RERANKING = {
+    "Reranker": "A method that orders what the search found and keeps so many documents for the "
+    "defence. Nobody answers from the others. The ranks on this page are those of its order.",
+    "Similarity": "The cosine of the embeddings of question and document, by which a search by "
+    "meaning orders them.",
+    "Penalty": "What the reranker takes off the similarity.",
+}
+BASELINES = {
+    "majority": "A plain vote: the atomic answer that most documents give. With "
+    "memory=true the previous answer has a vote, too.",
+    "vanilla_claims": "The same model's answer from all atomic answers, none left out.",
+}
+
+
+def render_report(
+    answers: Sequence[AnswerEvent],
+    snapshots: Mapping[str, SearchSnapshot],
+    run: RunRecord,
+    *,
+    read: Mapping[str, SearchSnapshot] | None = None,
+    baselines: Sequence[Row] = (),
+    title: str = "Defended answers",
+) -> str:
+    """Render a run as one self-contained HTML page.
+
+    `answers` are events of any number of queries, in any order; `snapshots` are by snapshot id, and
+    where one is missing its texts and labels are left out. `read` are the same as models read
+    them; of one that is missing there the whole texts are shown. `baselines` are rows about the
+    same snapshots. Secrets in the settings of `run` are redacted once more here.
+    """
+    view = build_view(answers, snapshots, run, read=read, baselines=baselines)
+    beside = {row.contender.partition(":")[0] for row in baselines}
+    rerankers = sorted({event.reranking.method for event in answers if event.reranking})
+    dates = sorted(f"{event.observed_at:%Y-%m-%d}" for event in answers)
+    page = frame.Page(
+        title=title,
+        sentence=_sentence(view),
+        more=[told] if (told := _changes(view)) else [],
+        links=LINKS,
+        words=GLOSSARY
+        | {name: BASELINES[name] for name in BASELINES if name in beside}
+        | (RERANKING if rerankers else {}),
+        heads=[("from", " to ".join(dict.fromkeys(dates[:1] + dates[-1:])))] * bool(dates)
+        + [("defence", name) for name in sorted({event.defense for event in answers})]
+        + [
+            ("withstands lying sites", n)
+            for n in sorted({event.withstand or 0 for event in answers})
+        ]
+        + [("reranker", name) for name in rerankers]
+        + [("language model", tier_of(run.models.get("generator", "")))],
+        notes=limits(run.models),
+        provenance=[
+            ("revision", run.revision),
+            *model_facts(run.models),
+        ],
+        settings=run.settings,
+    )
+    seen = {step.outcome for step in view.steps}
+    bare = [step.undefended_outcome for step in view.steps if step.undefended is not None]
+    return frame.render(
+        "replay.html.j2",
+        page,
+        "replay.js",
+        view=view,
+        outcomes=[name for name in frame.OUTCOMES if name in seen.union(bare)],
+        marks=MARKS[: None if bare else -1],
+        abstentions=ABSTENTIONS,
+        statuses=STATUSES,
+        support_in_words=support_in_words,
+        side_in_words=side_in_words,
+        standing_in_words=standing_in_words,
+        open_queries=len(view.detailed) <= OPEN_QUERIES,
+        first_open=_first_open(view),
+        energy_parts=energy_parts,
+        reranking_in_words=reranking_in_words,
+        finding_kinds=FINDING_KINDS,
+        plotted=list(planted_plots("", view.curves)),
+        scored=replay_table(view.curves),
+        max_listed=MAX_LISTED,
+        max_unfolded=MAX_UNFOLDED,
+    )
+
+
+def _sentence(view: ReportView) -> str:
+    """What was found, in one sentence: of the defended answers, and of the first beside them."""
+    if not view.curves:
+        return (
+            "This run carries no labels, so correct and wrong cannot be told; what changed and "
+            "what was rejected can."
+        )
+    attacked = any(point.planted for point in view.curves[DEFENDED])
+    when = "under attack" if attacked else "not attacked"
+    beside = [name for name in view.curves if name not in (DEFENDED, UNDEFENDED)]
+    shown = [DEFENDED, *(beside or [name for name in view.curves if name == UNDEFENDED])[:1]]
+    told = [f"{name} {_counted(view.curves[name], attacked=attacked)}" for name in shown]
+    return f"Of the answers {when}: {'; '.join(told)}."
+
+
+def _counted(points: Sequence[Point], *, attacked: bool) -> str:
+    """How many answers are right, fooled and silent, with planted pages or of all steps."""
+    held = [point for point in points if point.planted or not attacked]
+    right, fooled, silent = (
+        sum(getattr(point, name).hits for point in held)
+        for name in ("accuracy", "attack_success", "silence")
+    )
+    return f"{right} right, {fooled} fooled, {silent} silent"
+
+
+def _changes(view: ReportView) -> str:
+    """How the answers followed the truth."""
+    changes = [
+        step
+        for query in view.queries
+        for before, step in pairwise(query.steps)
+        if before.labels.answers
+        and answer_set(before.labels.answers) != answer_set(step.labels.answers)
+    ]
+    if not changes:
+        return ""
+    said = Counter(step.outcome for step in changes)
+    told = ", ".join(f"{count} {outcome}" for outcome, count in said.most_common())
+    return f"The truth changed {counted_noun(len(changes), 'time')}; defended answers then: {told}."
+
+
+def _first_open(view: ReportView) -> str:
+    """Anchor of the step to show unfolded: the first finding that has a section."""
+    for finding in chain.from_iterable(view.findings.values()):
+        if finding.query.detailed:
+            return finding.step.anchor
+    return view.detailed[0].steps[0].anchor if view.detailed else ""

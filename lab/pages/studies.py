@@ -1,0 +1,221 @@
+"""What the pages of all studies share: how rows become results, and results a page and tables.
+
+A kind of study brings a `Kind`. Its page has a sentence, an opening plot, panels, tables and
+questions one by one; the same page as Markdown, without plots and questions, is for papers.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Final, Generic, TypeVar
+
+import polars as pl
+from markupsafe import Markup
+
+from radarstream.connectors.files.whole import write_json
+from radarstream.connectors.models.tiers import (
+    limits,
+    model_card,
+    model_facts,
+    model_sentence,
+    tier_of,
+)
+from radarstream.lab.pages.charts import panel
+from radarstream.lab.pages.scales import Axis, Series, Share, Spot, share, tenths
+from radarstream.lab.study.harness import REPORT, RESULTS, TABLES
+from radarstream.lab.study.rates import Rate
+from radarstream.lab.study.record import RecordT, StudyRecord
+from radarstream.lab.study.row_files import RowStore
+from radarstream.lab.study.table import Table, escaped, markdown
+from radarstream.pipelines.pages.frame import Page, render
+from radarstream.pipelines.pages.safe_text import shorten, visible
+from radarstream.schemas.wording import counted_noun
+
+FEW_QUESTIONS: Final = 30
+LINE_CHARACTERS: Final = 1_000
+
+ResultsT = TypeVar("ResultsT")
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Plots that belong together, under their address, their title and a note; hidden where there
+    are none.
+    """
+
+    anchor: str
+    title: str
+    note: str
+    plots: Sequence[Markup]
+
+
+@dataclass(frozen=True)
+class View:
+    """A page before it is rendered: panels, then all tables, then what a template of its own shows
+    of `values`.
+    """
+
+    page: Page
+    panels: Sequence[Panel] = ()
+    template: str = "study.html.j2"
+    values: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Kind(Generic[RecordT, ResultsT]):
+    """How the rows of a directory become a table, a table results, and results tables and a page.
+
+    Tables whose keys begin with one of `long` are for the page alone, and not for a terminal.
+    """
+
+    record: type[RecordT]
+    files: Mapping[type[Any], str]
+    frame: Callable[[RecordT, RowStore], pl.DataFrame]
+    score: Callable[[RecordT, RowStore, pl.DataFrame], ResultsT]
+    tables: Callable[[RecordT, ResultsT], Sequence[Table]]
+    view: Callable[[RecordT, RowStore, ResultsT, pl.DataFrame], View]
+    long: tuple[str, ...] = ()
+
+    def report(self, out: Path, record: RecordT, store: RowStore) -> "Report[ResultsT]":
+        """Score what a directory holds; write the results, the tables and the page."""
+        table = self.frame(record, store)
+        results = self.score(record, store, table)
+        tables = tuple(self.tables(record, results))
+        stored = {"language_model": model_card(record.models), **asdict(results)}  # type: ignore[call-overload]
+        write_json(out / RESULTS, stored)
+        view = self.view(record, store, results, table)
+        values = {"panels": view.panels, "tables_found": tables, **view.values}
+        text = render(view.template, view.page, **values)
+        (out / REPORT).write_text(text, encoding="utf-8")
+        (out / TABLES).write_text(as_markdown(record, view.page, tables), encoding="utf-8")
+        shown = tuple(one for one in tables if not one.key.startswith(self.long))
+        return Report(results, table, stored, shown, view.page)
+
+
+@dataclass(frozen=True)
+class Report(Generic[ResultsT]):
+    """What was written: `stored` is what results.json holds, `tables` are for a terminal."""
+
+    results: ResultsT
+    frame: pl.DataFrame
+    stored: dict[str, Any]
+    tables: tuple[Table, ...]
+    page: Page
+
+
+def page_of(
+    record: StudyRecord, title: str, sentence: str, words: Mapping[str, str], **more: Any
+) -> Page:
+    """The page of a study, with what every study says of its data, models and code. `more` are
+    further fields of `Page`; of heads, sentences and provenance those that come first.
+    """
+    models = record.models
+    more["heads"] = (
+        *more.get("heads", ()),
+        ("half", record.half),
+        ("language model", tier_of(models.get("generator", ""))),
+    )
+    more["provenance"] = [
+        ("digest of the data", record.dataset_digest),
+        *more.get("provenance", ()),
+        ("revision", record.revision),
+        ("seed", record.seed),
+        ("seconds", f"{record.seconds:.0f}"),
+        *model_facts(models),
+        *record.versions.items(),
+        *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
+    ]
+    return Page(
+        title=title,
+        sentence=sentence,
+        words=words,
+        notes=(*limits(models), *record.notes),
+        command=record.command,
+        settings=record.settings,
+        **more,
+    )
+
+
+def cautions(record: StudyRecord) -> Iterator[str]:
+    """What keeps the figures from being a measurement."""
+    if any(model.startswith("scripted") for model in record.models.values()):
+        yield "Rules stand in the place of models, to try the machinery out."
+    if len(record.asked) < FEW_QUESTIONS:
+        yield (
+            f"With {counted_noun(len(record.asked), 'question')} even large differences may not be "
+            "significant; this run is a trial, not a measurement."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a contender is in a plot of two quantities; `number` decides its colour."""
+
+    name: str
+    number: int
+    x: Share
+    y: Share
+    words: str
+
+
+def scatter(title: str, places: Iterable[Place], x: Axis, y_title: str) -> Iterator[Markup]:
+    """One quantity against another, a point per contender; nothing without one."""
+    found = list(places)
+    if found:
+        y = tenths([place.y.ends for place in found], y_title)
+        lines = [
+            (Series(p.name, p.number), [Spot(p.x.value, p.y, p.x.ends, words=p.words)])
+            for p in found
+        ]
+        yield panel(title, lines, x, y)
+
+
+def measured(rate: Rate) -> Share | None:
+    """A rate with its interval for a chart; None where it was not measured."""
+    return share(rate.value, *rate.interval)
+
+
+def from_zero(places: Sequence[Place], title: str) -> Axis:
+    """An axis of a quantity that starts at 0."""
+    return Axis(0.0, max(1.1 * max((p.x.value for p in places), default=0.0), 0.01), title)
+
+
+def as_markdown(record: StudyRecord, page: Page, tables: Sequence[Table]) -> str:
+    """The page as Markdown: what was found, all tables, definitions and provenance."""
+    origin = "; ".join(f"{name} {value}" for name, value in page.provenance) + "."
+    parts = [
+        f"# {plain(page.title)}",
+        " ".join(map(plain, (page.sentence, *page.more))),
+        plain(record.asked_in_words),
+        plain(model_sentence(record.models)),
+        *(markdown(_visible(table)).strip() for table in tables),
+        "### Definitions",
+        "\n".join(f"- **{term}**: {meaning}" for term, meaning in page.words.items()),
+        "### Provenance",
+        f"{plain(origin)}\n\n{fenced(record.command)}",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def plain(value: str) -> str:
+    """One line of untrusted text that Markdown shows as it is, hidden characters shown."""
+    return escaped(shorten(value, LINE_CHARACTERS))
+
+
+def fenced(value: str) -> str:
+    """A block of code that its content cannot end."""
+    shown = str(visible(value))
+    longest = max((len(run) for run in re.findall("`+", shown)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{shown}\n{fence}"
+
+
+def _visible(value: Any) -> Any:
+    """A table, or a part of one, with hidden characters of names and errors shown."""
+    if isinstance(value, tuple):
+        return tuple(_visible(part) for part in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: _visible(getattr(value, field.name)) for field in fields(value)}
+        return type(value)(**parts)
+    return shorten(value, LINE_CHARACTERS) if isinstance(value, str) else value

@@ -1,0 +1,100 @@
+"""Rerankers from what the command line says, whether models can serve them, their thresholds."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from radarstream.defenses.protocol import Signal
+from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.lab.methods.gmtp import Gmtp
+from radarstream.lab.study.specs import ALL, Spec, expanded, servable
+from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.responses import or_raise
+from radarstream.pipelines.signals.scoring import is_correct
+from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import SearchSnapshot
+
+REFERENCE = "none"  # what every other reranker is compared with
+PAIRS = 1_000  # of a question and a document that answers it, at most (GMTP, section 5)
+
+
+def reranker_of(spec: Spec) -> RetrievalDefense:
+    """Raises ConfigurationError for an unknown method, and for options that it refuses."""
+    return build_reranker(spec.method, dict(spec.options))
+
+
+def parse_rerankers(text: str) -> tuple[Spec, ...]:
+    """Read a list such as `gmtp,prog_rank:gate_temperature=0.1`; `all` stands for every method.
+
+    `none` comes first and is never left out. Raises ConfigurationError for an empty list, for what
+    cannot be read and for options that a method refuses.
+
+    >>> [spec.name for spec in parse_rerankers("none")]
+    ['none']
+    """
+    if not expanded(text, {}):
+        raise ConfigurationError(
+            f"no reranker is named; there are {', '.join(RERANKERS)}, and {ALL} for every one"
+        )
+    specs = {one.name: one for one in map(Spec.of, expanded(text, {ALL: RERANKERS}, [REFERENCE]))}
+    for spec in specs.values():
+        reranker_of(spec)
+    return tuple(specs.values())
+
+
+def served(
+    specs: Sequence[Spec], build: Callable[[frozenset[Signal]], Models], insisted: str
+) -> tuple[tuple[Spec, ...], Models, tuple[str, ...]]:
+    """The rerankers that models can serve, these models, and notes on those left out.
+
+    `build` makes the models that offer some signals. Raises ConfigurationError for a reranker that
+    `insisted`, the list it came from, names by itself.
+    """
+
+    def check(spec: Spec) -> None:
+        method = reranker_of(spec)
+        check_needs(method, build(method.needs))
+
+    kept, notes = servable(specs, check, insisted)
+    needs = frozenset[Signal]().union(*(reranker_of(spec).needs for spec in kept))
+    return tuple(kept), build(needs), tuple(notes)
+
+
+def takes_reference(method: RetrievalDefense) -> bool:
+    """Whether a reranker is to be given its reference by honest documents."""
+    return isinstance(method, Gmtp) and method.mode == "calibrated" and method.reference is None
+
+
+def with_reference(method: RetrievalDefense, reference: float) -> RetrievalDefense:
+    """The same reranker with a reference."""
+    assert isinstance(method, Gmtp)
+    return replace(method, reference=reference)
+
+
+def relevant_pairs(tuning: Sequence[SearchSnapshot], seed: int) -> list[tuple[str, str]]:
+    """At most `PAIRS` pairs of a question and a passage of its own documents that names a right
+    answer, drawn by the seed, in order.
+    """
+    pairs = [
+        (snapshot.query.text, document.passage)
+        for snapshot in tuning
+        if snapshot.labels and snapshot.labels.answers
+        for document in snapshot.documents
+        if is_correct(document.passage, snapshot.labels)
+    ]
+    rng = np.random.default_rng(seed)
+    drawn = sorted(rng.choice(len(pairs), min(PAIRS, len(pairs)), replace=False))
+    return [pairs[place] for place in drawn]
+
+
+def reference_of(
+    method: RetrievalDefense, pairs: Sequence[tuple[str, str]], models: Models
+) -> float:
+    """GMTP's reference, measured on questions and passages that answer them. Raises ModelError."""
+    assert isinstance(method, Gmtp)
+    (found,) = drive([method.reference_from(pairs)], models)
+    return or_raise(found)

@@ -1,0 +1,235 @@
+"""Data sets for evaluation: every question's snapshots in time order, and what there is in all."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from radarstream.connectors.files.reader import DEFAULT_LIMITS, read_records
+from radarstream.connectors.files.robust_rag import UNDATED
+from radarstream.lab.study.rates import Rate
+from radarstream.schemas.answer_text import answer_set
+from radarstream.schemas.codec import decode_record, encode
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.wording import counted_noun
+
+History = tuple[SearchSnapshot, ...]
+REPEATED = "repeated"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """An item of a file that cannot be used, and why."""
+
+    source: str
+    position: int
+    reason: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.source} item {self.position}: {self.detail} ({self.reason})"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """Questions in the order of their first snapshot, each a history in time order.
+
+    Nothing is cut to a retrieval depth. `digest` identifies the histories: equal histories from
+    other files have the same.
+    """
+
+    name: str
+    histories: tuple[History, ...]
+    digest: str
+    skipped: tuple[Skipped, ...] = ()
+
+    @property
+    def snapshots(self) -> int:
+        """How many snapshots there are in all."""
+        return sum(len(history) for history in self.histories)
+
+    @property
+    def static(self) -> bool:
+        """Whether every question has one snapshot only."""
+        return all(len(history) == 1 for history in self.histories)
+
+    @property
+    def complaint(self) -> str | None:
+        """How many items were skipped and why, in a line; None if none were."""
+        if not self.skipped:
+            return None
+        reasons = Counter(item.reason for item in self.skipped)
+        counted = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
+        items = counted_noun(len(self.skipped), "item")
+        return f"{items} skipped: {counted}; the first: {self.skipped[0]}"
+
+
+def load_dataset(paths: Path | Sequence[Path], limits: Limits = DEFAULT_LIMITS) -> Dataset:
+    """Read files or directories of any replay format as one data set.
+
+    Snapshots of one question form one history, wherever they stand. Of two at the same moment the
+    first counts. What queries ask of an answer is left out: the methods under study decide that.
+    Attack targets without documents lend their labels to the dated snapshots of the
+    same question that lack a target, and are questions of their own only where there are none.
+    Raises ConfigurationError when a path holds no known format, or all of them nothing usable.
+    """
+    places = [paths] if isinstance(paths, Path) else list(paths)
+    skipped: list[Skipped] = []
+    grouped: dict[str, dict[int, SearchSnapshot]] = {}
+    for record, snapshot in _decoded(places, limits, skipped):
+        moments = grouped.setdefault(snapshot.query.id, {})
+        if moments.setdefault(snapshot.observed_at_ms, snapshot) is not snapshot:
+            detail = "the same question at the same moment as an earlier item"
+            skipped.append(Skipped(record.source, record.position, REPEATED, detail))
+    if not grouped:
+        first = f", the first: {skipped[0]}" if skipped else ""
+        names = ", ".join(str(place) for place in places)
+        raise ConfigurationError(f"{names} holds no usable item{first}")
+    histories = tuple(_history(moments.values()) for moments in grouped.values())
+    name = "+".join(_stem(place) for place in places)
+    return Dataset(name, histories, digest_of(histories), tuple(skipped))
+
+
+def digest_of(histories: Iterable[Iterable[SearchSnapshot]]) -> str:
+    """SHA-256 of the snapshots in order, as hexadecimal digits."""
+    digest = sha256()
+    for history in histories:
+        for snapshot in history:
+            digest.update(sha256(encode(snapshot)).digest())
+    return digest.hexdigest()
+
+
+def _decoded(
+    places: Sequence[Path], limits: Limits, skipped: list[Skipped]
+) -> Iterator[tuple[RawRecord, SearchSnapshot]]:
+    """Usable records with their snapshots; what is not usable goes to `skipped`."""
+    for path in places:
+        for record in read_records(path, limits):
+            try:
+                snapshot = decode_record(record, limits=limits, now=None)
+            except InputError as error:
+                skipped.append(Skipped(record.source, record.position, error.reason, error.detail))
+            else:
+                query = replace(snapshot.query, withstand=None)
+                yield record, replace(snapshot, query=query)
+
+
+def _history(snapshots: Iterable[SearchSnapshot]) -> History:
+    """One question's snapshots in time order, labelled by its attack targets if it has some."""
+    ordered = sorted(snapshots, key=lambda snapshot: snapshot.observed_at)
+    first, *rest = ordered
+    if not rest or first.labels is None or first.documents or first.observed_at != UNDATED:
+        return tuple(ordered)
+    targets = first.labels
+    return tuple(replace(s, labels=_completed(s.labels or Labels(), targets)) for s in rest)
+
+
+def _completed(labels: Labels, targets: Labels) -> Labels:
+    if labels.target is not None:
+        return labels
+    return replace(
+        labels,
+        answers=labels.answers or targets.answers,
+        target=targets.target,
+        false_passages=targets.false_passages,
+    )
+
+
+def _stem(path: Path) -> str:
+    return path.name.removesuffix(".gz").removesuffix(".jsonl").removesuffix(".json")
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerChanges:
+    """Shares of questions by number of changes, and of adjacent available years that differ.
+
+    `once` is exactly one change; published tables count "one change" as at least one.
+    """
+
+    never: Rate
+    at_least_once: Rate
+    once: Rate
+    more_than_once: Rate
+    adjacent_years: Rate
+
+
+def answer_changes(questions: Iterable[Sequence[Iterable[str]]]) -> AnswerChanges:
+    """How often true answers change (RADAR, Table 18), of questions, each the answer sets of its
+    years in chronological order.
+
+    Answers compare as sets after normalisation; missing years are skipped over.
+    """
+    histories = [[answer_set(answers) for answers in years] for years in questions]
+    counts = [sum(a != b for a, b in pairwise(history)) for history in histories]
+    total = len(counts)
+    return AnswerChanges(
+        never=Rate(sum(count == 0 for count in counts), total),
+        at_least_once=Rate(sum(count >= 1 for count in counts), total),
+        once=Rate(sum(count == 1 for count in counts), total),
+        more_than_once=Rate(sum(count >= 2 for count in counts), total),
+        adjacent_years=Rate(sum(counts), sum(max(0, len(h) - 1) for h in histories)),
+    )
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """Statistics of a data set as plain JSON values, for whoever stores or shows them.
+
+    `..._per_...` are {least, median, mean, most}; shares are {hits, trials, share}. Documents are
+    those of the files, before any cut to a retrieval depth; `answer_changes` is there when a
+    question has more than one snapshot.
+    """
+    snapshots = [snapshot for history in dataset.histories for snapshot in history]
+    documents = [document for snapshot in snapshots for document in snapshot.documents]
+    labels = [snapshot.labels or Labels() for snapshot in snapshots]
+    times = [snapshot.observed_at for snapshot in snapshots]
+    found: dict[str, Any] = {
+        "questions": len(dataset.histories),
+        "snapshots": len(snapshots),
+        "documents": len(documents),
+        "snapshots_per_question": _spread([len(history) for history in dataset.histories]),
+        "documents_per_snapshot": _spread([len(s.documents) for s in snapshots]),
+        "characters_per_document": _spread([len(d.passage) for d in documents]),
+        "answers_per_snapshot": _spread([len(known.answers) for known in labels]),
+        "documents_without_text": _share(not d.text.strip() for d in documents),
+        "labelled": _share(bool(known.answers) for known in labels),
+        "all_answers_required": _share(known.all_answers_required for known in labels),
+        "with_target": _share(known.target is not None for known in labels),
+        "with_false_passages": _share(bool(known.false_passages) for known in labels),
+        "long_form": _share(s.query.long_form for s in snapshots),
+        "provenance": dict(Counter(str(s.provenance) for s in snapshots)),
+        "first_observed": min(times).isoformat() if times else None,
+        "last_observed": max(times).isoformat() if times else None,
+        "skipped": dict(Counter(str(item.reason) for item in dataset.skipped)),
+    }
+    if not dataset.static:
+        answers = ([(s.labels or Labels()).answers for s in h] for h in dataset.histories)
+        changes = answer_changes(list(filter(None, history)) for history in answers)
+        rates = {field.name: getattr(changes, field.name) for field in fields(changes)}
+        found["answer_changes"] = {name: _plain(rate) for name, rate in rates.items()}
+    return found
+
+
+def _spread(counts: Sequence[int]) -> dict[str, float] | None:
+    if not counts:
+        return None
+    return {
+        "least": min(counts),
+        "median": median(counts),
+        "mean": fmean(counts),
+        "most": max(counts),
+    }
+
+
+def _share(holding: Iterable[bool]) -> dict[str, Any]:
+    held = list(holding)
+    return _plain(Rate(sum(held), len(held)))
+
+
+def _plain(rate: Rate) -> dict[str, Any]:
+    return {"hits": rate.hits, "trials": rate.trials, "share": rate.value}

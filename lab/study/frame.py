@@ -1,0 +1,104 @@
+"""The table of a study: one tidy row per contender, condition, question and step.
+
+Every rate, interval, test, plot and page is computed from such a table. `--table FILE` writes it as
+Parquet or CSV (lists joined by " | "; texts that a spreadsheet would run as formulas begin with an
+apostrophe). A value is null where a column does not apply. All studies have these columns, in this
+order; each kind adds its own:
+
+- contender, condition: names as in the study
+- query_id, step: the question, and the number of its snapshot, or of what else was asked of it
+- error: what failed; such a row has no scores and no costs that count
+- abstained: whether there is no answer
+- correct: the answer names the truth; null without a truth
+- fooled: the answer names the target; null without a target
+- what it cost: the fields of `Cost`, and `seconds` in all
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from radarstream.lab.study.rows import COST, StudyRow
+from radarstream.schemas.codec.text import clean
+from radarstream.schemas.errors import ConfigurationError
+
+TEXT, WHOLE, REAL, YES = pl.String(), pl.Int64(), pl.Float64(), pl.Boolean()
+Columns = Mapping[str, pl.DataType]
+Values = dict[str, Any]
+TIDY: Final[Columns] = {
+    **dict.fromkeys(("contender", "condition", "query_id"), TEXT),
+    "step": WHOLE,
+    "error": TEXT,
+    **dict.fromkeys(("abstained", "correct", "fooled"), YES),
+    **{name: REAL if name.endswith("seconds") else WHOLE for name in COST},
+}
+FORMULA: Final = r"^[\s\x00]*[=+\-@\t\r\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]"  # also full-width signs
+NUMBER: Final = r"^[+\-]?\d+([.,]\d+)*%?$"
+
+
+def columns(*groups: tuple[pl.DataType, str]) -> dict[str, pl.DataType]:
+    """Columns from their types and names, the names of a type with blanks between."""
+    return {name: kind for kind, names in groups for name in names.split()}
+
+
+def tidy(
+    rows: Sequence[Values], more: Columns, free_text: Collection[str] = ("error",)
+) -> pl.DataFrame:
+    """A table of the columns in `TIDY` and of those a kind adds, whatever else the rows hold.
+    Columns of `free_text` are cleaned of characters that no file can hold.
+    """
+    for row in rows:
+        row |= {name: clean(row[name]) for name in free_text if row.get(name)}
+    return pl.DataFrame(rows, schema={**TIDY, **more})
+
+
+def identity(row: StudyRow) -> Values:
+    """Which row it is, whether it failed, and what it cost."""
+    names = ("contender", "condition", "query_id", "step", "error")
+    return {name: getattr(row, name) for name in names} | row.cost.columns
+
+
+def mean_of_all(name: str) -> pl.Expr:
+    """The mean of a column; null where a value is not known."""
+    return pl.when(pl.col(name).null_count() == 0).then(pl.col(name).mean()).alias(name)
+
+
+def pooled(means: Iterable[tuple[Mapping[str, float | None], int]]) -> dict[str, float | None]:
+    """The mean of means, each of so many rows, by name; None where one is not known."""
+    held = [(mean, count) for mean, count in means if count]
+    total = sum(count for _, count in held)
+    found: dict[str, float | None] = {}
+    for name in held[0][0] if held else ():
+        weighted = [(value, n) for mean, n in held if (value := mean[name]) is not None]
+        known = len(weighted) == len(held)
+        found[name] = sum(value * n for value, n in weighted) / total if known else None
+    return found
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Write Parquet or CSV, by the ending of the name; whole or not at all. Folders are made.
+
+    In CSV, texts that a spreadsheet would run as formulas begin with an apostrophe.
+    Raises ConfigurationError for another ending.
+    """
+    check_table(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(path.name + ".part")
+    if path.suffix == ".parquet":
+        frame.write_parquet(partial)
+    else:
+        lists = pl.selectors.by_dtype(pl.List(pl.Int64), pl.List(pl.String))
+        flat = frame.with_columns(lists.cast(pl.List(pl.String)).list.join(" | "))
+        texts = pl.selectors.string()
+        formula = texts.str.contains(FORMULA) & ~texts.str.contains(NUMBER)
+        harmless = pl.when(formula).then("'" + texts).otherwise(texts).name.keep()
+        flat.with_columns(harmless).write_csv(partial)
+    partial.replace(path)
+
+
+def check_table(path: Path) -> None:
+    """Raise ConfigurationError for a name that says neither Parquet nor CSV."""
+    if path.suffix not in (".parquet", ".csv"):
+        raise ConfigurationError(f"{path}: a table is written as .parquet or .csv")

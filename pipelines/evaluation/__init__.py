@@ -1,1 +1,0 @@
-"""Simulated histories, attacks, metrics and reports."""

@@ -1,0 +1,97 @@
+"""What a replay is and what it cost: stored beside its results, shown in its report."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from radarstream.pipelines.job.replaying.answering_code import SHARED, digest_of
+from radarstream.pipelines.job.replaying.attacking import Planting
+from radarstream.pipelines.job.replaying.provenance import code_revision, differing, reworded
+from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.prompts import prompt_digests
+from radarstream.pipelines.signals.scoring import Definition
+from radarstream.schemas.errors import ConfigurationError
+
+# Sections of settings that answers depend on.
+DECIDING = ("defense", "retrieval", "limits")
+
+
+@dataclass(frozen=True, slots=True)
+class StageCost:
+    """One stage's totals. `requests` = `model_calls` + `cache_hits`; seconds are wall clock."""
+
+    stage: str
+    requests: int
+    model_calls: int
+    cache_hits: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """Provenance and totals of one replay.
+
+    `prompts` and `code` are digests of the wording of tasks and of the code behind answers, both
+    empty where nobody noted them, `scoring` what counts as a right answer. Until a replay is
+    `finished`, its totals are zero.
+    """
+
+    settings: dict[str, Any]
+    revision: str
+    models: dict[str, str]
+    stages: tuple[StageCost, ...] = ()
+    snapshots: int = 0
+    answers: int = 0
+    dead_letters: int = 0
+    seconds: float = 0.0
+    attacks: tuple[Planting, ...] = ()
+    prompts: dict[str, str] = field(default_factory=dict)
+    code: str = ""
+    scoring: str = ""
+    finished: bool = True
+
+
+def begun(settings: Settings, guard: DefensePipeline[Any]) -> RunRecord:
+    """The record of a replay that starts now."""
+    models = guard.models.ids
+    methods = [guard.defense, *([] if guard.reranker is None else [guard.reranker])]
+    return RunRecord(
+        settings=settings.model_dump(mode="json"),
+        revision=code_revision(),
+        models=models,
+        prompts=prompt_digests(),
+        code=digest_of((*(type(method).__module__ for method in methods), *SHARED)),
+        scoring=f"{Definition.WHOLE_WORDS.label}: {Definition.WHOLE_WORDS.meaning}",
+        finished=False,
+    )
+
+
+def check_resumable(earlier: RunRecord, now: RunRecord) -> None:
+    """Raise ConfigurationError, saying what differs, unless both give the same answers."""
+    there, here = identity(earlier), identity(now)
+    found = [*differing(there, here), *reworded(earlier.prompts)]
+    methods = ("defense.name", "retrieval.name")  # each has code of its own
+    same_methods = all(there.get(name) == here.get(name) for name in methods)
+    if same_methods and earlier.code not in ("", now.code):
+        found.append("the code that computes answers has changed")
+    if found:
+        raise ConfigurationError(
+            f"the results there are of another replay: {'; '.join(found)}. Repeat its command, or "
+            "start over without --resume (answers of the models are kept)"
+        )
+
+
+def identity(record: RunRecord) -> dict[str, object]:
+    """Models and settings that decide an answer, by their names."""
+    sections = {name: record.settings.get(name) for name in DECIDING}
+    return {f"models.{name}": id_ for name, id_ in record.models.items()} | dict(flat(sections))
+
+
+def flat(settings: dict[str, Any], start: str = "") -> Iterator[tuple[str, object]]:
+    """Every setting of nested ones, by its name with dots."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from flat(value, f"{start}{name}.")
+        else:
+            yield f"{start}{name}", value

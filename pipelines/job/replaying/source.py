@@ -1,0 +1,90 @@
+"""What a replay reads: every record of the given files, attacked where an attack is given."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from radarstream.connectors.files.reader import read_records
+from radarstream.pipelines.job.replaying.attacking import (
+    Attack,
+    NoAttack,
+    Planting,
+    check_plantings,
+)
+from radarstream.schemas.codec import decoded, encode
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.records import Limits, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
+
+
+@dataclass(frozen=True)
+class ReplayInput:
+    """A bounded, repeatable source of raw records; picklable."""
+
+    paths: tuple[Path, ...]
+    limits: Limits
+    attack: Attack = NoAttack()
+
+    def __call__(self, plantings: Sequence[Planting] = ()) -> Iterator[RawRecord]:
+        """Read and decode everything from the start; what cannot be decoded says why.
+
+        `plantings`, one per clause of the attack, count what it changes.
+        """
+        slot: list[SearchSnapshot] = []
+        poisoned = self.attack.poison(iter(slot.pop, None), plantings)
+        for path in self.paths:
+            for read in read_records(path, self.limits):
+                record = decoded(read, limits=self.limits)
+                if record.snapshot is None:
+                    yield record
+                    continue
+                slot.append(record.snapshot)
+                attacked = next(poisoned)
+                if attacked is record.snapshot:
+                    yield record
+                else:
+                    planted = RawRecord(record.source, record.position, encode(attacked))
+                    yield decoded(planted, limits=self.limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """A first pass over the input: how much there is, what is attacked, what identifies it."""
+
+    records: int
+    snapshots: int
+    documents: int
+    digest: str
+    attacks: tuple[Planting, ...] = ()
+
+
+def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) -> Survey:
+    """Count the input, and keep every usable snapshot as it will be ingested, one a line.
+
+    Raises ConfigurationError, and leaves `keep` alone, when the input is not there, holds nothing,
+    cannot be attacked as asked, or has another digest than the input that it `resumes`.
+    """
+    attacks = source.attack.plantings()
+    records = snapshots = documents = 0
+    digest = sha256()
+    partial = keep.with_name(keep.name + ".part")
+    with partial.open("wb") as lines:
+        for record in source(attacks):
+            records += 1
+            digest.update(sha256(record.payload).digest())
+            if record.snapshot is not None:
+                snapshots += 1
+                documents += len(record.snapshot.documents)
+                lines.write(encode(record.snapshot) + b"\n")
+    if records == 0:
+        raise ConfigurationError("the given files hold no record")
+    if snapshots:
+        check_plantings(attacks)
+    if resumes and digest.hexdigest() not in resumes:
+        raise ConfigurationError(
+            "the interrupted replay read other files or another attack: repeat its command, or "
+            "start over without --resume"
+        )
+    partial.replace(keep)
+    return Survey(records, snapshots, documents, digest.hexdigest(), attacks)

@@ -1,0 +1,147 @@
+"""The attention-variance filter: who dominates goes, one at a time."""
+
+from collections.abc import Sequence
+
+import pytest
+
+from radarstream.defenses.protocol import Attention, Complete
+from radarstream.lab.methods.attention_variance import AttentionVariance
+from radarstream.schemas.prompt import Task
+from radarstream.schemas.retrieval import Reranking
+from radarstream.schemas.verdict import Reason
+from tests.builders import make_pool
+from tests.driving import Script, run, saying
+
+
+def weighing(**weights: float):
+    """Shares by what each passage weighs, among those that are shown."""
+
+    def shares(asked: Attention) -> Sequence[float]:
+        shown = [weights[passage] for passage in asked.row.passages]
+        return [100.0 * weight / sum(shown) if any(shown) else 0.0 for weight in shown]
+
+    return shares
+
+
+def rerank(script: Script | None = None, *, keep: int = 5, **weights: float) -> Reranking:
+    return judged(AttentionVariance(), script, keep=keep, **weights)
+
+
+def judged(
+    method: AttentionVariance, script: Script | None = None, *, keep: int = 5, **weights: float
+) -> Reranking:
+    script = script or Script()
+    script.attention = weighing(**weights)
+    return run(method.rerank(make_pool(list(weights), keep=keep)), script)
+
+
+def dropped(reranking: Reranking) -> set[int]:
+    return {c.found_rank for c in reranking.candidates if c.reason is Reason.SUSPECT}
+
+
+def test_equal_shares_keep_all():
+    found = rerank(a=1, b=1, c=1, d=1, e=1)
+    assert dropped(found) == set()
+    assert [c.penalty for c in found.candidates] == [20.0] * 5
+
+
+def test_who_dominates_goes():
+    """60 % of five has variance 400; of the four others each has 25 %."""
+    found = rerank(a=10, b=60, c=10, d=10, e=10)
+    assert dropped(found) == {2}
+    assert [c.found_rank for c in found.kept] == [1, 3, 4, 5]
+    assert {c.found_rank: c.penalty for c in found.candidates} == {
+        1: 25.0, 2: 60.0, 3: 25.0, 4: 25.0, 5: 25.0,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("threshold", "expected"), [(26.2, {1}), (50.0, set())])
+def test_both_thresholds(threshold: float, expected: set[int]):
+    weights = {"a": 28.0} | dict.fromkeys("bcdefghij", 8.0)
+    method = AttentionVariance(threshold=threshold)
+    assert dropped(judged(method, keep=10, **weights)) == expected
+
+
+@pytest.mark.parametrize(("most", "expected"), [(0, set()), (1, {1}), (2, {1, 2}), (3, {1, 2, 3})])
+def test_at_most_so_many_go(most: int, expected: set[int]):
+    """Each is far above those behind it."""
+    method = AttentionVariance(max_corruptions=most)
+    found = judged(method, a=10_000, b=1_000, c=100, d=10, e=1)
+    assert dropped(found) == expected
+
+
+def test_one_always_stays():
+    method = AttentionVariance(threshold=0.0, max_corruptions=50)
+    found = judged(method, a=3, b=2, c=1)
+    assert dropped(found) == {1, 2}
+    assert [c.found_rank for c in found.kept] == [3]
+
+
+def test_no_attention_leaves_all_as_they_are():
+    found = rerank(a=0, b=0, c=0)
+    assert dropped(found) == set()
+    assert [c.found_rank for c in found.kept] == [1, 2, 3]
+
+
+def test_of_equal_shares_the_less_similar_goes_first():
+    method = AttentionVariance(max_corruptions=1)
+    assert dropped(judged(method, a=45, b=45, c=5, d=5)) == {2}
+    assert dropped(judged(method, a=5, b=45, c=5, d=45)) == {4}
+
+
+def test_they_are_shown_in_ascending_order_twice():
+    """Least attended first; the order of the pool decides between equals."""
+    script = Script()
+    rerank(script, a=30, b=20, c=30, d=20)
+    asked = script.asked(Complete)
+    assert [request.passages for request in asked] == [
+        ("a", "b", "c", "d"),
+        ("b", "d", "a", "c"),
+        ("b", "d", "a", "c"),
+    ]
+    assert {request.task for request in asked} == {Task.ANSWER_FROM_DOCUMENTS}
+    assert not any(request.final for request in asked)
+    assert [request.row for request in script.asked(Attention)] == asked
+
+
+@pytest.mark.parametrize("most", [0, 1, 3])
+def test_what_it_costs_at_most(most: int):
+    """No more than R + 2 looks."""
+    script = Script()
+    method = AttentionVariance(threshold=0.0, max_corruptions=most)
+    judged(method, script, a=16, b=8, c=4, d=2, e=1)
+    assert len(script.asked(Attention)) == len(script.asked(Complete)) <= most + 2
+
+
+def test_the_answer_that_was_given_is_the_one_that_is_read():
+    script = Script(answer=saying("first", "second", "third"))
+    rerank(script, a=1, b=1)
+    assert [request.answer for request in script.asked(Attention)] == ["first", "second", "third"]
+
+
+def test_what_is_dropped_is_not_replaced_by_what_was_not_read():
+    script = Script()
+    method = AttentionVariance(multiple=1)
+    weights = {"a": 60.0} | dict.fromkeys("bcdefgh", 10.0)
+    found = judged(method, script, **weights)
+    assert len(script.asked(Complete)[0].passages) == 5
+    assert [c.found_rank for c in found.kept] == [2, 3, 4, 5]
+    assert [c.found_rank for c in found.candidates if c.reason is Reason.OUTRANKED] == [6, 7, 8]
+    assert all(c.penalty is None for c in found.candidates if c.found_rank > 5)
+
+
+def test_of_three_times_as_many_the_next_one_takes_its_place():
+    weights = {"a": 60.0} | dict.fromkeys("bcdefgh", 10.0)
+    found = judged(AttentionVariance(threshold=50.0), **weights)
+    assert [c.found_rank for c in found.kept] == [2, 3, 4, 5, 6]
+
+
+class TestWeaknesses:
+    def test_two_planted_texts_share_the_attention(self):
+        """Twice 20 % and eight times 7.5 %: variance 25."""
+        weights = dict.fromkeys("ab", 20.0) | dict.fromkeys("cdefghij", 7.5)
+        found = judged(AttentionVariance(), keep=10, **weights)
+        assert dropped(found) == set()
+
+    def test_the_only_source_of_the_truth_is_dropped(self):
+        assert dropped(rerank(beside=5, truth=80, the=5, point=5, all=5)) >= {2}

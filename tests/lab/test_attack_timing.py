@@ -1,0 +1,100 @@
+"""How many documents are poisoned at each step: golden schedules, edges, and what always holds."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from radarstream.lab.attacks.timing import Kind, Timing, moments
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.snapshot import Labels
+from tests.builders import make_snapshot
+
+SCHEDULES = (
+    *("all", "2016,2020", "every-3", "constant-2"),
+    *("late-3", "late-0-2", "early-2", "early-0", "drift", "drift-3"),
+)
+
+
+def history(*answers, year=2015):
+    return [
+        replace(
+            make_snapshot(["a"], observed_at=datetime(year + step, 12, 31, tzinfo=UTC)),
+            labels=Labels(tuple(answer.split("|"))),
+        )
+        for step, answer in enumerate(answers)
+    ]
+
+
+def counts(schedule, *, steps=5, answers=None):
+    timing = Timing.parse(schedule)
+    snapshots = history(*(answers or ["Rome"] * steps))
+    return [4 * timing.attacks(moment) for moment in moments(snapshots, question=0)]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "expected"),
+    [
+        ("late-3", [0, 0, 0, 4, 4]),
+        ("early-2", [4, 4, 0, 0, 0]),
+        ("constant", [4, 4, 4, 4, 4]),
+        ("", [4, 4, 4, 4, 4]),
+        ("every-2", [4, 0, 4, 0, 4]),
+        ("2016,2019", [0, 4, 0, 0, 4]),
+        ("early-0", [0, 0, 0, 0, 0]),
+        ("late-0", [4, 4, 4, 4, 4]),
+        ("late-9", [0, 0, 0, 0, 0]),
+    ],
+)
+def test_golden(schedule, expected):
+    assert counts(schedule) == expected
+
+
+def test_drift_starts_where_the_right_answer_changes_and_stays():
+    assert counts("drift", answers=["A|a", "a|A", "B", "C", "A"]) == [0, 0, 4, 4, 4]
+    assert counts("drift", answers=["A"] * 3) == [0, 0, 0]
+
+
+def test_former_answers_are_those_right_once_and_not_now_newest_first():
+    former = [moment.former for moment in moments(history("A|a1", "B", "C", "A"), question=0)]
+    assert former == [(), ("A", "a1"), ("B", "A", "a1"), ("C", "B", "a1")]
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_every_schedule_is_read(schedule):
+    timing = Timing.parse(schedule)
+    numbers = [int(part) for part in schedule.split("-")[1:]]
+    if timing.kind in (Kind.LATE, Kind.EARLY, Kind.EVERY):
+        assert timing.number == numbers.pop(0)
+    assert timing.peak == (numbers[0] if numbers else None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("pulse-2", "late", "early", "every-0", "drift-", "late-x", "late-3-", "16"),
+        *("late-3-4-5", "constant-1-2", "sometimes", "2016,", "late--1", "drift-1-2"),
+    ],
+)
+def test_unreadable_schedules_are_refused(text):
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        Timing.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ("", "at every step"),
+        ("constant-2", "at every step"),
+        ("2019,2016", "in 2016, 2019"),
+        ("every-3", "at one step in 3"),
+        ("late-0", "at every step"),
+        ("late-1", "after the first step"),
+        ("late-3", "after the first 3 steps"),
+        ("early-1", "at the first step"),
+        ("last-2-5", "at the last 2 steps"),
+        ("drift", "from the first change of the right answer on"),
+    ],
+)
+def test_a_schedule_is_told_in_words(schedule: str, words: str) -> None:
+    assert Timing.parse(schedule).in_words == words

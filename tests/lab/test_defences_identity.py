@@ -1,0 +1,263 @@
+"""A directory of results belongs to one experiment; its files survive crashes."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.lab.attacks.protocol import Condition
+from radarstream.lab.defences import contenders
+from radarstream.lab.defences.defences import Defences, reference_among
+from radarstream.lab.defences.records import EVIDENCE, ROWS, Contender
+from radarstream.lab.study.harness import start_over
+from radarstream.lab.study.record import RECORD, write_record
+from radarstream.lab.study.row_files import RowFile
+from radarstream.pipelines.job.replaying import answering_code, provenance
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.prompt import Task
+from tests.lab.defence_studies import (
+    Bench,
+    make_dataset,
+    make_history,
+    read_rows,
+    static_dataset,
+    stored_record,
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    bench = Bench(tmp_path / "out")
+    bench.run(static_dataset(2))
+    return bench
+
+
+def test_another_k_seed_or_data_set_is_refused_by_name(bench: Bench) -> None:
+    rows = (bench.out / ROWS).read_bytes()
+    with pytest.raises(ConfigurationError, match="k: 10 there, 5 here"):
+        bench.experiment(static_dataset(2), k=5)
+    with pytest.raises(ConfigurationError, match="seed: 0 there, 3 here"):
+        bench.experiment(static_dataset(2), seed=3)
+    with pytest.raises(ConfigurationError, match="data set"):
+        bench.experiment(static_dataset(3))
+    with pytest.raises(ConfigurationError, match="--no-resume"):
+        bench.experiment(static_dataset(2), surface="corpus")
+    assert (bench.out / ROWS).read_bytes() == rows
+
+
+def test_another_model_is_refused(bench: Bench) -> None:
+    bench.generator.model_id = "larger"
+    with pytest.raises(ConfigurationError, match="models: .*scripted/3.* there, larger"):
+        bench.experiment(static_dataset(2))
+
+
+def test_a_name_keeps_its_meaning(bench: Bench) -> None:
+    other = Contender("radar", "radar", (("pair_scale", 0.3),))
+    with pytest.raises(ConfigurationError, match="radar: options"):
+        bench.experiment(static_dataset(2), [other])
+    record = stored_record(bench.out)
+    moved = replace(record, conditions=(Condition("pia", (1,), place="top"),))
+    with pytest.raises(ConfigurationError, match="pia@1: place"):
+        moved.continuing(record)
+
+
+def test_only_the_wording_of_prompts_that_were_asked_counts(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    record = stored_record(bench.out)
+    assert set(record.prompts) == {Task.ATOMIC_ANSWER, Task.ANSWER_FROM_DOCUMENTS}
+    digests = provenance.prompt_digests()
+    with monkeypatch.context() as patched:
+        changed = digests | {Task.SYNTHESISE_ANSWERS.value: "other"}
+        patched.setattr(provenance, "prompt_digests", lambda: changed)
+        bench.experiment(static_dataset(2))
+    bench.run(static_dataset(2))  # which asks nothing and forgets nothing
+    again = stored_record(bench.out)
+    assert again.prompts == record.prompts
+    with monkeypatch.context() as patched:
+        changed = digests | {Task.ATOMIC_ANSWER.value: "other"}
+        patched.setattr(provenance, "prompt_digests", lambda: changed)
+        with pytest.raises(ConfigurationError, match="wording of the prompts atomic_answer"):
+            bench.experiment(static_dataset(2))
+
+
+def test_a_new_judge_takes_the_place_of_the_old(bench: Bench) -> None:
+    experiment = bench.experiment(static_dataset(2))
+    for judge in ("small", "large"):
+        experiment.results(ScriptedGenerator(model_id=judge))
+    record = stored_record(bench.out)
+    assert record.notes == ("judged by large",)
+
+
+def test_starting_over_keeps_the_models_answers(bench: Bench) -> None:
+    calls = bench.calls()
+    start_over(bench.out, Defences)
+    assert {file.name for file in bench.out.iterdir()} <= {
+        "state.sqlite",
+        "state.sqlite-wal",
+        "state.sqlite-shm",
+    }
+    bench.run(static_dataset(2), seed=1)
+    assert bench.calls() == calls
+
+
+def test_the_record_tells_where_results_come_from(bench: Bench) -> None:
+    record = json.loads((bench.out / RECORD).read_text())
+    assert record["models"] == dict.fromkeys(("generator", "relations", "embedder"), "scripted/3")
+    assert record["settings"]["profile"] == "scripted"
+    assert record["versions"]["numpy"]
+    assert record["revision"]
+    assert record["statistics"]["questions"] == 2
+    assert len(record["dataset_digest"]) == 64
+
+
+def test_what_was_noted_of_other_questions_is_forgotten(tmp_path: Path) -> None:
+    bench = Bench(tmp_path / "notes")
+    data = make_dataset(make_history(0, ["Rome", "Bern"]), make_history(1, ["Oslo"] * 3))
+    whole = bench.run(data, "vanilla", ["benign", "stale@1"])
+    noted = [note for note in whole.record.notes if "without 1 of the questions" in note]
+    assert len(noted) == 1
+    assert whole.record.owed == {"benign": 5, "stale@1": 2}
+    part = bench.run(data, "vanilla", ["benign"], limit=1)
+    assert not set(noted) & set(part.record.notes)
+    assert part.record.owed == {"benign": 2}
+    again = bench.run(data, "vanilla", ["stale@1"])
+    assert set(noted) <= set(again.record.notes)
+
+
+def test_a_torn_last_line_is_removed_and_a_damaged_one_named(bench: Bench) -> None:
+    path = bench.out / ROWS
+    whole = path.read_bytes()
+    first = whole.splitlines(keepends=True)[0]
+    path.write_bytes(whole + first[:50])
+    assert len(read_rows(bench.out)) == 8
+    with RowFile(path):
+        assert path.read_bytes() == whole
+    path.write_bytes(whole.replace(b'"contender":"radar"', b'"contender":7', 1))
+    with pytest.raises(ConfigurationError, match=r"rows.jsonl line 1 is damaged \(contender"):
+        read_rows(bench.out)
+    path.write_bytes(b"{\n" + whole)
+    with pytest.raises(ConfigurationError, match="line 1 is damaged"):
+        read_rows(bench.out)
+    for damaged in ("{}", "[" * 50_000, "9" * 5_000):
+        (bench.out / RECORD).write_text(damaged)
+        with pytest.raises(ConfigurationError, match=r"json is damaged \(.*--no-resume"):
+            bench.experiment(static_dataset(2))
+    assert (bench.out / EVIDENCE).exists()
+
+
+def test_the_reference_takes_part() -> None:
+    contenders = [Contender("vanilla", "vanilla"), Contender("radar", "radar")]
+    assert reference_among(contenders, None) == "radar"
+    assert reference_among(contenders[:1], None) == "vanilla"
+    assert reference_among(contenders, "vanilla") == "vanilla"
+    with pytest.raises(ConfigurationError, match="no contender 'astute_rag'"):
+        reference_among(contenders, "astute_rag")
+
+
+@pytest.fixture
+def edited(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Makes a module read as if a line had been added."""
+
+    def edit(name: str) -> None:
+        before = answering_code.source_of
+        monkeypatch.setattr(
+            answering_code,
+            "source_of",
+            lambda module: before(module) + (b"\n# more" if module == name else b""),
+        )
+
+    return edit
+
+
+def test_answers_of_other_code_are_refused_by_name(
+    bench: Bench, edited: Callable[[str], None]
+) -> None:
+    files = [(bench.out / name).read_bytes() for name in (ROWS, RECORD)]
+    edited("radarstream.defenses.kernels.min_cut")  # which RADAR alone imports
+    with pytest.raises(ConfigurationError, match="answers there of radar were .*--no-resume"):
+        bench.experiment(static_dataset(2))
+    with pytest.raises(ConfigurationError, match="answers there of radar were"):
+        bench.experiment(static_dataset(2), "astute_rag")  # whose table would show RADAR, too
+    edited("radarstream.pipelines.signals.parsing")
+    with pytest.raises(ConfigurationError, match="answers there of radar, vanilla were"):
+        bench.experiment(static_dataset(2), "vanilla")
+    assert [(bench.out / name).read_bytes() for name in (ROWS, RECORD)] == files
+    calls = bench.calls()
+    start_over(bench.out, Defences)
+    bench.run(static_dataset(2))
+    assert bench.calls() == calls
+    bench.run(static_dataset(2))
+
+
+def test_code_that_answers_nothing_there_may_change(
+    bench: Bench, edited: Callable[[str], None]
+) -> None:
+    edited("radarstream.lab.methods.astute_rag")
+    edited("radarstream.defenses.registry")
+    edited("radarstream.schemas.tasks.answering")  # told by `prompts`, task by task
+    edited("radarstream.lab.defences.scores")
+    rows = (bench.out / ROWS).read_bytes()
+    bench.run(static_dataset(2))
+    assert (bench.out / ROWS).read_bytes() == rows
+    bench.run(static_dataset(2), "astute_rag")
+    record = stored_record(bench.out)
+    assert set(record.code) == {"radar", "vanilla", "astute_rag"}
+
+
+def test_a_contender_that_only_failed_may_be_mended(
+    tmp_path: Path, edited: Callable[[str], None]
+) -> None:
+    bench = Bench(tmp_path / "out")
+    bench.generator.fail_on_text = "Page"
+    bench.run(static_dataset(1), "vanilla", ["benign"])
+    bench.generator.fail_on_text = None
+    edited("radarstream.defenses.vanilla")
+    assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).rows] == [None]
+    record = stored_record(bench.out)
+    assert record.code == {"vanilla": contenders.code_digest(record.contenders[0])}
+
+
+def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:
+    record = stored_record(bench.out)
+    write_record(bench.out, replace(record, code={}, runs=()))
+    with pytest.raises(ConfigurationError, match="radar, vanilla were computed by other code"):
+        bench.experiment(static_dataset(2), "vanilla")
+    gone = replace(record, contenders=(*record.contenders, Contender("old", "old_rag")))
+    write_record(bench.out, gone)
+    bench.experiment(static_dataset(2))  # it has no rows
+    first, *others = (bench.out / ROWS).read_text().splitlines(keepends=True)
+    rows = [first.replace('"contender":"radar"', '"contender":"old"'), first, *others]
+    (bench.out / ROWS).write_text("".join(rows))
+    with pytest.raises(ConfigurationError, match="answers there of old were"):
+        bench.experiment(static_dataset(2))
+
+
+def test_every_run_is_remembered(bench: Bench) -> None:
+    bench.run(static_dataset(2))
+    bench.run(static_dataset(2), command="radarstream evaluate --again")
+    record = stored_record(bench.out)
+    assert [run.command for run in record.runs] == ["", "radarstream evaluate --again"]
+    assert record.runs[0].settings == record.settings
+    assert {run.revision for run in record.runs} == {record.revision}
+
+
+def test_imports_are_followed() -> None:
+    found = answering_code.modules_from(["radarstream.defenses.radar"])
+    assert {
+        "radarstream.defenses.cut_graph",
+        "radarstream.defenses.kernels.min_cut",
+        "radarstream.schemas.evidence",
+    } <= found
+    assert "radarstream.lab.methods.astute_rag" not in found
+    prompts = answering_code.modules_from(["radarstream.pipelines.signals.prompts"])
+    assert not prompts & set(answering_code.WORDING)
+
+
+def test_a_study_of_another_kind_is_refused_by_name(bench: Bench) -> None:
+    (bench.out / RECORD).write_text(json.dumps({"kind": "sources"}))
+    with pytest.raises(ConfigurationError, match="holds a study of sources. .*--no-resume"):
+        bench.experiment(static_dataset(2))
