@@ -32,12 +32,12 @@ def bm25(queries: Sequence[Sequence[str]], documents: Sequence[Sequence[str]]) -
             counts[word][place] = count
     weights = {}
     for word, held in counts.items():
-        places, count = np.array([*held]), np.array([*held.values()], dtype=float)
+        at, times = np.array([*held]), np.array([*held.values()], dtype=float)
         rarity = np.log1p((len(documents) - len(held) + 0.5) / (len(held) + 0.5))
-        weights[word] = places, rarity * count * (K1 + 1.0) / (count + damping[places])
+        weights[word] = at, rarity * times * (K1 + 1.0) / (times + damping[at])
     for row, query in enumerate(queries):
-        for word, times in Counter(query[:MOST_WORDS]).items():
+        for word, repeated in Counter(query[:MOST_WORDS]).items():
             if word in weights:
                 places, weight = weights[word]
-                scores[row, places] += times * weight
+                scores[row, places] += repeated * weight
     return scores
