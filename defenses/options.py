@@ -1,7 +1,7 @@
 """Methods by name, with options as their classes name them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import asdict, is_dataclass, replace
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ from radarstream.schemas.snapshot import Query
 MethodT = TypeVar("MethodT")
 
 
-class Registry(Mapping[str, type[MethodT]]):
+class Registry(MutableMapping[str, type[MethodT]]):
     """Methods by name: those given, and the plug-ins of a group, imported when they are looked up.
 
     >>> "radar" in Registry("defences", {})
@@ -23,7 +23,7 @@ class Registry(Mapping[str, type[MethodT]]):
     """
 
     def __init__(self, group: str, given: Mapping[str, type[MethodT]]) -> None:
-        self.group, self.given = group, given
+        self.group, self.given = group, dict(given)
 
     def __getitem__(self, name: str) -> type[MethodT]:
         if name in self.given:
@@ -32,6 +32,12 @@ class Registry(Mapping[str, type[MethodT]]):
             raise KeyError(name)
         method: type[MethodT] = load_plugin(self.group, name)
         return method
+
+    def __setitem__(self, name: str, method: type[MethodT]) -> None:
+        self.given[name] = method
+
+    def __delitem__(self, name: str) -> None:
+        del self.given[name]
 
     def __contains__(self, name: object) -> bool:
         return name in self.given or name in plugins(self.group)

@@ -19,6 +19,7 @@ COPY schemas schemas
 COPY defenses defenses
 COPY connectors connectors
 COPY pipelines pipelines
+COPY lab lab
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /dist . \
     && /opt/radarstream/bin/pip install --no-deps --no-index /dist/*.whl \
     && /opt/radarstream/bin/python -m compileall -q /opt/radarstream/lib

@@ -11,6 +11,7 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from tests.brokers import KAFKA, TANSU, Broker, running_broker
+from tests.commands import forget_shared
 from tests.postgresql import PostgresqlServer, running_server
 
 _numbers = count()
@@ -82,3 +83,11 @@ def postgresql_server() -> Iterator[PostgresqlServer]:
 def postgresql_socket(shared_postgresql: PostgresqlServer) -> str:
     """The socket directory of the shared server."""
     return shared_postgresql.socket
+
+
+@pytest.fixture
+def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Every test runs in a directory of its own, as a process of its own would."""
+    monkeypatch.chdir(tmp_path)
+    yield
+    forget_shared()

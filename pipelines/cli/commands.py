@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any, Final, get_type_hints
@@ -10,6 +11,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_group
 
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.plugins import load_plugin, plugins
 
 # By section of the help. A command is a function of the module that has its name, with underscores;
@@ -84,8 +86,9 @@ def panels() -> dict[str, tuple[str, dict[str, str]]]:
     """By title of a section of the help: the package of its commands, and what each does."""
     found = {title: ("radarstream.pipelines.cli", held) for title, held in PANELS.items()}
     for name in plugins("commands"):
-        package = load_plugin("commands", name)
-        found[package.PANEL] = (package.__name__, package.COMMANDS)
+        with suppress(ConfigurationError):  # a plug-in that is not whole takes nothing else along
+            package = load_plugin("commands", name)
+            found[package.PANEL] = (package.__name__, package.COMMANDS)
     return found
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-FOLDERS = ("connectors", "defenses", "pipelines", "schemas")
+FOLDERS = ("connectors", "defenses", "lab", "pipelines", "schemas")
 HOSTILE = "raise SystemExit('a file of the working directory was imported')"
 
 

@@ -9,7 +9,7 @@ import typer
 from typer.main import get_command
 
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.cli.commands import PANELS
+from radarstream.pipelines.cli.commands import panels
 from radarstream.pipelines.settings import Profile
 
 WIDTHS = (80, 120)
@@ -76,7 +76,7 @@ def test_groups_tell_whole_sentences_of_their_commands() -> None:
 
 
 def test_commands_are_grouped_by_what_they_are_for() -> None:
-    titles = {f"{panel}:": names for panel, names in PANELS.items()}
+    titles = {f"{panel}:": names for panel, (_, names) in panels().items()}
     found: dict[str, list[str]] = {}
     for line in shown(CONTEXTS[0], 80):
         if line in titles:
@@ -86,7 +86,7 @@ def test_commands_are_grouped_by_what_they_are_for() -> None:
     assert found == {title: list(names) for title, names in titles.items()}
     text = flowing(shown(CONTEXTS[0], 80))
     assert all(
-        f"{name} {does}" in text for panel in PANELS.values() for name, does in panel.items()
+        f"{name} {does}" in text for _, names in panels().values() for name, does in names.items()
     )
 
 

@@ -1,21 +1,12 @@
-"""A directory of its own for a command, and a file of questions."""
+"""A directory of its own for a command, a file of questions, and a tiny encoder on disk."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from radarstream.schemas.codec import encode
-from tests.commands import forget_shared
+from tests import tiny_encoders
 from tests.lab.attribution_studies import towns
-
-
-@pytest.fixture
-def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every test runs in a directory of its own, as a process of its own would."""
-    monkeypatch.chdir(tmp_path)
-    yield
-    forget_shared()
 
 
 @pytest.fixture
@@ -25,3 +16,8 @@ def questions(tmp_path: Path) -> Path:
     lines = [encode(snapshot) + b"\n" for history in towns().histories for snapshot in history]
     file.write_bytes(b"".join(lines))
     return file
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_encoders.build(tmp_path_factory.mktemp("bert"))
