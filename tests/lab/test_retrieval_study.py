@@ -241,7 +241,7 @@ class TestLists:
         assert (bare.name, other.name) == ("none", "grada")
         assert one.name == "prog_rank:runs=4,gate_temperature=0.1"
         assert dict(one.options)["gate_temperature"] == 0.1
-        assert [s.name for s in parse_rerankers("all")] == list(registry.RERANKERS)
+        assert {s.name for s in parse_rerankers("all")} == {*registry.RERANKERS}
 
     @pytest.mark.parametrize(
         "wrong", ["", " , ", "nothing", "prog_rank:runs=1", "prog_rank:nothing=1"]
