@@ -1,4 +1,4 @@
-"""The drawing in docs/architecture.md is what the code imports."""
+"""The table and the drawing in docs/architecture.md are what the code imports and does."""
 
 import ast
 import re
@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from radarstream.pipelines.round import pipeline
+
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text()
-NODES = dict(re.findall(r'(\w+)\["([\w/]+)"\]', PAGE))
-ARROWS = set(re.findall(r'(\w+)(?:\["[^"]*"\])? --> (\w+)', PAGE))
+PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
+PARTS = re.findall(r"^\| `([\w/]+)` \|", PAGE, re.MULTILINE)
+PACKAGES = ROOT / "radarstream"
 
 
 def files_of(part: str) -> list[Path]:
@@ -18,9 +20,9 @@ def files_of(part: str) -> list[Path]:
 
 
 def imported(path: Path) -> set[str]:
-    """The modules that a file imports, wherever it does, without what only types need."""
+    """The modules that a file imports, wherever it does."""
     found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.module:
             found.add(node.module)
             found.update(f"{node.module}.{alias.name}" for alias in node.names)
@@ -33,48 +35,33 @@ def module_of(part: str) -> str:
     return "radarstream." + part.removeprefix("radarstream/").replace("/", ".")
 
 
-def imports() -> dict[str, set[str]]:
-    """Per part of the drawing the parts that it imports itself."""
-    modules = {name: module_of(part) for name, part in NODES.items()}
-    found: dict[str, set[str]] = {}
-    for name, part in NODES.items():
-        targets = set().union(*map(imported, files_of(part)))
-        found[name] = {
-            other
-            for other, module in modules.items()
-            if other != name and any(t == module or t.startswith(f"{module}.") for t in targets)
-        }
-    return found
+@pytest.mark.parametrize("part", PARTS)
+def test_a_part_imports_only_what_stands_below_it(part: str) -> None:
+    above = tuple(map(module_of, PARTS[: PARTS.index(part)]))
+    files = files_of(part)
+    assert all(path.is_file() for path in files)
+    used = set().union(*map(imported, files))
+    assert [u for u in used for a in above if u == a or u.startswith(f"{a}.")] == []
 
 
-IMPORTS = imports()
-
-
-@pytest.mark.parametrize("name", NODES)
-def test_every_part_of_the_drawing_exists(name: str) -> None:
-    assert all(path.is_file() for path in files_of(NODES[name]))
-
-
-@pytest.mark.parametrize(("above", "below"), sorted(ARROWS))
-def test_every_arrow_is_an_import(above: str, below: str) -> None:
-    assert below in IMPORTS[above]
-
-
-def test_every_import_goes_down_along_the_arrows() -> None:
-    """What is not drawn follows from what is: an import passes over parts, it never goes up."""
-
-    def reached(name: str) -> set[str]:
-        return set().union(*({low} | reached(low) for high, low in ARROWS if high == name), set())
-
-    astray = {n: sorted(IMPORTS[n] - reached(n)) for n in NODES if IMPORTS[n] - reached(n)}
-    assert astray == {}
-
-
-def test_every_package_is_drawn() -> None:
-    drawn = set(NODES.values())
-    packages = {p.name for p in (ROOT / "radarstream").iterdir() if p.is_dir() and p.name[0] != "_"}
+def test_every_package_has_one_row() -> None:
+    packages = {p.name for p in PACKAGES.iterdir() if p.is_dir() and p.name[0] != "_"}
     parts = {f"pipelines/{p.stem}" for p in (ROOT / "pipelines").iterdir() if p.name[0] != "_"}
-    assert {name for name in packages if not name.startswith("pipelines")} <= {
-        part.removeprefix("radarstream/") for part in drawn
-    }
-    assert parts <= drawn
+    rows = {part.removeprefix("radarstream/") for part in PARTS}
+    assert rows == (packages - {"pipelines"}) | parts
+    assert len(rows) == len(PARTS)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/architecture.md"])
+def test_the_drawing_has_the_stages_of_the_round_in_their_order(page: str) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    (drawn,) = re.findall(r"ROUND: ([\w >]+) \]", text)
+    documented = re.search(r"^ +(withhold [\w >|]+)$", pipeline.__doc__ or "", re.MULTILINE)
+    assert documented is not None
+    assert drawn == documented[1].replace("|", ">")
+
+
+def test_the_drawing_names_the_packages_of_the_product() -> None:
+    (product,) = re.findall(r"PRODUCT  radarstream: ([\w ]+?)  ", PAGE)
+    named = {p.name for p in PACKAGES.iterdir() if p.is_dir() and p.name[0] != "_"}
+    assert set(product.split()) == named - {"adapters", "lab"}
