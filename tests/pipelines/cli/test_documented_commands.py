@@ -105,11 +105,14 @@ def test_a_wrong_command_is_noticed(wrong: list[str]) -> None:
         check_command(wrong)
 
 
-def test_every_test_that_a_document_names_exists() -> None:
+def test_every_module_and_test_that_a_document_names_exists() -> None:
     cited = [
         (document.name, *found)
         for document in DOCUMENTS
-        for found in re.findall(r"`(tests/[\w/]+\.py)((?:::\w+)*)`", document.read_text("utf-8"))
+        for found in re.findall(
+            r"`((?:tests|lab|pipelines|connectors|defenses|schemas|radarstream)/[\w/]+\.py)((?:::\w+)*)`",
+            document.read_text("utf-8"),
+        )
     ]
     assert {"SECURITY.md", "incidents.md"} <= {document for document, *_ in cited}
     missing = [
@@ -144,7 +147,7 @@ def test_the_index_names_every_page() -> None:
 
 
 def holds(file: Path, name: str) -> bool:
-    """Whether a test file exists and defines a name, if one is given."""
+    """Whether a file exists and defines a name, if one is given."""
     if not file.is_file():
         return False
     return not name or bool(re.search(rf"(?:def|class) {name}\b", file.read_text("utf-8")))
