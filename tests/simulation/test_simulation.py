@@ -19,7 +19,8 @@ CHUNKS = [
     for first in range(0, 300, CHUNK)
 ]
 ENOUGH_SEEDS = 60
-NEED_DISORDER = {"forget_the_highest_offset", "release_by_waiting_alone"}
+# Of these a harsh life without disorder tells nothing; the seed is tried first.
+NEED_DISORDER = {"forget_the_highest_offset": 0, "release_by_waiting_alone": 39}
 ROOT = Path(__file__).parents[2]
 
 
@@ -44,7 +45,8 @@ def test_nothing_is_lost_doubled_or_rewound(first: int) -> None:
 def test_a_broken_driver_is_noticed(mutant: str) -> None:
     with MUTANTS[mutant]():
         change = harsh_in_disorder if mutant in NEED_DISORDER else harsh
-        assert any(noticed(seed, change) for seed in range(ENOUGH_SEEDS)), f"{mutant} unnoticed"
+        seeds = (NEED_DISORDER.get(mutant, 0), *range(ENOUGH_SEEDS))
+        assert any(noticed(seed, change) for seed in seeds), f"{mutant} unnoticed"
 
 
 def noticed(seed: int, change: Callable[[Plan], Plan]) -> bool:
