@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from radarstream.schemas.section import Section, is_loopback
 
 
-class WebhookOptions(Section, use_attribute_docstrings=True):
+class WebhookOptions(Section):
     """Where alerts are sent. The signing secret comes from the environment."""
 
     url: str

@@ -46,7 +46,7 @@ class RawRecord:
     snapshot: SearchSnapshot | None = field(default=None, compare=False, repr=False)
 
 
-class Limits(Section, use_attribute_docstrings=True):
+class Limits(Section):
     """What a record may weigh; more is a dead letter."""
 
     record_bytes: Annotated[int, Field(ge=1_024)] = 16 * 2**20

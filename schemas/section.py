@@ -15,7 +15,9 @@ from radarstream.schemas.errors import ConfigurationError
 class Section(BaseModel):
     """A frozen group of settings."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
 
 def read_secret(variable: str) -> str:

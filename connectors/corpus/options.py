@@ -7,7 +7,7 @@ from pydantic import Field
 from radarstream.schemas.section import Section
 
 
-class CorpusOptions(Section, use_attribute_docstrings=True):
+class CorpusOptions(Section):
     """Documents that questions can be answered from; a user's own are never deleted by these."""
 
     archive: bool = False

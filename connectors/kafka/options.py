@@ -26,7 +26,7 @@ def checked_servers(bootstrap: str) -> str:
     return bootstrap
 
 
-class KafkaOptions(Section, use_attribute_docstrings=True):
+class KafkaOptions(Section):
     """One cluster, and our topics on it.
 
     Secrets come from the environment: `password_variable` names the variable that holds the SASL

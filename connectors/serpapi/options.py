@@ -23,7 +23,7 @@ def _checked(url: str) -> str:
     return url.rstrip("/")
 
 
-class SerpApiOptions(Section, use_attribute_docstrings=True):
+class SerpApiOptions(Section):
     """One SerpApi account. `api_key_variable` names the environment variable with its key."""
 
     api_key_variable: str = "SERPAPI_KEY"

@@ -11,7 +11,7 @@ class PageError(Exception):
     """A page was not read; the text is a fixed word that labels metrics."""
 
 
-class PageOptions(Section, use_attribute_docstrings=True):
+class PageOptions(Section):
     """Caps on one page, and how many are fetched at once."""
 
     seconds: Annotated[float, Field(gt=0.0)] = 15.0

@@ -18,7 +18,7 @@ from radarstream.schemas.section import Section
 from radarstream.schemas.sites import site_of
 
 
-class Rules(Section, use_attribute_docstrings=True):
+class Rules(Section):
     """Limits of what complaints can do.
 
     A person is trusted from `trusted_after` confirmed complaints on, if there are no others (see
@@ -28,29 +28,19 @@ class Rules(Section, use_attribute_docstrings=True):
 
     min_senders: int = Field(default=2, ge=2)
     """number of trusted senders whose agreement puts texts in quarantine"""
-    trusted_after: int = Field(
-        default=3,
-        ge=1,
-        description="confirmed complaints after which a person is trusted; with others that are"
-        " not confirmed, more (see docs/incidents.md)",
-    )
+    trusted_after: int = Field(default=3, ge=1)
+    """confirmed complaints after which a person is trusted; with others that are not confirmed,
+    more (see docs/incidents.md)"""
     min_gap: float = Field(default=1.0, ge=0.0)
     """least distance between flagged and other texts, in z-scores"""
-    max_chance: float = Field(
-        default=0.05,
-        gt=0.0,
-        le=1.0,
-        description="an operator decides when chance alone would separate the texts as clearly"
-        " with a higher probability than this; 1 = never ask",
-    )
+    max_chance: float = Field(default=0.05, gt=0.0, le=1.0)
+    """an operator decides when chance alone would separate the texts as clearly with a higher
+    probability than this; 1 = never ask"""
     complaints_per_day: int = Field(default=20, ge=1)
     """most complaints of one sender per day; further ones are refused"""
-    open_complaints: int = Field(
-        default=1_000,
-        ge=1,
-        description="most complaints that may wait; further ones of untrusted senders are"
-        " refused, from half of it on if the sender already has one waiting",
-    )
+    open_complaints: int = Field(default=1_000, ge=1)
+    """most complaints that may wait; further ones of untrusted senders are refused, from half of it
+    on if the sender already has one waiting"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,47 +17,33 @@ Occasion = Literal["changed", "falsified", "abstained"]
 class JobSettings(Section):
     """How the continuous job reads, retries and gives up."""
 
-    membership: Literal["assign", "group"] = Field(
-        default="assign",
-        description="assign: all partitions or those named; group: the broker shares them out",
-    )
-    partitions: tuple[Annotated[int, Field(ge=0)], ...] = Field(
-        default=(), description="with membership 'assign': read these only; empty means all"
-    )
-    batch_records: int = Field(default=256, ge=1, description="most records in a batch")
-    batch_bytes: int = Field(default=32 * 2**20, ge=2**20, description="most bytes in a batch")
-    batch_seconds: PositiveFloat = Field(
-        default=0.25, description="seconds to wait for a batch to fill"
-    )
-    batch_work_seconds: PositiveFloat = Field(
-        default=10.0,
-        description="seconds that a batch should take; batches get smaller for slow models",
-    )
-    allowed_lateness_s: float = Field(
-        default=0.0, ge=0.0, description="seconds that a snapshot waits for older ones of its query"
-    )
-    clock_tolerance_s: float = Field(
-        default=3_600.0,
-        ge=300.0,
-        description="seconds that a snapshot may be ahead of this machine's clock; one further"
-        " ahead becomes a dead letter (an outage)",
-    )
-    attempts: int = Field(default=30, ge=1, description="most attempts of one batch or publication")
-    first_pause_s: PositiveFloat = Field(
-        default=0.5, description="seconds before the second attempt; doubles with each further one"
-    )
-    longest_pause_s: PositiveFloat = Field(
-        default=5.0, description="longest pause between attempts, in seconds"
-    )
-    dead_share: float = Field(
-        default=0.5,
-        gt=0.0,
-        le=1.0,
-        description="stop when a greater share of the inputs became dead letters; 1 = never stop",
-    )
-    dead_share_after: int = Field(
-        default=200, ge=1, description="number of latest inputs over which that share is computed"
-    )
+    membership: Literal["assign", "group"] = "assign"
+    """assign: all partitions or those named; group: the broker shares them out"""
+    partitions: tuple[Annotated[int, Field(ge=0)], ...] = ()
+    """with membership 'assign': read these only; empty means all"""
+    batch_records: int = Field(default=256, ge=1)
+    """most records in a batch"""
+    batch_bytes: int = Field(default=32 * 2**20, ge=2**20)
+    """most bytes in a batch"""
+    batch_seconds: PositiveFloat = 0.25
+    """seconds to wait for a batch to fill"""
+    batch_work_seconds: PositiveFloat = 10.0
+    """seconds that a batch should take; batches get smaller for slow models"""
+    allowed_lateness_s: float = Field(default=0.0, ge=0.0)
+    """seconds that a snapshot waits for older ones of its query"""
+    clock_tolerance_s: float = Field(default=3_600.0, ge=300.0)
+    """seconds that a snapshot may be ahead of this machine's clock; one further ahead becomes a
+    dead letter (an outage)"""
+    attempts: int = Field(default=30, ge=1)
+    """most attempts of one batch or publication"""
+    first_pause_s: PositiveFloat = 0.5
+    """seconds before the second attempt; doubles with each further one"""
+    longest_pause_s: PositiveFloat = 5.0
+    """longest pause between attempts, in seconds"""
+    dead_share: float = Field(default=0.5, gt=0.0, le=1.0)
+    """stop when a greater share of the inputs became dead letters; 1 = never stop"""
+    dead_share_after: int = Field(default=200, ge=1)
+    """number of latest inputs over which that share is computed"""
 
     @model_validator(mode="after")
     def _the_broker_alone_shares_out(self) -> Self:
@@ -95,120 +81,77 @@ def checked_listen(listen: str) -> str:
 class TelemetrySettings(Section):
     """Logs, metrics and health."""
 
-    log_format: Literal["json", "console"] = Field(
-        default="json", description="json writes one object per line"
-    )
-    log_level: Literal["debug", "info", "warning", "error"] = Field(
-        default="info", description="lowest level that is logged"
-    )
-    listen: Annotated[str, AfterValidator(checked_listen)] = Field(
-        default="127.0.0.1:9464",
-        description="host:port that serves /metrics, /healthz and /readyz; empty = none",
-    )
-    silence_s: PositiveFloat = Field(
-        default=180.0, description="seconds without progress after which /healthz fails"
-    )
+    log_format: Literal["json", "console"] = "json"
+    """json writes one object per line"""
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    """lowest level that is logged"""
+    listen: Annotated[str, AfterValidator(checked_listen)] = "127.0.0.1:9464"
+    """host:port that serves /metrics, /healthz and /readyz; empty = none"""
+    silence_s: PositiveFloat = 180.0
+    """seconds without progress after which /healthz fails"""
 
 
 class WatchSettings(Section):
     """How `radarstream watch` goes through its list."""
 
-    fetch_pages: bool = Field(
-        default=False, description="read the result pages, not only their snippets"
-    )
+    fetch_pages: bool = False
+    """read the result pages, not only their snippets"""
     pages: PageOptions = PageOptions()
-    further_searches: int = Field(
-        default=0,
-        ge=0,
-        le=5,
-        description="result pages, a credit each, that a fetch asks for beyond `k` where the last"
-        " answer of the query was not settled without; 0 = none",
-    )
-    first_pause_s: PositiveFloat = Field(
-        default=60.0,
-        description="seconds before a failed query is tried again; doubles with each further"
-        " failure",
-    )
-    longest_pause_s: PositiveFloat = Field(
-        default=6 * HOUR, description="longest pause of a failing query, in seconds"
-    )
+    further_searches: int = Field(default=0, ge=0, le=5)
+    """result pages, a credit each, that a fetch asks for beyond `k` where the last answer of the
+    query was not settled without; 0 = none"""
+    first_pause_s: PositiveFloat = 60.0
+    """seconds before a failed query is tried again; doubles with each further failure"""
+    longest_pause_s: PositiveFloat = 6 * HOUR
+    """longest pause of a failing query, in seconds"""
 
 
 class AlertSettings(Section):
     """Which answers cause an alert, and who receives it."""
 
     webhook: WebhookOptions | None = None
-    occasions: Annotated[tuple[Occasion, ...], Field(min_length=1)] = Field(
-        default=("changed",),
-        description="changed: the answer means something else; falsified: the previous answer"
-        " was rejected",
-    )
-    queries: tuple[str, ...] = Field(
-        default=(), description="ids of queries to report; empty = all"
-    )
-    tags: tuple[str, ...] = Field(
-        default=(), description="report only queries with one of these tags; empty = all"
-    )
-    group: Group = Field(
-        default="radarstream-alerts",
-        description="consumer group that remembers what was delivered; default: kafka.group"
-        " + -alerts",
-    )
-    start: Literal["latest", "beginning"] = Field(
-        default="latest", description="where a new group starts to read"
-    )
+    occasions: Annotated[tuple[Occasion, ...], Field(min_length=1)] = ("changed",)
+    """changed: the answer means something else; falsified: the previous answer was rejected"""
+    queries: tuple[str, ...] = ()
+    """ids of queries to report; empty = all"""
+    tags: tuple[str, ...] = ()
+    """report only queries with one of these tags; empty = all"""
+    group: Group = "radarstream-alerts"
+    """consumer group that remembers what was delivered; default: kafka.group + -alerts"""
+    start: Literal["latest", "beginning"] = "latest"
+    """where a new group starts to read"""
 
 
 class AttributionSettings(Rules):
     """Complaints about answers, their deep attribution, quarantine."""
 
-    enabled: bool = Field(
-        default=False,
-        description="the job keeps what the last answers were made of and leaves out texts in"
-        " quarantine",
-    )
-    attributor: str = Field(
-        default="rag_origin", description="method that finds the texts that taught an answer"
-    )
-    options: dict[str, Any] | None = Field(
-        default=None,
-        description="options of the attributor, by name; none = its defaults, but"
-        ' `check_unaided = "uncontradicted"` for `rag_origin`',
-    )
-    corpus_texts: int = Field(
-        default=50,
-        ge=0,
-        description="with corpus.archive: archived texts that are examined in addition to the"
-        " search results",
-    )
-    keep_steps: int = Field(
-        default=2,
-        ge=1,
-        description="number of last answers of a query that complaints may be about",
-    )
-    keep_days: PositiveFloat = Field(
-        default=30.0,
-        description="days (event time) after which an answer cannot be complained about",
-    )
-    attributions_per_hour: int = Field(
-        default=30, ge=1, description="most wrong answers that are attributed per hour"
-    )
-    model_calls_per_day: int = Field(
-        default=50_000, ge=1, description="no attribution starts after so many model calls in a day"
-    )
-    attempts: int = Field(default=3, ge=1, description="most attempts of one attribution")
-    open_days: PositiveFloat = Field(
-        default=7.0, description="days after which a waiting complaint is given up as unusable"
-    )
-    retention_days: PositiveFloat = Field(
-        default=365.0,
-        description="days that complaints, their consequences and the events of sources are kept",
-    )
-    poll_s: PositiveFloat = Field(default=2.0, description="seconds that an idle worker pauses")
-    group: Group = Field(
-        default="radarstream-complaints",
-        description="consumer group of the complaints; default: kafka.group + -complaints",
-    )
+    enabled: bool = False
+    """the job keeps what the last answers were made of and leaves out texts in quarantine"""
+    attributor: str = "rag_origin"
+    """method that finds the texts that taught an answer"""
+    options: dict[str, Any] | None = None
+    """options of the attributor, by name; none = its defaults, but `check_unaided =
+    "uncontradicted"` for `rag_origin`"""
+    corpus_texts: int = Field(default=50, ge=0)
+    """with corpus.archive: archived texts that are examined in addition to the search results"""
+    keep_steps: int = Field(default=2, ge=1)
+    """number of last answers of a query that complaints may be about"""
+    keep_days: PositiveFloat = 30.0
+    """days (event time) after which an answer cannot be complained about"""
+    attributions_per_hour: int = Field(default=30, ge=1)
+    """most wrong answers that are attributed per hour"""
+    model_calls_per_day: int = Field(default=50_000, ge=1)
+    """no attribution starts after so many model calls in a day"""
+    attempts: int = Field(default=3, ge=1)
+    """most attempts of one attribution"""
+    open_days: PositiveFloat = 7.0
+    """days after which a waiting complaint is given up as unusable"""
+    retention_days: PositiveFloat = 365.0
+    """days that complaints, their consequences and the events of sources are kept"""
+    poll_s: PositiveFloat = 2.0
+    """seconds that an idle worker pauses"""
+    group: Group = "radarstream-complaints"
+    """consumer group of the complaints; default: kafka.group + -complaints"""
 
     @property
     def chosen_options(self) -> dict[str, Any]:

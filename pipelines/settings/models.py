@@ -16,27 +16,18 @@ class LlamaCpp(Section):
     """Embedded generation with llama.cpp; without `model_path`, the weights of the extra."""
 
     kind: Literal["llama_cpp"] = "llama_cpp"
-    model_path: Path | None = Field(
-        default=None, description="GGUF file; none = the weights of the extra"
-    )
-    slots: int = Field(
-        default=2, ge=1, le=64, description="number of prompts that are decoded at the same time"
-    )
-    threads: int | None = Field(
-        default=None, ge=1, description="number of threads; none = one per physical core"
-    )
-    passage_characters: int | None = Field(
-        default=None,
-        ge=40,
-        le=20_000,
-        description="characters of each passage in a prompt with several passages (not in chat "
-        "prompts); none = 160, or 300 for biographies",
-    )
-    chat: bool | None = Field(
-        default=None,
-        description="prompts are chat messages, for instruction-tuned weights; none = where the"
-        " weights have a chat template",
-    )
+    model_path: Path | None = None
+    """GGUF file; none = the weights of the extra"""
+    slots: int = Field(default=2, ge=1, le=64)
+    """number of prompts that are decoded at the same time"""
+    threads: int | None = Field(default=None, ge=1)
+    """number of threads; none = one per physical core"""
+    passage_characters: int | None = Field(default=None, ge=40, le=20_000)
+    """characters of each passage in a prompt with several passages (not in chat prompts); none =
+    160, or 300 for biographies"""
+    chat: bool | None = None
+    """prompts are chat messages, for instruction-tuned weights; none = where the weights have a
+    chat template"""
 
 
 class OpenAiGenerator(OpenAiOptions):
@@ -104,10 +95,8 @@ class SentenceEmbedder(Section):
     """Sentence embeddings; without `model`, the installed MiniLM weights, which need no torch."""
 
     kind: Literal["sentence_transformers"] = "sentence_transformers"
-    model: str | None = Field(
-        default=None,
-        description="name in the model cache, or a directory; none = the installed MiniLM weights",
-    )
+    model: str | None = None
+    """name in the model cache, or a directory; none = the installed MiniLM weights"""
 
 
 class ScriptedEmbedder(Section):

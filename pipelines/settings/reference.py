@@ -114,7 +114,7 @@ def own_fields(kind: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
 def row(path: str, name: str, field: FieldInfo) -> str:
     """Return the table row of one key."""
     key = f"{path}.{name}" if path else name
-    meaning = (field.description or "").replace("|", "\\|")
+    meaning = " ".join((field.description or "").split()).replace("|", "\\|")
     return f"| `{key}` | {values_of(field)} | {default_of(field)} | {meaning} |"
 
 

@@ -22,12 +22,10 @@ class CausalSubstitute(Section):
     """
 
     kind: Literal["causal"] = "causal"
-    model_path: Path | None = Field(
-        default=None, description="GGUF file; none = the weights of the extra"
-    )
-    threads: int | None = Field(
-        default=None, ge=1, description="number of threads; none = one per physical core"
-    )
+    model_path: Path | None = None
+    """GGUF file; none = the weights of the extra"""
+    threads: int | None = Field(default=None, ge=1)
+    """number of threads; none = one per physical core"""
 
 
 class ScriptedMasked(Section):
@@ -84,23 +82,18 @@ AttentionSettings = Annotated[
 class RetrievalSettings(Section):
     """Which reranker chooses what the defence sees; the name "" means that it sees everything."""
 
-    name: str = Field(default="", description="which reranker chooses documents; empty = none")
-    options: dict[str, Any] = Field(default={}, description="options of the reranker, by name")
-    keep: int = Field(
-        default=10, ge=1, description="most documents of a snapshot that the defence sees"
-    )
-    surrogate: EmbedderSettings | None = Field(
-        default=None,
-        description="an encoder besides the embedder, for rerankers that ask one for gradients",
-    )
-    masked: MaskedSettings = Field(
-        default=CausalSubstitute(),
-        description="which model tells how probable hidden words are, for rerankers that ask",
-    )
-    attention: AttentionSettings = Field(
-        default=LeaveOneOut(),
-        description="which model tells how it shares its attention, for rerankers that ask",
-    )
+    name: str = ""
+    """which reranker chooses documents; empty = none"""
+    options: dict[str, Any] = {}
+    """options of the reranker, by name"""
+    keep: int = Field(default=10, ge=1)
+    """most documents of a snapshot that the defence sees"""
+    surrogate: EmbedderSettings | None = None
+    """an encoder besides the embedder, for rerankers that ask one for gradients"""
+    masked: MaskedSettings = CausalSubstitute()
+    """which model tells how probable hidden words are, for rerankers that ask"""
+    attention: AttentionSettings = LeaveOneOut()
+    """which model tells how it shares its attention, for rerankers that ask"""
 
     @model_validator(mode="after")
     def _options_have_a_name(self) -> Self:
@@ -122,43 +115,21 @@ class ReadingSettings(Section):
     Queries that ask for a long answer are read from the start, as far as a prompt has room.
     """
 
-    windows: int = Field(
-        default=5,
-        ge=0,
-        le=100,
-        description="most windows of a long page that are read; 0 = pages are read from the start",
-    )
-    window_characters: int = Field(
-        default=220, ge=40, le=2_000, description="most characters of one window"
-    )
-    whole_characters: int = Field(
-        default=1_200,
-        ge=0,
-        description="characters (title and text) up to which a page is read whole",
-    )
-    block: int = Field(
-        default=3,
-        ge=1,
-        le=100,
-        description="documents that are read at once, in rank order, until no more are needed",
-    )
-    unconfirmed: int = Field(
-        default=10,
-        ge=1,
-        le=100,
-        description="documents that are read at least before an answer is given that no memory"
-        " confirms; all are for one that differs from the last",
-    )
-    most_documents: int = Field(
-        default=50, ge=1, description="documents of a snapshot after which no more are read"
-    )
-    most_seconds: float = Field(
-        default=60.0, gt=0.0, description="seconds after which no more documents are read"
-    )
-    further_searches: int = Field(
-        default=2,
-        ge=0,
-        le=10,
-        description="how often a user's question may go on to ten more documents, a result page of"
-        " the web or the next of the corpus, until its answer is settled",
-    )
+    windows: int = Field(default=5, ge=0, le=100)
+    """most windows of a long page that are read; 0 = pages are read from the start"""
+    window_characters: int = Field(default=220, ge=40, le=2_000)
+    """most characters of one window"""
+    whole_characters: int = Field(default=1_200, ge=0)
+    """characters (title and text) up to which a page is read whole"""
+    block: int = Field(default=3, ge=1, le=100)
+    """documents that are read at once, in rank order, until no more are needed"""
+    unconfirmed: int = Field(default=10, ge=1, le=100)
+    """documents that are read at least before an answer is given that no memory confirms; all are
+    for one that differs from the last"""
+    most_documents: int = Field(default=50, ge=1)
+    """documents of a snapshot after which no more are read"""
+    most_seconds: float = Field(default=60.0, gt=0.0)
+    """seconds after which no more documents are read"""
+    further_searches: int = Field(default=2, ge=0, le=10)
+    """how often a user's question may go on to ten more documents, a result page of the web or the
+    next of the corpus, until its answer is settled"""

@@ -34,18 +34,15 @@ SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
 class DefenseSettings(Section):
     """Which defence answers, with its options by name; the baseline "" means no comparison."""
 
-    name: str = Field(default="voices", description="which defence answers")
-    options: dict[str, Any] = Field(default={}, description="options of the defence, by name")
-    withstand: int = Field(
-        default=1,
-        ge=0,
-        le=MOST_LYING,
-        description="how many of the sites that are read may lie without a false answer: one more"
-        " independent site must say the answer; for the defence `voices`",
-    )
-    compare_with: str = Field(
-        default="vanilla", description="defence that replays compare with; empty = none"
-    )
+    name: str = "voices"
+    """which defence answers"""
+    options: dict[str, Any] = {}
+    """options of the defence, by name"""
+    withstand: int = Field(default=1, ge=0, le=MOST_LYING)
+    """how many of the sites that are read may lie without a false answer: one more independent site
+    must say the answer; for the defence `voices`"""
+    compare_with: str = "vanilla"
+    """defence that replays compare with; empty = none"""
 
     def named(self, name: str) -> Self:
         """These settings, or those of another defence: its options are its own."""
@@ -57,18 +54,17 @@ class DefenseSettings(Section):
 class CacheSettings(Section):
     """The response cache in the state database."""
 
-    max_entries: int = Field(
-        default=1_000_000, ge=1, description="most responses; the oldest are deleted"
-    )
+    max_entries: int = Field(default=1_000_000, ge=1)
+    """most responses; the oldest are deleted"""
 
 
 class BatchSettings(Section):
     """How much is done at once."""
 
-    snapshots: int = Field(default=8, ge=1, description="snapshots in one batch of model requests")
-    queries: int = Field(
-        default=16, ge=1, description="queries that are answered together, step by step"
-    )
+    snapshots: int = Field(default=8, ge=1)
+    """snapshots in one batch of model requests"""
+    queries: int = Field(default=16, ge=1)
+    """queries that are answered together, step by step"""
 
 
 def in_own_group(section: SettingsT, info: ValidationInfo) -> SettingsT:
@@ -83,17 +79,15 @@ def in_own_group(section: SettingsT, info: ValidationInfo) -> SettingsT:
 class Settings(Section):
     """Everything a run can be told."""
 
-    profile: Profile = Field(default="embedded", description="which models answer by default")
+    profile: Profile = "embedded"
+    """which models answer by default"""
     generator: GeneratorSettings
     relations: RelationSettings
     embedder: EmbedderSettings
-    tokens: TokenSettings = Field(
-        default=SameModel(), description="which model tells probabilities of tokens"
-    )
-    database: str = Field(
-        default="sqlite:///build/radarstream.sqlite",
-        description="SQLAlchemy URL: sqlite:///file or postgresql://user@host/name",
-    )
+    tokens: TokenSettings = SameModel()
+    """which model tells probabilities of tokens"""
+    database: str = "sqlite:///build/radarstream.sqlite"
+    """SQLAlchemy URL: sqlite:///file or postgresql://user@host/name"""
     reading: ReadingSettings = ReadingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
     defense: DefenseSettings = DefenseSettings()

@@ -31,106 +31,64 @@ Modules = Annotated[tuple[Module, ...], AfterValidator(of_a_service)]
 class OrchestrationSettings(Section):
     """Which defences act on a user's question besides the configured defence."""
 
-    policy: Literal["none", "static", "adaptive"] = Field(
-        default="adaptive",
-        description="none: only what `always` names; static: every one of `modules`; adaptive:"
-        " those of `modules` that the risk of a question calls for",
-    )
-    modules: Modules = Field(
-        default=tuple(module for module in Module if module is not Module.TRUSTRAG),
-        description="which defences the policy may switch on",
-    )
-    always: Modules = Field(
-        default=(Module.GUARDRAIL,),
-        description="what acts on every question, whatever the policy says or a model fails",
-    )
-    sentinel: Literal["rules", "language_model"] = Field(
-        default="rules", description="who judges the risk; a model falls back to the rules"
-    )
-    strategist: Literal["rules", "language_model"] = Field(
-        default="rules", description="who makes the plan; the rules overrule a model's plan"
-    )
-    threshold: float = Field(
-        default=0.4, ge=0.05, le=0.95, description="risk from which a defence is switched on"
-    )
-    thresholds: Thresholds = Field(
-        default="corrected",
-        description="what counts as near duplicates and as unusual: corrected, as measured on"
-        " harmless questions, or paper, as published",
-    )
-    epsilon_budget: PositiveFloat = Field(
-        default=100.0,
-        description="epsilon that a user may spend on noisy retrievals; then the corpus is refused",
-    )
-    trust_gain_per_hour: float = Field(
-        default=0.1, ge=0.0, le=1.0, description="most that a user's trust rises within an hour"
-    )
+    policy: Literal["none", "static", "adaptive"] = "adaptive"
+    """none: only what `always` names; static: every one of `modules`; adaptive: those of `modules`
+    that the risk of a question calls for"""
+    modules: Modules = tuple(module for module in Module if module is not Module.TRUSTRAG)
+    """which defences the policy may switch on"""
+    always: Modules = (Module.GUARDRAIL,)
+    """what acts on every question, whatever the policy says or a model fails"""
+    sentinel: Literal["rules", "language_model"] = "rules"
+    """who judges the risk; a model falls back to the rules"""
+    strategist: Literal["rules", "language_model"] = "rules"
+    """who makes the plan; the rules overrule a model's plan"""
+    threshold: float = Field(default=0.4, ge=0.05, le=0.95)
+    """risk from which a defence is switched on"""
+    thresholds: Thresholds = "corrected"
+    """what counts as near duplicates and as unusual: corrected, as measured on harmless questions,
+    or paper, as published"""
+    epsilon_budget: PositiveFloat = 100.0
+    """epsilon that a user may spend on noisy retrievals; then the corpus is refused"""
+    trust_gain_per_hour: float = Field(default=0.1, ge=0.0, le=1.0)
+    """most that a user's trust rises within an hour"""
 
 
 class ServingSettings(Section):
     """The service that answers questions."""
 
-    listen: Annotated[str, AfterValidator(listenable)] = Field(
-        default="127.0.0.1:8080", description="host:port to listen on"
-    )
-    health_listen: Annotated[str, AfterValidator(checked_listen)] = Field(
-        default="127.0.0.1:9465",
-        description="host:port that serves /metrics, /healthz and /readyz without a token;"
-        " empty = none",
-    )
-    anonymous: Literal["refuse", "ask"] = Field(
-        default="refuse",
-        description="what a request without a token may do; ask is for loopback addresses alone",
-    )
-    source: Literal["corpus", "search", "documents"] = Field(
-        default="corpus",
-        description="where documents come from when a request does not say; documents: it must"
-        " bring its own",
-    )
-    documents: int = Field(
-        default=10, ge=1, le=100, description="documents that are looked for at first"
-    )
-    question_characters: PositiveInt = Field(
-        default=2_000, description="longest question that is accepted"
-    )
-    body_bytes: PositiveInt = Field(default=2**20, description="largest request that is accepted")
-    timeout_s: PositiveFloat = Field(
-        default=60.0, description="seconds after which a question is given up"
-    )
-    questions_per_minute: PositiveInt = Field(
-        default=60, description="questions a user may ask within a minute"
-    )
-    at_once: PositiveInt = Field(
-        default=256,
-        description="requests of users that are handled at once; more are refused, and the last"
-        " quarter is for users with few",
-    )
-    connections: PositiveInt = Field(
-        default=256,
-        description="connections without a request of a known user; one more, and the address with"
-        " most of them loses its oldest",
-    )
-    request_s: PositiveFloat = Field(
-        default=10.0,
-        description="seconds within which a request must arrive whole, and its client must take"
-        " what it is sent",
-    )
-    hosts: tuple[Annotated[str, AfterValidator(str.lower)], ...] = Field(
-        default=(),
-        description="names under which the service is reached, besides localhost and addresses",
-    )
-    proxies: tuple[str, ...] = Field(
-        default=(),
-        description="addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed",
-    )
-    session_hours: PositiveFloat = Field(
-        default=12.0, description="hours after which the console asks for a token again"
-    )
-    keep_events: NonNegativeInt = Field(
-        default=20,
-        description="answer events of a query that the job keeps for histories and the console;"
-        " 0: none",
-    )
-    stop_s: PositiveFloat = Field(
-        default=20.0, description="seconds that a stop waits for requests in hand"
-    )
+    listen: Annotated[str, AfterValidator(listenable)] = "127.0.0.1:8080"
+    """host:port to listen on"""
+    health_listen: Annotated[str, AfterValidator(checked_listen)] = "127.0.0.1:9465"
+    """host:port that serves /metrics, /healthz and /readyz without a token; empty = none"""
+    anonymous: Literal["refuse", "ask"] = "refuse"
+    """what a request without a token may do; ask is for loopback addresses alone"""
+    source: Literal["corpus", "search", "documents"] = "corpus"
+    """where documents come from when a request does not say; documents: it must bring its own"""
+    documents: int = Field(default=10, ge=1, le=100)
+    """documents that are looked for at first"""
+    question_characters: PositiveInt = 2_000
+    """longest question that is accepted"""
+    body_bytes: PositiveInt = 2**20
+    """largest request that is accepted"""
+    timeout_s: PositiveFloat = 60.0
+    """seconds after which a question is given up"""
+    questions_per_minute: PositiveInt = 60
+    """questions a user may ask within a minute"""
+    at_once: PositiveInt = 256
+    """requests of users that are handled at once; more are refused, and the last quarter is for
+    users with few"""
+    connections: PositiveInt = 256
+    """connections without a request of a known user; one more, and the address with most of them
+    loses its oldest"""
+    request_s: PositiveFloat = 10.0
+    """seconds within which a request must arrive whole, and its client must take what it is sent"""
+    hosts: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
+    """names under which the service is reached, besides localhost and addresses"""
+    proxies: tuple[str, ...] = ()
+    """addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"""
+    session_hours: PositiveFloat = 12.0
+    """hours after which the console asks for a token again"""
+    keep_events: NonNegativeInt = 20
+    """answer events of a query that the job keeps for histories and the console; 0: none"""
+    stop_s: PositiveFloat = 20.0
+    """seconds that a stop waits for requests in hand"""

@@ -68,22 +68,20 @@ class Days(Section):
 class Defaults(Section):
     """How a query is searched for."""
 
-    k: int = Field(default=10, strict=True, ge=1, le=100, description="documents wanted")
-    cadence: Cadence = Field(default="1d", description="how often: 30m, 6h, 1d, 2w")
-    jitter: float = Field(
-        default=0.1, ge=0.0, le=0.5, description="share of the cadence by which a fetch may move"
-    )
-    language: Language = Field(default="", description="of the search page, such as en; hl")
-    country: Country = Field(default="", description="searched from, such as us; gl")
+    k: int = Field(default=10, strict=True, ge=1, le=100)
+    """documents wanted"""
+    cadence: Cadence = "1d"
+    """how often: 30m, 6h, 1d, 2w"""
+    jitter: float = Field(default=0.1, ge=0.0, le=0.5)
+    """share of the cadence by which a fetch may move"""
+    language: Language = ""
+    """of the search page, such as en; hl"""
+    country: Country = ""
+    """searched from, such as us; gl"""
     engine: Engine = "google"
     tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
-    withstand: int | None = Field(
-        default=None,
-        strict=True,
-        ge=0,
-        le=MOST_LYING,
-        description="how many of the sites that are read may lie; empty = as the job is set",
-    )
+    withstand: int | None = Field(default=None, strict=True, ge=0, le=MOST_LYING)
+    """how many of the sites that are read may lie; empty = as the job is set"""
     dates: Days | None = None
     active: Annotated[bool, Field(strict=True)] = True
 

@@ -10,7 +10,7 @@ from radarstream.schemas.section import Section, is_loopback
 VERSION: Final = "/v1"  # how addresses end, nearly all
 
 
-class OpenAiOptions(Section, use_attribute_docstrings=True):
+class OpenAiOptions(Section):
     """One model behind one endpoint: a vendor's, or a vLLM, Ollama or llama.cpp server.
 
     The key comes from the environment: `api_key_variable` names the variable that holds it; an

@@ -25,9 +25,8 @@ _NORWAY: Final = " (write it in quotes: YAML reads no, on and their like as true
 class Watchlist(Section):
     """A watchlist file."""
 
-    defaults: Defaults = Field(
-        default=Defaults(), description="for entries that do not say otherwise"
-    )
+    defaults: Defaults = Defaults()
+    """for entries that do not say otherwise"""
     queries: tuple[Watched, ...]
 
 
