@@ -7,7 +7,7 @@ import pytest
 
 from radarstream.pipelines.asking.values import Origin
 from radarstream.schemas.support import TOLD_APART
-from tests.commands import forget_shared, refused, run
+from tests.commands import refused, run
 
 CAPITAL = "What is the capital of Peru?"
 TRUE = ("Lima is the capital of Peru.", "Lima is its capital.")
@@ -71,25 +71,18 @@ def test_a_corpus_is_asked() -> None:
     shown = run("ask", CAPITAL, "--config", "r.toml", "-k", 3).stdout
     assert shown.startswith("Lima")
     assert run("ask", CAPITAL, "own.jsonl", "--config", "r.toml").stdout.startswith("Lima")
+    run("corpus", "remove", "0", "1", "2", "--yes", "--config", "r.toml")
+    emptied = run("ask", CAPITAL, "--config", "r.toml")
+    assert "no answer" in emptied.stdout
+    assert "radarstream corpus add" in emptied.stderr
 
 
-def test_an_empty_corpus_is_told_how_to_fill_it() -> None:
-    Path("own.jsonl").write_text(json.dumps({"text": TRUE[0], "id": "1"}))
-    run("corpus", "add", "own.jsonl", "--config", "r.toml")
-    run("corpus", "remove", "1", "--yes", "--config", "r.toml")
-    ran = run("ask", CAPITAL, "--config", "r.toml")
-    assert "no answer" in ran.stdout
-    assert "radarstream corpus add" in ran.stderr
-
-
-def test_without_an_answer_it_says_why() -> None:
-    shown = run("ask", CAPITAL, "--document", "Nothing to see.", "--config", "r.toml").stdout
-    assert shown.startswith("no answer: ")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
+def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SERPAPI_KEY", raising=False)
+    Path("empty.jsonl").touch()
+    for arguments, said in (
+        ((CAPITAL,), "no state database"),
+        ((CAPITAL, "--source", Origin.SEARCH), "SERPAPI_KEY"),
         ((CAPITAL, "--source", "documents"), "give documents"),
         ((CAPITAL, "--document", ""), "--document is empty"),
         ((CAPITAL, "empty.jsonl"), "give documents"),
@@ -98,24 +91,11 @@ def test_without_an_answer_it_says_why() -> None:
         ((CAPITAL, "missing.txt"), "cannot read missing.txt"),
         ((CAPITAL, "--document", LIE, "--defense", "wishful"), "wishful"),
         ((CAPITAL, "--document", LIE, "--source", "corpus"), "documents are given"),
-    ],
-)
-def test_what_cannot_be_asked_is_told(arguments: tuple[str, ...], said: str) -> None:
-    Path("empty.jsonl").touch()
-    code, told = refused("ask", *arguments, "--config", "r.toml")
-    assert code in (1, 2)
-    assert said in " ".join(told.split())
-
-
-def test_there_must_be_a_database_with_a_corpus() -> None:
-    code, told = refused("ask", CAPITAL, "--config", "r.toml")
-    assert (code, Path("state.db").exists()) == (2, False)
-    assert "no state database" in told
-
-
-def test_a_search_without_a_key_is_told(monkeypatch) -> None:
-    monkeypatch.delenv("SERPAPI_KEY", raising=False)
-    forget_shared()
-    code, told = refused("ask", CAPITAL, "--source", Origin.SEARCH, "--config", "r.toml")
-    assert code == 2
-    assert "SERPAPI_KEY" in told
+    ):
+        code, told = refused("ask", *arguments, "--config", "r.toml")
+        assert code in (1, 2)
+        assert said in " ".join(told.split())
+        if said == "no state database":
+            assert not Path("state.db").exists()
+    shown = run("ask", CAPITAL, "--document", "Nothing to see.", "--config", "r.toml").stdout
+    assert shown.startswith("no answer: ")

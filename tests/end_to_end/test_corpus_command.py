@@ -55,24 +55,18 @@ def test_a_file_of_texts_is_added_and_bad_lines_are_told(config: Path, tmp_path:
     assert again["bad"][1] == {"number": 4, "reason": "missing_field: there is no text"}
 
 
-def test_a_file_without_a_text_is_an_error(config: Path, tmp_path: Path) -> None:
+def test_a_file_without_a_text_is_an_error_and_a_repeated_text_is_known(
+    config: Path, tmp_path: Path
+) -> None:
     file = tmp_path / "texts.jsonl"
     file.write_text("nothing\n")
     assert isinstance(run(config, "add", str(file)).exception, RadarstreamError)
     missing = run(config, "add", str(tmp_path / "missing")).exception
     assert isinstance(missing, ConfigurationError)
     assert "missing: No such file" in str(missing)
-
-
-def test_a_text_that_a_file_repeats_is_known(config: Path, tmp_path: Path) -> None:
-    file = tmp_path / "texts.jsonl"
     file.write_text("\n".join(LINES[1:2] * 3))
     told = figures(config, "add", str(file))
     assert (told["new"], told["known"]) == (1, 2)
-
-
-def test_an_empty_question_is_refused(filled: Path) -> None:
-    assert isinstance(run(filled, "search", " ").exception, ConfigurationError)
 
 
 @pytest.fixture
@@ -100,6 +94,7 @@ def test_tables_show_page_text_as_text(filled: Path) -> None:
         printed = run(filled, *command).stdout
         assert "hostile [red]page[/red]" in printed
         assert "\u202e" not in printed
+    assert isinstance(run(filled, "search", " ").exception, ConfigurationError)
 
 
 def test_texts_are_removed_by_id_own_id_and_address(filled: Path) -> None:

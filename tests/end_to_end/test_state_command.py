@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
@@ -39,6 +40,7 @@ from tests.servers import free_port
 REPOSITORY = Path(__file__).parents[2]
 QUESTION = "Who is the mayor of Canaryville?"
 HOSTILE = "Ada\x1b[2J [red]Lovelace[/red] " + "x" * 300
+JUNE = datetime(2023, 6, 2, tzinfo=UTC)
 ROW = MemoryRow(
     "q-mine",
     "radar",
@@ -74,6 +76,15 @@ run = partial(commands.run, "state")
 refused = partial(commands.refused, "state")
 
 
+def remember(database: str, **rows: dict[str, Any]) -> None:
+    """Add rows by their query, with what differs from `ROW`."""
+    engine = open_engine(database)
+    for query, changes in rows.items():
+        query_id = query.replace("_", "-")
+        commit_fold(engine, None, replace(ROW, query_id=query_id, **changes))
+    engine.dispose()
+
+
 def test_show_decodes_one_query(database: str) -> None:
     assert json.loads(run("show", "q-mine", "--json").stdout) == {
         "query_id": "q-mine",
@@ -99,18 +110,6 @@ def test_show_decodes_one_query(database: str) -> None:
     assert run("show", QUESTION.upper()).stdout == text
 
 
-def test_show_says_when_an_answer_was_last_confirmed(database: str) -> None:
-    believed = Belief("Ada Lovelace", 0.75, 0.125)
-    engine = open_engine(database)
-    standing = StandingAnswer("Ada Lovelace", datetime(2025, 6, 2, tzinfo=UTC))
-    state = encode_state(believed, standing)
-    commit_fold(engine, None, replace(ROW, query_id="q-new", state=state))
-    engine.dispose()
-    shown = json.loads(run("show", "q-new", "--json").stdout)
-    assert shown["standing"] == "Ada Lovelace"
-    assert shown["standing_confirmed_at"] == "2025-06-02T00:00:00.000Z"
-
-
 def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:
     listed = json.loads(run("show", "--json").stdout)
     assert listed["queries"] == 2
@@ -123,14 +122,14 @@ def test_show_lists_the_queries_up_to_a_limit(database: str) -> None:
 
 
 def test_the_list_says_what_stands_and_since_when(database: str) -> None:
-    engine = open_engine(database)
-    for query, answer, at in (
-        ("q-now", "Rome", time_at(ROW.as_of_ms)),
-        ("q-then", "Lima", datetime(2023, 6, 2, tzinfo=UTC)),
-    ):
-        state = encode_state(None, StandingAnswer(answer, at))
-        commit_fold(engine, None, replace(ROW, query_id=query, state=state))
-    engine.dispose()
+    now, then = StandingAnswer("Rome", time_at(ROW.as_of_ms)), StandingAnswer("Lima", JUNE)
+    states = {"q_now": encode_state(None, now), "q_then": encode_state(None, then)}
+    remember(database, **{query: {"state": state} for query, state in states.items()})
+    shown = json.loads(run("show", "q-then", "--json").stdout)
+    assert (shown["standing"], shown["standing_confirmed_at"]) == (
+        "Lima",
+        "2023-06-02T00:00:00.000Z",
+    )
     lines = {line.split()[0]: line for line in run("show").stdout.splitlines() if line.split()}
     assert "standing answer" in lines["query"] and "confirmed" in lines["query"]
     assert "Rome" in lines["q-now"] and " yes " in lines["q-now"]
@@ -142,38 +141,26 @@ def test_the_list_says_what_stands_and_since_when(database: str) -> None:
 def test_show_cuts_no_id_where_the_terminal_is_narrow(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    query = "who-won-the-womens-cup-in-2015"
-    engine = open_engine(database)
-    commit_fold(engine, None, replace(ROW, query_id=query))
-    engine.dispose()
+    remember(database, who_won_the_womens_cup_in_2015={})
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.stdout", Console(width=80))
     shown = run("show").stdout
-    assert query in shown
-    assert "snapshots" in shown
-    assert "as of" in shown
-    assert "2023-11" in shown
+    for words in ("who-won-the-womens-cup-in-2015", "snapshots", "as of", "2023-11"):
+        assert words in shown
     assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_show_survives_hostile_and_damaged_rows(database: str) -> None:
-    engine = open_engine(database)
-    hostile = replace(ROW, query_id="q-evil", state=encode_state(Belief(HOSTILE, 0.5, 0.5)))
-    commit_fold(engine, None, hostile)
-    commit_fold(engine, None, replace(ROW, query_id="q-bad", state=b"\xff", as_of_ms=2**62))
-    commit_fold(engine, None, replace(ROW, query_id="q-none", state=encode_state(None)))
-    engine.dispose()
+    remember(
+        database,
+        q_evil={"state": encode_state(Belief(HOSTILE, 0.5, 0.5))},
+        q_bad={"state": b"\xff", "as_of_ms": 2**62},
+        q_none={"state": encode_state(None)},
+    )
     text = run("show").stdout
     assert "\x1b[2J" not in text
     assert "malformed_json" in json.dumps(json.loads(run("show", "--json").stdout))
     for query in ("q-evil", "q-bad", "q-none"):
         assert "\x1b" not in run("show", query).stdout
-
-
-def test_show_of_an_unknown_query_fails(database: str) -> None:
-    assert refused("show", "q-never") == (
-        1,
-        "error: nothing is remembered about query 'q-never'\n",
-    )
 
 
 def test_export_and_import_through_files(
@@ -263,9 +250,7 @@ def test_forget_finds_a_query_by_its_question(database: str, tmp_path: Path) -> 
     assert result["query_id"] == "q-mine"
     assert (result["deleted"]["memory"], result["deleted"]["cached_answers"]) == (1, 1)
     asked = Query.from_text("Who leads France?")
-    engine = open_engine(database)
-    commit_fold(engine, None, replace(ROW, query_id=asked.id))
-    engine.dispose()
+    remember(database, **{asked.id: {}})
     result = json.loads(run("forget", "who leads france", "--yes", "--json").stdout)
     assert (result["query_id"], result["deleted"]["cached_answers"]) == (asked.id, 1)
 
@@ -276,24 +261,18 @@ def test_forget_says_when_it_does_not_know_the_question(database: str) -> None:
     assert "the question is not on record" in text
 
 
-def test_forget_tells_of_a_query_that_was_never_there(database: str) -> None:
-    code, said = refused("forget", "nope", "--yes")
-    assert (code, said) == (1, "error: nothing was found about query 'nope'\n")
-
-
-def test_forget_cannot_retract_what_it_knows_by_its_question_alone(database: str) -> None:
-    code, said = refused("forget", "Who leads Nowhere?", "--yes", "--retract")
-    assert code == 2 and "--retract needs its id" in said
-
-
-def test_forget_without_a_terminal_needs_a_yes(
+def test_what_is_not_there_or_not_confirmed_is_refused(
     database: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("radarstream.pipelines.cli.terminal.interactive", lambda: False)
-    assert refused("forget", "q-mine") == (
-        2,
-        "error: give --yes to delete query 'q-mine'\n",
-    )
+    for words, code, told in (
+        (("show", "q-never"), 1, "nothing is remembered about query 'q-never'\n"),
+        (("forget", "nope", "--yes"), 1, "nothing was found about query 'nope'\n"),
+        (("forget", "q-mine"), 2, "give --yes to delete query 'q-mine'\n"),
+    ):
+        assert refused(*words) == (code, f"error: {told}")
+    code, said = refused("forget", "Who leads Nowhere?", "--yes", "--retract")
+    assert code == 2 and "--retract needs its id" in said
     run("show", "q-mine")
 
 

@@ -46,7 +46,9 @@ def test_a_model_selects_the_profile_api(monkeypatch: pytest.MonkeyPatch) -> Non
     assert settings.generator.api_key_variable == ""  # none is set, and a local server wants none
 
 
-def test_a_model_wins_over_a_settings_file_and_keeps_its_sections(tmp_path: Path) -> None:
+def test_a_model_wins_over_a_settings_file_and_keeps_what_it_says_of_the_rest(
+    tmp_path: Path,
+) -> None:
     file = tmp_path / "settings.toml"
     file.write_text(
         'profile = "embedded"\n[generator]\nkind = "llama_cpp"\nslots = 4\n[batch]\nsnapshots = 3\n'
@@ -54,10 +56,6 @@ def test_a_model_wins_over_a_settings_file_and_keeps_its_sections(tmp_path: Path
     settings = ModelOptions(file, None, "small", LOCAL).settings()
     assert isinstance(settings.generator, OpenAiGenerator)
     assert settings.batch.snapshots == 3
-
-
-def test_a_model_keeps_what_a_file_says_of_its_service(tmp_path: Path) -> None:
-    file = tmp_path / "settings.toml"
     file.write_text('profile = "api"\n[generator]\nkind = "openai"\nconcurrency = 3\n')
     generator = ModelOptions(file, None, "small", None).settings().generator
     assert isinstance(generator, OpenAiGenerator)
@@ -95,24 +93,19 @@ def test_the_only_model_of_a_service_answers_and_is_told(
         assert guard.settings.generator == generator
 
 
-@pytest.mark.parametrize(
-    ("names", "said"),
-    [
+def test_a_service_of_several_models_or_none_answers_nothing(server: FaultServer) -> None:
+    for names, said in (
         (("small", "large"), "has 2 models: small, large"),
         (("bge-m3",), "has no model that writes text"),
         (("x" * 101,), "has no model that writes text"),
         (tuple("abcdefg"), "has 7 models: a, b, c, d, e, …"),
-    ],
-)
-def test_a_service_of_several_models_or_none_answers_nothing(
-    server: FaultServer, names: tuple[str, ...], said: str
-) -> None:
-    server.models = names
-    with pytest.raises(ConfigurationError, match="--model NAME") as raised:
-        ModelOptions(None, None, None, server.url).settings()
-    assert f"{server.url} {said};" in str(raised.value)
-    with pytest.raises(ConfigurationError, match="--model NAME"):
-        Guard(base_url=server.url)
+    ):
+        server.models = names
+        with pytest.raises(ConfigurationError, match="--model NAME") as raised:
+            ModelOptions(None, None, None, server.url).settings()
+        assert f"{server.url} {said};" in str(raised.value)
+        with pytest.raises(ConfigurationError, match="--model NAME"):
+            Guard(base_url=server.url)
 
 
 def test_a_model_that_a_file_or_the_environment_names_is_kept(
@@ -175,9 +168,6 @@ def test_the_rule_of_the_options_wins_over_settings_and_options(tmp_path: Path) 
     assert RuleOptions(None).over(settings) == settings
     found = build_methods(RuleOptions(0).over(settings))[0]
     assert found == build_defense("voices", {"withstand": 0, "memory_days": 9})
-
-
-def test_a_defence_without_that_rule_refuses_it() -> None:
     settings = load_settings(profile="scripted", defense={"name": "majority"})
     with pytest.raises(ConfigurationError, match="'majority' counts no sites"):
         build_methods(RuleOptions(1).over(settings))
