@@ -69,7 +69,8 @@ class RowStore:
             files = {kind: opening.enter_context(RowFile(p)) for kind, p in self.paths.items()}
 
             def append(rows: Sequence[Any]) -> None:
-                for kind, file in files.items():
+                # What rows rest on is there before them, wherever it breaks off.
+                for kind, file in reversed(files.items()):
                     members = [row for row in rows if type(row) is kind]
                     file.append(members)
                     self.rows[kind] |= {row.key: row for row in members}

@@ -20,7 +20,6 @@ from radarstream.lab.attribution.rows import (
 )
 from radarstream.lab.attribution.scenarios import parse_scenario
 from radarstream.lab.attribution.scoring import acted
-from radarstream.lab.attribution.study import AttributionPlugin
 from radarstream.lab.attribution.tables import tables_of
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer
@@ -191,22 +190,6 @@ def test_attacks_leave_the_clean_corpus_as_it_was():
         assert item.clean == before and len(item.corpus.entries) < len(before.entries) + 5
 
 
-def test_more_attributors_and_scenarios_may_come_later(bench):
-    bench.run("injection", NOBODY)
-    study = bench.run("hijack", EVERYBODY)
-    assert study.record.scenarios == ("injection", "hijack")
-    assert [spec.name for spec in study.record.attributors] == [NOBODY, EVERYBODY]
-    assert cell(study, NOBODY, "injection").rows == 3
-
-
-def test_another_study_is_refused(bench):
-    bench.run("injection", NOBODY)
-    with pytest.raises(ConfigurationError, match="k: 2 there, 3 here"):
-        bench.study("injection", NOBODY, k=3)
-    with pytest.raises(ConfigurationError, match=r"data set \(its content\)"):
-        bench.study("injection", NOBODY, dataset=towns(2))
-
-
 def test_models_that_fail_are_asked_again(bench):
     bench.generator = ScriptedGenerator(script=obedient, fail_on_text="Belbrook")
     failing = bench.run("injection", "marked:asks=true,start=none")
@@ -238,25 +221,6 @@ def test_an_attribution_that_fails_is_a_row_with_an_error_and_tried_again(bench)
 def one_text(_):
     return 1
     yield
-
-
-def test_an_interrupted_study_goes_on(bench, monkeypatch):
-    study = bench.study("injection,hijack", NOBODY)
-    original = AttributionPlugin.attribute
-
-    def stopped(self, scenario, spec, items):
-        if scenario.attack == "hijack":
-            raise KeyboardInterrupt
-        yield from original(self, scenario, spec, items)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(AttributionPlugin, "attribute", stopped)
-        study.run()
-    with (bench.out / "rows.jsonl").open("ab") as file:
-        file.write(b'{"contender": "mar')
-    later = bench.run("injection,hijack", NOBODY)
-    assert {row.condition for row in rows_of(later).values()} == {"injection", "hijack"}
-    assert len((bench.out / "rows.jsonl").read_text().splitlines()) == 6
 
 
 def test_thresholds_come_from_benign_texts_and_are_kept(bench):
@@ -345,15 +309,6 @@ def test_questions_without_documents_are_asked_of_as_many_that_have_some(bench):
     assert questions.asked == (bare,)
     assert {e.document.text[:8] for e in questions.corpus.entries} == {"Belbrook"}
     assert Questions.of(dataset, 2).corpus == Questions.of(dataset).corpus
-
-
-def test_another_limit_is_another_study(bench):
-    bench.run("injection", NOBODY, limit=1)
-    with pytest.raises(
-        ConfigurationError, match=r"texts of the corpus: 6 there, 12 here; questions: 1 there, 2"
-    ):
-        bench.study("injection", NOBODY, limit=2)
-    bench.study("injection", NOBODY, limit=1)
 
 
 def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):

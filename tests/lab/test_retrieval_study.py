@@ -14,10 +14,9 @@ from radarstream.lab.retrieval.rerankers import (
     served,
 )
 from radarstream.lab.retrieval.rows import GuardedRow, PoolRow, RerankingRow
-from radarstream.lab.retrieval.study import RetrievalPlugin
 from radarstream.lab.retrieval.tables import tables_of
 from radarstream.lab.study.datasets import Dataset, digest_of
-from radarstream.lab.study.halves import Half, Split
+from radarstream.lab.study.halves import Split
 from radarstream.lab.study.rows import PassageRow
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
@@ -50,10 +49,6 @@ def asked_of(*questions):
         for history, question in zip(towns(len(questions)).histories, questions, strict=True)
     )
     return Dataset("asked", histories, digest_of(histories))
-
-
-def without_time(row):
-    return replace(row, cost=replace(row.cost, **dict.fromkeys(SECONDS, 0.0)))
 
 
 class TestPools:
@@ -114,6 +109,8 @@ class TestStudy:
         assert len(answers) == 2 * len(rows)
         tables = {table.key for table in tables_of(study.record, results(study))}
         assert {"poison", "clean", "order", "before_vanilla", "before_radar", "cost"} <= tables
+        assert set(study.record.probed) >= {"gradients", "masked", "attention"}
+        assert {"pools of injection", "grada", "vanilla behind prog_rank"} < set(study.record.code)
 
     def test_rows_are_keyed_and_kept_documents_are_answered_from_in_their_new_order(self, bench):
         study = bench.run("poisonedrag", "prog_rank,drop", defences=("vanilla",))
@@ -137,52 +134,6 @@ class TestStudy:
         assert saliences == 6
         bare = [row for row in all_of(study, RerankingRow) if row.contender == "none"]
         assert {row.cost.passes + row.cost.calls for row in bare} == {0}
-
-    def test_an_interrupted_study_goes_on_to_the_same_rows(self, bench, tmp_path, monkeypatch):
-        whole = Bench(tmp_path / "whole").run("injection,hijack", "grada", defences=("vanilla",))
-        study = bench.study("injection,hijack", "grada", defences=("vanilla",))
-        original = RetrievalPlugin.answer
-
-        def stopped(self, condition, spec, before):
-            if condition == "hijack" and spec.name == "grada":
-                raise KeyboardInterrupt
-            yield from original(self, condition, spec, before)
-
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(RetrievalPlugin, "answer", stopped)
-            study.run()
-        with (bench.out / "rows.jsonl").open("ab") as file:
-            file.write(b'{"contender": "gra')
-        later = bench.run("injection,hijack", "grada", defences=("vanilla",))
-        for kind in (PoolRow, PassageRow, GuardedRow):
-            assert later.store.of(kind) == whole.store.of(kind)
-        rows, expected = (
-            {key: without_time(row) for key, row in one.store.of(RerankingRow).items()}
-            for one in (later, whole)
-        )
-        assert rows == expected
-        lines = (bench.out / "rows.jsonl").read_bytes().splitlines()
-        assert len(lines) == len(expected)
-
-    def test_more_of_everything_may_come_later(self, bench):
-        bench.run("injection", "grada")
-        rows = (bench.out / "rows.jsonl").read_bytes()
-        study = bench.run("hijack", "prog_rank", defences=("vanilla",))
-        assert (bench.out / "rows.jsonl").read_bytes().startswith(rows)
-        assert study.record.conditions == ("benign", "injection", "hijack")
-        assert study.record.names == ["none", "grada", "prog_rank"]
-        assert set(study.record.probed) == {"gradients", "masked", "attention"}
-        assert {"pools of injection", "grada", "vanilla behind prog_rank"} < set(study.record.code)
-
-    @pytest.mark.parametrize(
-        ("other", "words"),
-        [({"k": 2}, "k: 3 there"), ({"pool": 4}, "clean passages in a pool"),
-         ({"split": Split.TEST}, "split"), ({"half": Half.TEST}, "half")]
-    )  # fmt: skip
-    def test_another_study_is_refused(self, bench, other, words):
-        bench.run("injection", "none")
-        with pytest.raises(ConfigurationError, match=words):
-            bench.study("injection", "none", **other)
 
     def test_another_encoder_is_another_study(self, bench):
         bench.run("injection", "prog_rank")

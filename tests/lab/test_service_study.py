@@ -9,15 +9,12 @@ from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.pages.service import SERVICE
 from radarstream.lab.service.mechanisms import MECHANISMS, Gaussian
-from radarstream.lab.service.playing import Service
 from radarstream.lab.service.policies import FAMILIES, parse_policies
-from radarstream.lab.service.rows import AskRow, ProbeRow, ReplyRow, StreamRow
+from radarstream.lab.service.rows import AskRow, ReplyRow
 from radarstream.lab.service.scoring import Copied, copied, judge_answers
 from radarstream.lab.service.tables import tables_of
 from radarstream.lab.service.worlds import drawn, without
 from radarstream.lab.study.judging import JUDGEMENTS
-from radarstream.lab.study.rows import PassageRow
-from radarstream.pipelines.job.replaying import answering_code
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.scoring import is_correct
 from radarstream.schemas.errors import ConfigurationError, ModelError
@@ -182,62 +179,6 @@ class TestStudy:
         assert rows == others
         methods = {row.planned.hooks and row.contender for row in all_of(study, ReplyRow)}
         assert {f"static:privacy={method}" for method in MECHANISMS} <= methods
-
-    def test_a_second_run_asks_nothing(self, bench):
-        bench.run("mba,poisoning", "static:trustrag")
-        before = len(bench.generator.log), len(bench.embedder.asked), len(bench.proxy.asked)
-        again = bench.run("mba,poisoning", "static:trustrag")
-        assert again.progress.total == 0
-        assert before == (
-            len(bench.generator.log), len(bench.embedder.asked), len(bench.proxy.asked)
-        )  # fmt: skip
-
-    def test_an_interrupted_study_goes_on_to_the_same_rows(self, bench, tmp_path, monkeypatch):
-        whole = Bench(tmp_path / "whole").run("mba,poisoning", "static:audit")
-        study = bench.study("mba,poisoning", "static:audit")
-        original = Service.one
-
-        def stopped(self, row, at, query_id):
-            if (self.policy.name, row.stream) == ("static:audit", "mba") and row.ask.about:
-                raise KeyboardInterrupt
-            return original(self, row, at, query_id)
-
-        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(Service, "one", stopped)
-            study.run()
-        with (bench.out / "rows.jsonl").open("ab") as file:
-            file.write(b'{"contender": "no')
-        later = bench.run("mba,poisoning", "static:audit")
-        for kind in (AskRow, ProbeRow, StreamRow, PassageRow):
-            assert later.store.of(kind) == whole.store.of(kind)
-        rows, expected = (
-            {key: without_time(row) for key, row in one.store.of(ReplyRow).items()}
-            for one in (later, whole)
-        )
-        assert rows == expected
-
-    def test_more_policies_and_attacks_may_come_later(self, bench):
-        bench.run("leakage", "static:audit")
-        rows = (bench.out / "rows.jsonl").read_bytes()
-        study = bench.run("poisoning", "static:guardrail")
-        assert (bench.out / "rows.jsonl").read_bytes().startswith(rows)
-        assert study.record.streams == ("benign", "leakage", "poisoning")
-        assert study.record.policies == ("none", "static:audit", "static:guardrail")
-
-    @pytest.mark.parametrize(
-        ("other", "words"), [({"k": 2}, "k: 3 there"), ({"members": 1}, "members"),
-                             ({"limit": 2}, "questions")]
-    )  # fmt: skip
-    def test_another_study_is_refused(self, bench, other, words):
-        bench.run("leakage")
-        with pytest.raises(ConfigurationError, match=words):
-            bench.study("leakage", **other)
-
-    def test_changed_code_is_refused(self, bench, monkeypatch):
-        bench.run("leakage")
-        monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
-        with pytest.raises(ConfigurationError, match="computed by other code"):
-            bench.study("leakage")
 
     def test_without_a_proxy_nothing_can_be_hidden(self, bench):
         bench.proxy = None

@@ -1,0 +1,143 @@
+"""What studies of attributors, rerankers and a service have in common: resumed, grown, refused."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from radarstream.defenses.attribution.registry import ATTRIBUTORS
+from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.lab.study.halves import Half, Split
+from radarstream.lab.study.row_files import RowFile
+from radarstream.pipelines.job.replaying import answering_code
+from radarstream.schemas.errors import ConfigurationError
+from tests.lab import attribution_studies, retrieval_studies, service_studies
+from tests.lab.attribution_studies import EVERYBODY, NOBODY, towns
+
+# What is asked, what comes later, and what the record then lists of both.
+KINDS: dict[str, tuple[Any, tuple[str, str], tuple[str, str], Any]] = {
+    "attribution": (
+        attribution_studies,
+        ("injection", NOBODY),
+        ("hijack", EVERYBODY),
+        lambda record: (record.scenarios, [spec.name for spec in record.attributors]),
+    ),
+    "retrieval": (
+        retrieval_studies,
+        ("injection", "none,drop"),
+        ("hijack", "grada"),
+        lambda record: (record.conditions[1:], record.names[1:]),
+    ),
+    "service": (
+        service_studies,
+        ("mba", "static:audit"),
+        ("poisoning", "static:guardrail"),
+        lambda record: (record.streams[1:], list(record.policies[1:])),
+    ),
+}
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    for registry, rigs in ((ATTRIBUTORS, attribution_studies), (RERANKERS, retrieval_studies)):
+        for name, method in rigs.METHODS.items():
+            monkeypatch.setitem(registry, name, method)
+    return str(request.param)
+
+
+def rows_of(study: Any) -> dict[Any, Any]:
+    """All rows of a study by their keys, without seconds."""
+    found = {}
+    for kind in study.plugin.files:
+        for key, row in study.store.of(kind).items():
+            if hasattr(row, "cost"):
+                names = [name for name in row.cost.__dataclass_fields__ if "seconds" in name]
+                row = replace(row, cost=replace(row.cost, **dict.fromkeys(names, 0.0)))
+            found[kind, key] = row
+    return found
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_an_interrupted_study_goes_on_to_the_same_rows(
+    kind: str, place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also between two files of a batch."""
+    rigs, asked, *_ = KINDS[kind]
+    append, calls, cut_at = RowFile.append, count(), -1
+
+    def cut(self: RowFile, lines: Any) -> None:
+        if lines and next(calls) == cut_at:
+            raise KeyboardInterrupt
+        append(self, lines)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(RowFile, "append", cut)
+        whole = rigs.Bench(tmp_path / "whole").run(*asked)
+    appends, calls = next(calls), count()
+    cut_at = place * (appends - 1) // 3
+    bench = rigs.Bench(tmp_path / "out")
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(RowFile, "append", cut)
+        bench.run(*asked)
+    file = bench.out / "rows.jsonl"
+    if file.exists():
+        file.write_bytes(file.read_bytes() + b'{"contender": "mar')  # as a crash would leave it
+    later = bench.run(*asked)
+    assert later.progress.total > 0
+    assert rows_of(later) == rows_of(whole)
+
+    def done() -> tuple[bytes, int, int, list[str]]:
+        """What is in the file of rows, and how much models were asked."""
+        ranked = getattr(bench, "proxy", bench.embedder).asked
+        return file.read_bytes(), len(bench.generator.log), len(bench.embedder.asked), [*ranked]
+
+    before = done()
+    again = bench.run(*asked)
+    assert (again.progress.total, done()) == (0, before)
+
+
+def test_more_of_everything_may_come_later(kind: str, tmp_path: Path) -> None:
+    rigs, asked, more, listed = KINDS[kind]
+    bench = rigs.Bench(tmp_path / "out")
+    first = listed(bench.run(*asked).record)
+    rows = (bench.out / "rows.jsonl").read_bytes()
+    record = bench.run(*more).record
+    assert (bench.out / "rows.jsonl").read_bytes().startswith(rows)
+    assert [list(names) for names in listed(record)] == [
+        [*names, name] for names, name in zip(first, more, strict=True)
+    ]
+
+
+def others(kind: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """What makes another study, and what is said of it."""
+    yield {"k": 1}, "k: [23] there, 1 here"
+    yield {"dataset": towns(2)}, r"data set \(its content\)"
+    match kind:
+        case "attribution":
+            yield {"limit": 2}, "texts of the corpus: 18 there, 12 here; questions: 3 there, 2"
+        case "retrieval":
+            yield {"pool": 4}, "clean passages in a pool"
+            yield {"split": Split.TEST}, "split"
+            yield {"half": Half.TEST}, "half"
+        case _:
+            yield {"members": 1}, "members"
+            yield {"limit": 2}, "questions"
+
+
+def test_another_study_or_other_code_is_refused(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rigs, asked, *_ = KINDS[kind]
+    bench = rigs.Bench(tmp_path / "out")
+    bench.run(*asked)
+    for other, words in others(kind):
+        with pytest.raises(ConfigurationError, match=words):
+            bench.study(*asked, **other)
+    bench.study(*asked)
+    monkeypatch.setattr(answering_code, "source_of", lambda name: b"changed")
+    with pytest.raises(ConfigurationError, match="computed by other code"):
+        bench.study(*asked)
