@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from yaml.constructor import ConstructorError
 
 from radarstream.pipelines.settings.problems import advice, reason
