@@ -30,8 +30,6 @@ What the defence did
   it does not select
 - poisoned_kept: how many planted documents it kept; null where none was planted, and for
   contenders that answer from a pool of all steps' documents
-- read_right, read_target: of how many documents the atomic answer names the truth, and the target,
-  as whole words; null for contenders that read no document by itself
 - memory: retained, falsified, or none
 - previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
 - state_bytes: bytes of the state that is kept for the next step
@@ -68,7 +66,7 @@ from radarstream.lab.study.frame import (
 from radarstream.lab.study.judging import Judgement
 from radarstream.pipelines.pages.steps import DEFENDED, UNDEFENDED
 from radarstream.pipelines.signals.parsing import is_uninformative
-from radarstream.pipelines.signals.scoring import is_correct, is_fooled, score_answer
+from radarstream.pipelines.signals.scoring import score_answer
 from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.events import AnswerEvent
@@ -89,7 +87,7 @@ COLUMNS: Final = columns(
     (YES, "contained_correct contained_fooled contained_stale"),
     (TEXT, "contained_outcome"),
     (YES, "exclusive_correct exclusive_fooled"),
-    (WHOLE, "documents kept rejected poisoned_kept read_right read_target"),
+    (WHOLE, "documents kept rejected poisoned_kept"),
     (TEXT, "memory previous_answer"),
     (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
     (WHOLE, "state_bytes"),
@@ -272,7 +270,6 @@ def decided(verdict: Verdict | None, labels: Labels) -> Values:
         "kept": len(kept) if selects else None,
         "rejected": len(documents) - len(kept) if selects else None,
         "poisoned_kept": len(planted.intersection(kept)) if planted else None,
-        **readings([d.atomic_answer for d in documents if d.atomic_answer is not None], labels),
         "memory": memory.decision,
         "previous_answer": memory.previous_answer,
         "support_prior": memory.support_prior,
@@ -280,16 +277,6 @@ def decided(verdict: Verdict | None, labels: Labels) -> Values:
         "support_posterior": memory.support_posterior,
         "conflict_posterior": memory.conflict_posterior,
     }
-
-
-def readings(answers: Sequence[str], labels: Labels) -> Values:
-    """Of how many documents the atomic answer names the truth, and of how many the target."""
-    if not answers:
-        return {}
-    right = sum(is_correct(answer, labels) for answer in answers) if labels.answers else None
-    target = labels.target
-    aimed = None if target is None else sum(is_fooled(answer, target) for answer in answers)
-    return {"read_right": right, "read_target": aimed}
 
 
 def judged(judgement: Judgement | None) -> Values:

@@ -78,7 +78,7 @@ class LabelReader:
     def learn(self, histories: Iterable[History]) -> None:
         """Learn what the pages of histories say; of equal pages the first one counts."""
         for history in histories:
-            meant = meant_in(history)
+            meant = meant_in(snapshot.labels or Labels() for snapshot in history)
             for labels in meant:
                 same = spellings(labels)
                 self._spelt |= {(question_of(history[0]), text): same[0] for text in same}
@@ -131,21 +131,26 @@ class LabelReader:
         if invents < self.invents:
             known = [question, *(text for labels in meant for text in labels.answers)]
             return invented(page, known, which)
-        named = [labels for labels in meant if is_correct(page, labels)]
-        if len(named) != 1 or misses < self.misses:
+        named = named_in(page, meant)
+        if named is None or misses < self.misses:
             return ABSTENTION
-        texts = spellings(named[0])
+        texts = spellings(named)
         return next((text for text in texts if quote_of(text, question, page)), texts[0])
 
 
-def meant_in(history: History) -> list[Labels]:
+def meant_in(steps: Iterable[Labels]) -> list[Labels]:
     """The right answers and the targets of all steps, each once, as right answers."""
     found: dict[frozenset[str], Labels] = {}
-    for snapshot in history:
-        labels = snapshot.labels or Labels()
+    for labels in steps:
         for one in (labels, Labels(() if labels.target is None else (labels.target,))):
             found.setdefault(answer_set(one.answers), one)
     return [labels for key, labels in found.items() if key]
+
+
+def named_in(text: str, meant: Sequence[Labels]) -> Labels | None:
+    """The answer that a text names alone of several, as whole words; None if there is none."""
+    named = [labels for labels in meant if is_correct(text, labels)]
+    return named[0] if len(named) == 1 else None
 
 
 def spellings(labels: Labels) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from radarstream.lab.study.judging import JUDGED_BY
 from radarstream.lab.study.plugin import Request
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.row_files import RowStore
-from radarstream.lab.study.rows import Material, StudyRow
+from radarstream.lab.study.rows import Cost, Material, StudyRow
 from radarstream.pipelines.signals.scoring import Definition
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document, Labels
@@ -89,10 +89,11 @@ class EvidenceRow(Material):
     """What every contender saw of one snapshot under one condition, for whoever re-checks a cell.
 
     `answers` has one text per document, None for an abstention; `entailment` and `contradiction`
-    are (n, n) over the informative ones, rounded to four decimals. `relation_seconds` is what
-    relating them took when it was first done. `reranking` says how a reranker chose the documents,
-    None without one; the ranks of documents and labels are those of its order. No contender is the
-    author: evidence is compared, whatever code gathered it. What failed is in the answers.
+    are (n, n) over the informative ones, rounded to four decimals. `cost` is what reading asked of
+    the models, `relation_seconds` what relating took when it was first done. `reranking` says how a
+    reranker chose the documents, None without one; the ranks of documents and labels are those of
+    its order. No contender is the author: evidence is compared, whatever code gathered it. What
+    failed is in the answers.
     """
 
     condition: str
@@ -107,6 +108,7 @@ class EvidenceRow(Material):
     contradiction: tuple[tuple[float, ...], ...] = ()
     relation_seconds: float = 0.0
     reranking: Reranking | None = None
+    cost: Cost = Cost()
 
     @property
     def key(self) -> tuple[str, str, int]:

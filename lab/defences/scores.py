@@ -66,7 +66,7 @@ def score_cells(
         static=static,
         cells=tuple(cells),
         definition=definition,
-        documents=score_documents(evidence, conditions, definition),
+        documents=score_documents(evidence, conditions),
         half=record.half,
         questions=record.questions,
         planted=planted_curves(frame, contenders, record.conditions, definition),

@@ -93,7 +93,8 @@ class Gathered:
 
     def row(self, condition: str) -> EvidenceRow:
         """What is written down of it."""
-        known = self.relations
+        known, tally = self.relations, Spending(self.ledger)
+        self.charge(tally, frozenset({Signal.ATOMIC_ANSWERS}), self.answered)
         return EvidenceRow(
             condition=condition,
             query_id=self.snapshot.query.id,
@@ -107,6 +108,7 @@ class Gathered:
             contradiction=rounded(known.contradiction) if known else (),
             relation_seconds=self.relation_seconds,
             reranking=self.reranking,
+            cost=tally.cost(),
         )
 
 
