@@ -1,4 +1,4 @@
-"""A directory of its own for a command, a file of questions, and a tiny encoder on disk."""
+"""A file of questions, a tiny encoder on disk, and browsers for pages."""
 
 from pathlib import Path
 
@@ -7,6 +7,9 @@ import pytest
 from radarstream.schemas.codec import encode
 from tests import tiny_encoders
 from tests.lab.attribution_studies import towns
+from tests.pipelines.pages.headless_browser import browser, browsers
+
+__all__ = ["browser", "browsers"]
 
 
 @pytest.fixture

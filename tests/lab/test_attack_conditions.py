@@ -56,14 +56,9 @@ def ranks(outcome):
     return [[s.labels.poisoned_ranks for s in history] for history in outcome.histories]
 
 
-@pytest.mark.parametrize("text", CONDITIONS)
-def test_names_read_back(text):
-    condition = parse_condition(text)
-    assert condition.name == text
-    assert parse_condition(condition.name) == condition
-
-
 def test_grammar():
+    for text in CONDITIONS:
+        assert parse_condition(text).name == text
     assert parse_condition("pia@9+10:every-3") == Condition("pia", (9, 10), "every-3")
     assert parse_condition("pia@top:late-3-4") == Condition("pia", (), "late-3-4", "top")
     assert parse_condition("poisonedrag@m5") == Condition("poisonedrag", (), "", "m5")
@@ -84,15 +79,12 @@ def test_unreadable_conditions_are_refused(text):
         parse_condition(text)
 
 
-@pytest.mark.parametrize(
-    ("text", "peak"),
-    [
-        *(("benign", 0), ("pia@1", 1), ("pia@3+5", 2), ("pia@3+5:late-1-1", 1), ("pia@top", 1)),
-        *(("pia@top:constant-3", 3), ("poisonedrag@m5", 5), ("poisonedrag@m5:late-1-2", 2)),
-    ],
-)
-def test_the_most_texts_of_a_condition(text, peak):
-    assert parse_condition(text).peak == peak
+def test_the_most_texts_of_a_condition():
+    for text, peak in {
+        "benign": 0, "pia@1": 1, "pia@3+5": 2, "pia@3+5:late-1-1": 1, "pia@top": 1,
+        "pia@top:constant-3": 3, "poisonedrag@m5": 5, "poisonedrag@m5:late-1-2": 2,
+    }.items():  # fmt: skip
+        assert parse_condition(text).peak == peak
 
 
 def test_surfaces():
@@ -136,12 +128,8 @@ def test_benign_is_the_very_histories():
     for new, old in zip(outcome.histories, HISTORIES, strict=True):
         assert all(one is other for one, other in zip(new, old, strict=True))
     assert (outcome.skipped, outcome.planted) == ((), ())
-
-
-@pytest.mark.parametrize("text", ["pia@1:early-0", "pia@top:late-99", "poison@random:constant-0"])
-def test_a_schedule_of_nothing_is_the_benign_run(text):
-    outcome = attacked(parse_condition(text), HISTORIES, k=5)
-    assert outcome == attacked(Condition(), HISTORIES, k=5)
+    for text in ("pia@1:early-0", "pia@top:late-99", "poison@random:constant-0"):
+        assert attacked(parse_condition(text), HISTORIES, k=5) == outcome
 
 
 @pytest.mark.parametrize(
@@ -173,13 +161,6 @@ def test_stale_replay_goes_after_the_newest_former_answer():
     (one,) = attacked(parse_condition("stale@1"), [history(0, *"ABBCA")], k=5).histories
     assert [s.labels.target for s in one] == ["wrong", "Town A", "Town A", "Town B", "Town C"]
     assert [s.labels.attack for s in one] == [None, *["stale"] * 4]
-
-
-def test_untouched_steps_are_the_very_snapshots():
-    (one,) = attacked(parse_condition("pia@1:late-3"), HISTORIES[:1], k=5).histories
-    assert [new is old for new, old in zip(one, HISTORIES[0], strict=True)] == [
-        *(True, True, True, False, False)
-    ]
 
 
 @pytest.mark.parametrize(

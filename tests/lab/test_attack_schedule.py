@@ -44,29 +44,9 @@ def test_grammar():
     )
     assert Schedule.parse("pia@1:all") == Schedule.parse("pia@1")
     assert Schedule.parse(" ") == Schedule()
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("pia", "pia@", "pia@0", "pia@1+1", "pia@-1", "unheard@1", "pia@1:", "pia@1:16"),
-        *("pia@1:every-0", "pia@1:every-", "pia@1:often", "pia@1:2016,", "pia@1 poison@2"),
-    ],
-)
-def test_unreadable_schedules_are_refused(text):
     with pytest.raises(ConfigurationError):
-        Schedule.parse(text)
-
-
-def test_years():
-    assert attacked_years("pia@1:2016,2019,2020", history(0)) == [("q-0", 2016), ("q-0", 2020)]
-
-
-def test_every_third_snapshot_rotates_with_the_question():
-    hit = attacked_years("poison@1:every-3", history(0), history(1), history(2))
-    assert [year for query, year in hit if query == "q-0"] == [2015, 2020]
-    assert [year for query, year in hit if query == "q-1"] == [2018, 2022]
-    assert [year for query, year in hit if query == "q-2"] == [2016, 2021]
+        Schedule.parse("pia@1 poison@2")
+    assert list(Schedule().poison(history(0))) == history(0)
 
 
 def test_interleaving_questions_changes_nothing():
@@ -90,10 +70,6 @@ def test_the_first_clause_that_applies_wins_and_the_rest_stays_as_it_was():
     assert poisoned[1].labels.poisoned_ranks == (2,)
     unhit = [i for i, s in enumerate(poisoned) if s.labels.attack is None]
     assert all(poisoned[i] is snapshots[i] for i in unhit)
-
-
-def test_no_clause_is_the_benign_run():
-    assert list(Schedule().poison(history(0))) == history(0)
 
 
 def counted(schedule, snapshots):

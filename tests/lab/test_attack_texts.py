@@ -63,14 +63,11 @@ def test_poisonedrag_puts_the_question_and_a_period_before_each_passage():
     assert made[3:] == made[:2]
 
 
-@pytest.mark.parametrize("name", ["injection", "hijack", "jamming", "poisonedrag", "multihop"])
-def test_texts_for_a_corpus_start_with_the_question(name):
-    assert all(text.startswith(AIM.question) for text in texts(name, 5))
-
-
-@pytest.mark.parametrize("name", ["injection", "hijack", "jamming"])
-def test_five_texts_have_five_wordings(name):
-    assert len(set(texts(name, 7))) == 5
+def test_texts_for_a_corpus_start_with_the_question_and_have_five_wordings():
+    for name in ("injection", "hijack", "jamming", "poisonedrag", "multihop"):
+        assert all(text.startswith(AIM.question) for text in texts(name, 5))
+    for name in ("injection", "hijack", "jamming"):
+        assert len(set(texts(name, 7))) == 5
 
 
 @pytest.mark.parametrize(
@@ -101,9 +98,6 @@ def test_either_answer_names_the_target_first_and_counts_as_both():
     score = score_answer("Lyon or Paris", Labels(AIM.answers, target=AIM.target))
     assert (score.contained.correct, score.contained.fooled) == (True, True)
     assert score.whole_words.outcome is Outcome.BOTH
-
-
-def test_joint_answers_are_told_whole():
     joint = replace(AIM, all_answers_required=True)
     assert "Lyon or Paris and City of Paris" in texts("a-or-b", 1, joint)[0]
 
@@ -221,13 +215,8 @@ def obeys(snapshot):
     return orders[-1] if orders else "Rome"
 
 
-@pytest.mark.parametrize(
-    "name", ["pia", "pia-long", "conditional", "hijack", "injection", "a-or-b"]
-)
-def test_orders_succeed_on_a_reader_that_obeys_and_fail_on_one_that_does_not(name):
-    assert success_rate(obeys, name) == 1.0
-    assert success_rate(lambda snapshot: "Rome", name) == 0.0
-
-
-def test_a_planted_falsehood_holds_no_order_to_obey():
-    assert success_rate(obeys, "poison") == 0.0
+def test_orders_succeed_on_a_reader_that_obeys_and_fail_on_one_that_does_not():
+    for name in ("pia", "pia-long", "conditional", "hijack", "injection", "a-or-b"):
+        assert success_rate(obeys, name) == 1.0
+        assert success_rate(lambda snapshot: "Rome", name) == 0.0
+    assert success_rate(obeys, "poison") == 0.0  # it holds no order to obey

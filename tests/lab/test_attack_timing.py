@@ -5,15 +5,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from radarstream.lab.attacks.timing import Kind, Timing, moments
+from radarstream.lab.attacks.timing import Timing, moments
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot
-
-SCHEDULES = (
-    *("all", "2016,2020", "every-3", "constant-2"),
-    *("late-3", "late-0-2", "early-2", "early-0", "drift", "drift-3"),
-)
 
 
 def history(*answers, year=2015):
@@ -58,15 +53,6 @@ def test_drift_starts_where_the_right_answer_changes_and_stays():
 def test_former_answers_are_those_right_once_and_not_now_newest_first():
     former = [moment.former for moment in moments(history("A|a1", "B", "C", "A"), question=0)]
     assert former == [(), ("A", "a1"), ("B", "A", "a1"), ("C", "B", "a1")]
-
-
-@pytest.mark.parametrize("schedule", SCHEDULES)
-def test_every_schedule_is_read(schedule):
-    timing = Timing.parse(schedule)
-    numbers = [int(part) for part in schedule.split("-")[1:]]
-    if timing.kind in (Kind.LATE, Kind.EARLY, Kind.EVERY):
-        assert timing.number == numbers.pop(0)
-    assert timing.peak == (numbers[0] if numbers else None)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from radarstream.schemas.errors import EvidenceError
 
 
 def charged(asking, charge, add_seconds):
+    """As the second item; the account of the first one cannot be charged."""
     account = SimpleNamespace(charge=charge, add_seconds=add_seconds)
-    return ItemCosts(Ledger(), [account]).charged(0, asking)
+    return ItemCosts(Ledger(), [None, account]).charged(1, asking)
 
 
 def asking(ended):

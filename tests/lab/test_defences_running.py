@@ -8,17 +8,13 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from radarstream.defenses.protocol import Complete, CompleteAll, Embed, Relate
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.lab.defences.defences import Defences
-from radarstream.lab.defences.records import EVIDENCE, ROWS, Adaptation, Contender
-from radarstream.lab.study.costs import Ledger, Spending
+from radarstream.lab.defences.records import EVIDENCE, ROWS, Contender
 from radarstream.lab.study.harness import start_over
-from radarstream.lab.study.rows import Cost
-from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
-from radarstream.schemas.prompt import AnswerPair, Completion, Task
+from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.verdict import MemoryDecision
 from tests.lab.defence_studies import (
@@ -112,36 +108,6 @@ def test_tokens_and_seconds_are_charged_to_stages(tmp_path: Path) -> None:
     for row in cell_rows(experiment, "vanilla", "benign"):
         assert (row.cost.prompt_tokens, row.cost.completion_tokens) == (30, 2)
         assert row.cost.atomic_seconds == 0.0
-
-
-def test_what_is_asked_twice_counts_once() -> None:
-    ledger = Ledger()
-    tally = Spending(ledger)
-    request = Complete(Task.ATOMIC_ANSWER, "Who?", ("Page: Rome.",), final=False)
-    (prompt,) = prompts_of([request])
-    ledger.completions[prompt.digest()] = Completion("Rome", 7, 2, 0.5)
-    (uncounted,) = prompts_of([replace(request, passages=("Page: Bern.",))])
-    ledger.completions[uncounted.digest()] = Completion("Bern")
-    pair = AnswerPair("Who?", "Rome", "Bern")
-    ledger.pair_seconds[pair] = 0.25
-    ledger.text_seconds["Rome"] = 0.125
-    both = CompleteAll((request, replace(request, final=True)))
-    relating = Relate("Who?", ("Rome", "Rome"), ("Bern", "Bern"))
-    for asked in (request, both, relating, relating, Embed(("Rome", "Rome"))):
-        tally.charge(asked)
-    assert tally.cost() == Cost(
-        calls=1,
-        prompt_tokens=7,
-        completion_tokens=2,
-        pairs=1,
-        embeddings=1,
-        atomic_seconds=0.5,
-        relation_seconds=0.25,
-        selection_seconds=0.125,
-    )
-    tally.charge_prompt(uncounted, "generation_seconds")
-    assert tally.cost().calls == 2
-    assert tally.cost().prompt_tokens is tally.cost().completion_tokens is None
 
 
 def test_only_signals_that_are_read_are_gathered_and_charged(bench: Bench) -> None:
@@ -472,12 +438,6 @@ def test_no_documents_are_an_abstention(bench: Bench) -> None:
     assert [row.response for row in experiment.rows] == [None] * 3
     assert [row.error for row in experiment.rows] == [None] * 3
     assert [row.cost.calls for row in experiment.rows] == [0] * 3
-
-
-def test_adaptation_none_forgets(bench: Bench) -> None:
-    contender = Contender("alone", "radar", adaptation=Adaptation.NONE)
-    experiment = bench.run(HISTORIES, [contender], ["benign"])
-    assert {row.verdict.memory.previous_answer for row in experiment.rows if row.verdict} == {None}
 
 
 def test_questions_for_a_text_are_asked_for_descriptions(bench: Bench) -> None:

@@ -22,6 +22,7 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.lab.attribution_studies import obedient, towns
 from tests.lab.retrieval_studies import METHODS, Bench, all_of, cell, results
+from tests.lab.test_whitebox_hotflip import Shelf
 from tests.scripted_models import scripted_models
 
 SECONDS = [f"{stage}_seconds" for stage in ("atomic", "relation", "selection", "generation")]
@@ -236,7 +237,7 @@ class TestWhiteBox:
     @pytest.fixture
     def armed(self, bench):
         bench.words = ScriptedWords()
-        bench.kept = Memory()
+        bench.kept = Shelf()
         return bench
 
     def test_texts_are_written_beforehand_and_kept(self, armed):
@@ -269,17 +270,3 @@ class TestWhiteBox:
     def test_without_weights_it_is_refused(self, bench):
         with pytest.raises(ConfigurationError, match="needs the weights of the retriever"):
             bench.run("hotflip", "none")
-
-
-class Memory:
-    """Keeps finished work of white-box attacks."""
-
-    def __init__(self):
-        self.values = {}
-
-    def get(self, keys):
-        return {key: self.values[key] for key in keys if key in self.values}
-
-    def put(self, values, subjects=None):
-        assert subjects is None or subjects.keys() == values.keys()
-        self.values |= values

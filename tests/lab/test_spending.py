@@ -1,7 +1,8 @@
 """What a method asks of the models about one item."""
 
+from dataclasses import replace
+
 import numpy as np
-import pytest
 
 from radarstream.defenses.protocol import (
     AttemptAll,
@@ -13,7 +14,7 @@ from radarstream.defenses.protocol import (
     Norms,
     Relate,
 )
-from radarstream.lab.study.costs import ItemCosts, Ledger, Spending
+from radarstream.lab.study.costs import Ledger, Spending
 from radarstream.lab.study.rows import Cost
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.attribution import Attribution, Finding
@@ -47,12 +48,23 @@ def cost(*exchanges):
 def test_completions_count_once_however_they_are_asked():
     found = cost((ROME, None), (CompleteAll((ROME, BERN)), None), (AttemptAll((BERN,)), None))
     assert (found.calls, found.prompt_tokens, found.completion_tokens) == (2, 200, 10)
-    assert found.seconds == 5.0
+    assert (found.seconds, found.generation_seconds) == (5.0, 5.0)
+    assert cost((replace(ROME, final=False), None)).atomic_seconds == 2.0
 
 
 def test_a_prompt_that_failed_was_asked_and_took_no_time():
     unknown = Complete(Task.ATOMIC_ANSWER, "Who lost?", ("Nobody.",))
     assert cost((unknown, None)).calls == 1 and cost((unknown, None)).seconds == 0.0
+
+
+def test_tokens_that_a_model_did_not_count_are_not_counted():
+    found = ledger()
+    (prompt,) = prompts_of([BERN])
+    found.completions[prompt.digest()] = Completion("Bern")
+    tally = Spending(found)
+    tally.charge(ROME)
+    tally.charge_prompt(prompt, "generation_seconds")
+    assert tally.cost() == Cost(2, None, None, generation_seconds=2.0)
 
 
 def test_scored_prompts_count_apart_with_their_tokens():
@@ -66,29 +78,4 @@ def test_comparisons_and_embeddings():
     related = Relate("Who won?", ("Rome", "Rome"), ("Bern", "Bern"))
     found = cost((related, None), (AttemptAll((related,)), None), (Embed(("text", "text")), None),
                  (Norms(("text",)), None))  # fmt: skip
-    assert (found.pairs, found.embeddings, found.seconds) == (1, 1, 0.75)
-
-
-def test_an_attribution_is_passed_through_and_closed():
-    closed = []
-
-    def attribute():
-        try:
-            answer = yield ROME
-            assert answer == "Rome"
-            return FOUND
-        finally:
-            closed.append(True)
-
-    tally, untouched = Spending(ledger()), Spending(ledger())
-    costs = ItemCosts(ledger(), (untouched, tally))
-    running = costs.charged(1, attribute())
-    assert next(running) == ROME
-    with pytest.raises(StopIteration) as stop:
-        running.send("Rome")
-    assert stop.value.value == FOUND and tally.cost().calls == 1 and closed == [True]
-    assert untouched.cost() == Cost()
-    running = costs.charged(0, attribute())
-    next(running)
-    running.close()
-    assert len(closed) == 2
+    assert found == Cost(pairs=1, embeddings=1, relation_seconds=0.5, selection_seconds=0.25)

@@ -3,17 +3,23 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
 
 from radarstream.defenses.protocol import Complete
 from radarstream.defenses.radar import Radar
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences.records import (
+    FILES,
     Adaptation,
     Contender,
     DefencesRecord,
     EvidenceRow,
     Row,
 )
+from radarstream.lab.pages.defences.page import DEFENCES
+from radarstream.lab.study.harness import REPORT
+from radarstream.lab.study.row_files import RowStore
 from radarstream.lab.study.rows import Cost
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.snapshot import Document, Labels, Query
@@ -327,3 +333,13 @@ def hostile_experiment() -> tuple[DefencesRecord, list[Row], list[EvidenceRow]]:
         record, dataset=f"{SCRIPT}\u202e", command=f"radarstream {texts[1]} `rm`", revision=IMAGE,
         models={SCRIPT: texts[2]}, settings={IMAGE: texts[1]}, statistics={texts[1]: texts[0]}
     ), rows, evidence  # fmt: skip
+
+
+def written(out: Path, experiment: Any) -> Path:
+    """The page of an experiment, in this directory."""
+    record, rows, evidence = experiment
+    store = RowStore(out, FILES)
+    with store.appending() as append:
+        append([*rows, *evidence])
+    DEFENCES.report(out, record, store)
+    return out / REPORT

@@ -10,21 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.lab.attacks.protocol import Condition
-from radarstream.lab.cli.report import report
 from radarstream.lab.defences.answers import study_frame
 from radarstream.lab.defences.ranking import rank
-from radarstream.lab.defences.records import EVIDENCE, FILES, ROWS, Contender
+from radarstream.lab.defences.records import Contender
 from radarstream.lab.pages.charts import LABEL_GAP, spread
 from radarstream.lab.pages.defences import cases
 from radarstream.lab.pages.defences.headline import headline, qualified
-from radarstream.lab.pages.defences.page import DEFENCES
 from radarstream.lab.pages.studies import fenced
-from radarstream.lab.study.harness import REPORT
-from radarstream.lab.study.record import write_record
-from radarstream.lab.study.row_files import RowFile, RowStore
 from radarstream.pipelines.pages.safe_text import HIDDEN
-from radarstream.schemas.snapshot import Labels
-from radarstream.schemas.verdict import Abstention, Verdict
+from radarstream.schemas.verdict import Verdict
 from tests.lab.pages.defences_run import (
     CONDITIONS,
     IN_TIME,
@@ -32,6 +26,7 @@ from tests.lab.pages.defences_run import (
     hostile_experiment,
     make_experiment,
     make_record,
+    written,
 )
 from tests.lab.study_rows import scored
 from tests.pipelines.pages.page_checks import ParsedPage, check_inert
@@ -41,12 +36,7 @@ FEW = (STATIC[0], STATIC[4], STATIC[6])
 
 
 def write(out: Path, experiment) -> str:
-    record, rows, evidence = experiment
-    store = RowStore(out, FILES)
-    with store.appending() as append:
-        append([*rows, *evidence])
-    DEFENCES.report(out, record, store)
-    return (out / REPORT).read_text("utf-8")
+    return written(out, experiment).read_text("utf-8")
 
 
 def outcomes_in(rows, record):
@@ -86,6 +76,8 @@ def hostile(tmp_path_factory) -> tuple[str, str]:
 
 def test_hostile_text_is_shown_and_nothing_else(page, in_time, hostile):
     text, tables = hostile
+    assert "canary-3f9a" not in page
+    assert "(redacted)" in page
     check_inert(page)
     check_inert(in_time)
     parsed = check_inert(text)
@@ -133,32 +125,6 @@ def test_histories_have_curves(in_time, page):
     assert "over-time" not in ParsedPage(page).values("id")
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("Ann", "correct"), ("Ann or Bob", "both"), ("Bob", "fooled"), ("Old", "stale"),
-     ("Zoe", "other"), (None, "abstained"), ("!", "error"), ("?", "unlabelled")]
-)  # fmt: skip
-def test_outcomes(text, expected):
-    record, rows, _ = make_experiment(
-        questions=1, steps=2, conditions=CONDITIONS[:1], contenders=FEW[:1]
-    )
-    then, now = Labels(answers=("Old",)), Labels(answers=("Ann",), target="Bob")
-    if text == "?":
-        now = Labels()
-    gone = Abstention.MODEL_ABSTAINED if text is None else None
-    error = "ModelError: down" if text == "!" else None
-    verdict = None if error else Verdict(text or "I don't know", (), abstention=gone)
-    history = [
-        replace(rows[0], labels=then, verdict=Verdict("Old", ()), error=None),
-        replace(rows[1], labels=now, verdict=verdict, error=error),
-    ]
-    found = outcomes_in(history, record)
-    assert [found[r.contender, r.condition, r.query_id, r.step] for r in history] == [
-        "correct",
-        expected,
-    ]
-
-
 def words_of(rates: dict[str, tuple[int, int]], questions: int = 40) -> str:
     """The headline for contenders that are right in so many answers and fooled in so many."""
     contenders = tuple(Contender(name, name) for name in rates)
@@ -200,14 +166,10 @@ def test_headline_weighs_attacks_that_succeed():
 def test_headline_is_modest_about_few_questions_and_lone_contenders():
     assert "a trial, not a measurement" in words_of({"a": (9, 0), "b": (1, 8)}, questions=10)
     assert "nothing to compare a with" in words_of({"a": (20, 3)})
-
-
-@pytest.mark.parametrize("questions", [1, 2, 5])
-def test_so_few_questions_tell_nobody_apart(questions):
-    """Also where all of them agree, so that the answers show no spread."""
-    words = words_of({"a": (questions, 0), "b": (0, questions)}, questions=questions)
-    assert "by more than chance" not in words
-    assert "its lead over b is not significant" in words
+    for few in (1, 2, 5):  # also where all of them agree, so that the answers show no spread
+        words = words_of({"a": (few, 0), "b": (0, few)}, questions=few)
+        assert "by more than chance" not in words
+        assert "its lead over b is not significant" in words
 
 
 def test_contenders_with_many_errors_or_noise_are_not_recommended():
@@ -276,30 +238,6 @@ def test_runs_without_attacks_speak_of_accuracy(tmp_path):
     assert 'id="trade-off"' not in text
 
 
-def test_last_row_of_an_answer_counts_and_strangers_do_not(tmp_path):
-    record, rows, evidence = make_experiment(
-        questions=2, steps=3, conditions=CONDITIONS[:2], contenders=IN_TIME[:2]
-    )
-    failed = replace(rows[0], verdict=None, error="ModelError: once")
-    stranger = replace(rows[0], contender="stranger")
-    assert write(tmp_path, (record, [failed, stranger, *rows], evidence)) == write(
-        tmp_path, (record, rows, evidence)
-    )
-
-
-def test_the_report_command_renders_an_experiment_again(experiment, tmp_path, capsys):
-    record, rows, evidence = experiment
-    write_record(tmp_path, record)
-    for name, lines in ((ROWS, rows), (EVIDENCE, evidence)):
-        with RowFile(tmp_path / name) as file:
-            file.append(lines)
-    report(tmp_path)
-    assert "report.html" in capsys.readouterr().out
-    page = (tmp_path / "report.html").read_text("utf-8")
-    assert page.count('class="event"') == 30
-    assert (tmp_path / "tables.md").exists()
-
-
 def test_tables_for_papers(experiment, tmp_path):
     record, *_ = experiment
     write(tmp_path, experiment)
@@ -315,11 +253,6 @@ def test_tables_for_papers(experiment, tmp_path):
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in block.splitlines()}
         assert len(widths) == 1
     assert "canary" not in tables
-
-
-def test_secrets_are_not_in_the_page(page):
-    assert "canary-3f9a" not in page
-    assert "(redacted)" in page
 
 
 @given(st.text(alphabet="`~a \n", max_size=20))

@@ -7,10 +7,6 @@ import pytest
 from selenium.webdriver.common.by import By
 
 from radarstream.lab.attacks.protocol import Condition
-from radarstream.lab.defences.records import FILES
-from radarstream.lab.pages.defences.page import DEFENCES
-from radarstream.lab.study.harness import REPORT
-from radarstream.lab.study.row_files import RowStore
 from tests.lab.pages.defences_run import (
     CONDITIONS,
     IN_TIME,
@@ -18,24 +14,16 @@ from tests.lab.pages.defences_run import (
     SWEEP,
     hostile_experiment,
     make_experiment,
+    written,
 )
 from tests.pipelines.pages.headless_browser import NARROW, WIDE, check_page, with_each_font
 
 pytestmark = pytest.mark.browser
 
 
-def made(out: Path, experiment) -> Path:
-    record, rows, evidence = experiment
-    store = RowStore(out, FILES)
-    with store.appending() as append:
-        append([*rows, *evidence])
-    DEFENCES.report(out, record, store)
-    return out / REPORT
-
-
 @pytest.fixture(scope="module")
 def static(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory.mktemp("static"), make_experiment(questions=8))
+    return written(tmp_path_factory.mktemp("static"), make_experiment(questions=8))
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +31,12 @@ def in_time(tmp_path_factory: pytest.TempPathFactory) -> Path:
     experiment = make_experiment(
         questions=5, steps=6, conditions=CONDITIONS[:2], contenders=(*IN_TIME, *SWEEP[:2])
     )
-    return made(tmp_path_factory.mktemp("time"), experiment)
+    return written(tmp_path_factory.mktemp("time"), experiment)
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return made(tmp_path_factory.mktemp("hostile"), hostile_experiment())
+    return written(tmp_path_factory.mktemp("hostile"), hostile_experiment())
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +47,7 @@ def wordy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     experiment = make_experiment(
         questions=2, steps=2, conditions=(CONDITIONS[0], attack), contenders=(STATIC[0], long)
     )
-    return made(tmp_path_factory.mktemp("wordy"), experiment)
+    return written(tmp_path_factory.mktemp("wordy"), experiment)
 
 
 @with_each_font

@@ -38,12 +38,6 @@ def test_the_page_opens_with_what_attackers_get(study):
         assert words in shown
 
 
-def test_a_study_of_few_questions_by_rules_is_called_a_trial(study):
-    shown = ParsedPage(written(study)).text
-    assert "Rules stand in the place of models" in shown
-    assert "With 3 questions even large differences may not be significant" in shown
-
-
 def test_without_an_attack_nobody_attacked(tmp_path):
     assert "Nobody attacked." in ParsedPage(written(Bench(tmp_path / "out").run())).text
 
