@@ -13,7 +13,8 @@ from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ConfigurationError, ModelOutageError, PartialModelError
 from radarstream.schemas.prompt import Prompt, Task
 
-pytestmark = pytest.mark.models
+# The faults of such servers are played by fault_server in every run.
+pytestmark = [pytest.mark.models, pytest.mark.long]
 TOWNS = ("Bern", "Oslo", "Lima")
 
 
