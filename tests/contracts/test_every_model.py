@@ -15,10 +15,10 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.prompt import Prompt, Task
+from radarstream.schemas.prompt import Completion, Prompt, Task
 from tests.connectors.models.fault_server import serving
 
-TOWNS = {"Aldo": "Bern", "Berta": "Oslo"}
+TOWNS = {"Aldo": "Bern", "Berta": "Oslo", "Carla": "Lima"}
 
 
 @pytest.fixture(scope="module")
@@ -33,15 +33,10 @@ def remote(url: str, **options: Any) -> OpenAiOptions:
     return OpenAiOptions(base_url=url, model="small", api_key_variable="", **options)
 
 
-@pytest.fixture(
-    scope="module",
-    params=[
-        "scripted",
-        "openai",
-        pytest.param("llama_cpp", marks=pytest.mark.models),
-    ],
-)
-def generator(request: pytest.FixtureRequest) -> Generator:
+@pytest.fixture(scope="module", params=["scripted", "openai", "llama_cpp"])
+def generator(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Generator:
     match request.param:
         case "scripted":
             return ScriptedGenerator()
@@ -49,7 +44,9 @@ def generator(request: pytest.FixtureRequest) -> Generator:
             opened: Generator = request.getfixturevalue("openai")
             return opened
         case _:
-            return LlamaCpp(slots=2, context_tokens=1024)
+            tiny_gguf = pytest.importorskip("tests.tiny_gguf")
+            weights = tiny_gguf.build(tmp_path_factory.mktemp("gguf") / "tiny.gguf")
+            return LlamaCpp(weights, slots=2, context_tokens=4096, threads=1)
 
 
 def prompts() -> list[Prompt]:
@@ -66,13 +63,12 @@ def prompts() -> list[Prompt]:
 
 
 @pytest.fixture(scope="module")
-def expected(generator: Generator) -> list[str]:
-    """What the prompts are answered, asked once for all tests."""
-    return texts(generator, prompts())
+def expected(generator: Generator) -> list[Completion]:
+    """Text and tokens with which the prompts are answered, asked once for all tests.
 
-
-def texts(generator: Generator, asked: list[Prompt]) -> list[str]:
-    return [completion.text for completion in generator.complete(asked)]
+    A tiny model says the same to each; its prompts are told apart by their lengths.
+    """
+    return generator.complete(prompts())
 
 
 def test_no_prompts_give_no_completions(generator: Generator) -> None:
@@ -80,41 +76,41 @@ def test_no_prompts_give_no_completions(generator: Generator) -> None:
 
 
 def test_completions_keep_the_order_of_the_prompts(
-    generator: Generator, expected: list[str]
+    generator: Generator, expected: list[Completion]
 ) -> None:
-    """A model also says the same when it is asked again; the embedded one reads the passage."""
-    assert texts(generator, prompts()[::-1]) == expected[::-1]
+    """A model also says the same when it is asked again."""
+    assert generator.complete(prompts()[::-1]) == expected[::-1]
     assert expected[1] == expected[-1]
     assert len(set(expected)) == len(TOWNS)
-    if isinstance(generator, LlamaCpp):
-        assert all(town in said for town, said in zip(TOWNS.values(), expected, strict=False))
 
 
-def test_the_size_of_the_batch_changes_nothing(generator: Generator, expected: list[str]) -> None:
-    assert texts(generator, prompts()[:1]) == expected[:1]
-    assert texts(generator, prompts()[1:]) == expected[1:]
+def test_the_size_of_the_batch_changes_nothing(
+    generator: Generator, expected: list[Completion]
+) -> None:
+    assert generator.complete(prompts()[:1]) == expected[:1]
+    assert generator.complete(prompts()[1:]) == expected[1:]
 
 
 def test_completions_that_come_one_by_one_are_those_of_the_batch(
-    generator: Generator, expected: list[str]
+    generator: Generator, expected: list[Completion]
 ) -> None:
     """And a caller may stop half-way."""
     if not isinstance(generator, AnswersEach):
         pytest.skip("gives its batch as a whole")
     outcomes = dict(generator.complete_each(prompts()))
-    assert [outcomes[index].text for index in range(len(expected))] == expected  # type: ignore[union-attr]
+    assert [outcomes[index] for index in range(len(expected))] == expected
     arriving = generator.complete_each(prompts())
     next(arriving)
     arriving.close()  # type: ignore[attr-defined]
-    assert len(texts(generator, prompts()[:1])) == 1
+    assert len(generator.complete(prompts()[:1])) == 1
 
 
 def test_settings_survive_pickling_and_keep_the_model_id(
-    generator: Generator, expected: list[str]
+    generator: Generator, expected: list[Completion]
 ) -> None:
     copy = pickle.loads(pickle.dumps(generator))
     assert copy.model_id == generator.model_id
-    assert texts(copy, prompts()[:1]) == expected[:1]
+    assert copy.complete(prompts()[:1]) == expected[:1]
 
 
 @pytest.mark.parametrize(
@@ -136,6 +132,11 @@ def test_the_identity_of_a_missing_model_is_a_model_error() -> None:
 
 
 @pytest.mark.models
+def test_the_embedded_model_reads_the_answer_from_the_passage() -> None:
+    replies = LlamaCpp(slots=2, context_tokens=1024).complete(prompts()[:2])
+    assert all(town in reply.text for town, reply in zip(TOWNS.values(), replies, strict=False))
+
+
 def test_a_file_that_is_no_model_is_a_model_error(tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(b"GGUF but not really")
