@@ -19,12 +19,12 @@ from radarstream.lab.replay import Scored, conclude
 from radarstream.lab.study.datasets import load_dataset
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.harness import REPORT, kept_in, opened
+from radarstream.lab.study.scoring import Definition
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.job.replaying.results import STATE
 from radarstream.pipelines.job.replaying.running import replayed
 from radarstream.pipelines.job.replaying.source import ReplayInput
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.scoring import Definition
 
 if TYPE_CHECKING:
     import polars as pl

@@ -24,6 +24,7 @@ from radarstream.lab.defences.scoreboard import Point
 from radarstream.lab.pages.replay.page import render_report
 from radarstream.lab.study.frame import write_table
 from radarstream.lab.study.row_files import encode_line, read_lines
+from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.job.replaying.record import StageCost
 from radarstream.pipelines.job.replaying.results import (
@@ -34,7 +35,6 @@ from radarstream.pipelines.job.replaying.results import (
     write_run,
 )
 from radarstream.pipelines.job.replaying.running import Note
-from radarstream.pipelines.pages.steps import DEFENDED, UNDEFENDED
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.reading import as_read

@@ -14,7 +14,7 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from radarstream.lab.attacks.timing import Moment, Timing, generator
-from radarstream.pipelines.signals.scoring import is_correct
+from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot

@@ -13,10 +13,10 @@ from radarstream.lab.attribution.rows import CaseState, EventRow, EventText, Rol
 from radarstream.lab.attribution.scenarios import Circumstance, Clean, Scenario
 from radarstream.lab.attribution.staging import Staged
 from radarstream.lab.study.rows import error_words
+from radarstream.lab.study.scoring import is_correct, is_fooled, is_refusal
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
-from radarstream.pipelines.signals.scoring import is_correct, is_fooled, is_refusal
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.snapshot import Document, Labels

@@ -18,10 +18,10 @@ from radarstream.lab.attribution.rows import (
 from radarstream.lab.attribution.staging import Staged
 from radarstream.lab.study.costs import ItemCosts, Ledger, Spending
 from radarstream.lab.study.rows import error_words
+from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.signals.fulfilment import attribute_all, drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
-from radarstream.pipelines.signals.scoring import is_correct
 from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer

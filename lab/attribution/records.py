@@ -16,7 +16,7 @@ STAGING = (
     *(f"{HERE}.{name}" for name in ("events", "staging")),
     *(f"radarstream.lab.attacks.{name}" for name in ("corpus", "protocol", "texts", "variations")),
     "radarstream.lab.attacks.questions",
-    "radarstream.pipelines.signals.scoring",
+    "radarstream.lab.study.scoring",
 )
 JUDGING = (*SHARED, f"{HERE}.judged", "radarstream.pipelines.signals.fulfilment")
 

@@ -20,7 +20,7 @@ from radarstream.lab.attribution.rows import AttributionRow, EventRow, Role
 from radarstream.lab.attribution.scenarios import parse_scenario
 from radarstream.lab.study.frame import TEXT, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.lab.study.row_files import RowStore
-from radarstream.pipelines.signals.scoring import is_correct
+from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.attribution import Finding
 
 OF_TEXTS: Final = ("dacc", "fpr", "fnr", "fnr_corpus")

@@ -11,10 +11,9 @@ from rich.text import Text
 from radarstream.lab.cli.evaluation_tables import print_tables
 from radarstream.lab.defences.planted import replay_table
 from radarstream.lab.replay import SIDES, Scored
+from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, Outcome
 from radarstream.pipelines.cli.terminal import cell, say, stdout
-from radarstream.pipelines.pages.steps import DEFENDED, UNDEFENDED
 from radarstream.pipelines.pages.verdict_words import STATUSES, memory_in_words
-from radarstream.pipelines.signals.scoring import Outcome
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 

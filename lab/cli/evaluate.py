@@ -24,10 +24,10 @@ from radarstream.lab.defences.request import (
 )
 from radarstream.lab.pages.defences.page import DEFENCES
 from radarstream.lab.study.harness import REPORT, kept_in
+from radarstream.lab.study.scoring import Definition
 from radarstream.pipelines.cli.commands import Commands, with_options
 from radarstream.pipelines.cli.options import RerankerOptions
 from radarstream.pipelines.cli.terminal import print_path
-from radarstream.pipelines.signals.scoring import Definition
 
 SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
 

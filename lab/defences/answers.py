@@ -19,7 +19,7 @@ What was answered
 - abstention: why there is no answer
 - status: what the answer rests on, as in an answer event
 - confidence: how sure the answer is, 0 to 1; null for an abstention, and where nothing tells
-The score by whole words (see `radarstream.pipelines.signals.scoring`)
+The score by whole words (see `radarstream.lab.study.scoring`)
 - stale: the answer was right before the truth changed and is wrong now; null before a change
 - outcome: correct, both, fooled, stale, other, abstained, unlabelled or error
 The score by containment, as published
@@ -64,9 +64,8 @@ from radarstream.lab.study.frame import (
     tidy,
 )
 from radarstream.lab.study.judging import Judgement
-from radarstream.pipelines.pages.steps import DEFENDED, UNDEFENDED
+from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
-from radarstream.pipelines.signals.scoring import score_answer
 from radarstream.schemas.answer_text import answer_set
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.events import AnswerEvent

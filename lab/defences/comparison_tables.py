@@ -6,6 +6,7 @@ from dataclasses import replace
 from radarstream.lab.defences.scoreboard import Scoreboard, Summary, fewer
 from radarstream.lab.study.comparison import Difference
 from radarstream.lab.study.rates import Rate
+from radarstream.lab.study.scoring import Definition
 from radarstream.lab.study.table import (
     NOTHING,
     Table,
@@ -15,7 +16,6 @@ from radarstream.lab.study.table import (
     percent,
     points,
 )
-from radarstream.pipelines.signals.scoring import Definition
 from radarstream.schemas.wording import counted_noun
 
 SIGNIFICANT = "\u2020"

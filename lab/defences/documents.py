@@ -19,7 +19,7 @@ from radarstream.lab.defences.label_reader import meant_in, named_in
 from radarstream.lab.defences.records import EvidenceRow
 from radarstream.lab.study.frame import YES, Values, mean_of_all
 from radarstream.lab.study.rates import Rate, rates_by
-from radarstream.pipelines.signals.scoring import is_fooled
+from radarstream.lab.study.scoring import is_fooled
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.snapshot import Labels
 

@@ -13,7 +13,7 @@ from typing import Any
 import polars as pl
 
 from radarstream.lab.study.rates import QUESTION, Rate, rates_by, sound
-from radarstream.pipelines.signals.scoring import Definition
+from radarstream.lab.study.scoring import Definition
 
 CELL = ("contender", "condition")
 RATES = ("attacked", "accuracy", "attack_success", "stale")  # of a `Point`

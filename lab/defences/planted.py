@@ -15,9 +15,8 @@ from radarstream.lab.defences.scoreboard import (
     Scoreboard,
 )
 from radarstream.lab.study.rates import NO_SCORES, Scores, scores_by, sound
+from radarstream.lab.study.scoring import DEFENDED, Definition
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number
-from radarstream.pipelines.pages.steps import DEFENDED
-from radarstream.pipelines.signals.scoring import Definition
 
 KEY = "planted"
 STEP = ["query_id", "step"]

@@ -20,7 +20,7 @@ from radarstream.lab.study.plugin import Request
 from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.row_files import RowStore
 from radarstream.lab.study.rows import Cost, Material, StudyRow
-from radarstream.pipelines.signals.scoring import Definition
+from radarstream.lab.study.scoring import Definition
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict

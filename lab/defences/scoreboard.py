@@ -15,8 +15,8 @@ from radarstream.lab.study.frame import pooled
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.rates import NO_SCORES, Rate, Scores
 from radarstream.lab.study.rows import COST
+from radarstream.lab.study.scoring import Definition
 from radarstream.lab.study.table import digits, percent
-from radarstream.pipelines.signals.scoring import Definition
 
 STORAGE: Final = ("state_bytes", "state_most", "state_growth")  # bytes; the last a step
 COVERAGES: Final = (0.5, 0.8, 1.0)  # at which accuracy is told

@@ -32,7 +32,7 @@ from radarstream.lab.study.frame import mean_of_all
 from radarstream.lab.study.judging_prompts import AnswerLabel
 from radarstream.lab.study.rates import NO_SCORES, scores_by, sound
 from radarstream.lab.study.rows import COST
-from radarstream.pipelines.signals.scoring import Definition
+from radarstream.lab.study.scoring import Definition
 
 Answers = Mapping[tuple[Any, ...], pl.DataFrame]  # by contender and condition
 _SUMMARY = TypeAdapter(Summary)

@@ -29,7 +29,7 @@ from radarstream.lab.defences.scoreboard import (
     Selective,
 )
 from radarstream.lab.study.intervals import Clustered, exact_interval
-from radarstream.pipelines.signals.scoring import Definition
+from radarstream.lab.study.scoring import Definition
 from radarstream.schemas.evidence import FloatArray
 
 POINTS: Final = 25  # of a curve, at most

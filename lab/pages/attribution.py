@@ -27,10 +27,10 @@ from radarstream.lab.pages.scales import Change, Share, portion
 from radarstream.lab.pages.studies import Kind, View, cautions, measured, page_of
 from radarstream.lab.study.results import Result
 from radarstream.lab.study.row_files import RowStore
+from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.pages.incidents.event_view import EventView, Fact, Tag
 from radarstream.pipelines.pages.incidents.words import FINDINGS, SCORES
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.signals.scoring import is_correct
 from radarstream.schemas.attribution import TextScore
 from radarstream.schemas.incidents import AttributedText
 from radarstream.schemas.wording import counted_noun

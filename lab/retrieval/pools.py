@@ -13,9 +13,9 @@ from radarstream.lab.attacks.protocol import Attack, UnattackableError
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.retrieval.rows import Candidate, PoolRow
 from radarstream.lab.study.rows import PassageRow
+from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import pools_of
-from radarstream.pipelines.signals.scoring import is_correct
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 

@@ -20,7 +20,7 @@ STAGING = (
     "radarstream.lab.retrieval.pools",
     *(f"radarstream.lab.attacks.{name}" for name in ("corpus", "protocol", "texts", "variations")),
     "radarstream.lab.attacks.questions",
-    "radarstream.pipelines.signals.scoring",
+    "radarstream.lab.study.scoring",
 )
 CRAFTING = tuple(
     f"radarstream.lab.attacks.whitebox.{name}"

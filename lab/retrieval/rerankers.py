@@ -9,11 +9,11 @@ from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.lab.methods.gmtp import Gmtp
+from radarstream.lab.study.scoring import is_correct
 from radarstream.lab.study.specs import ALL, Spec, expanded, servable
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
-from radarstream.pipelines.signals.scoring import is_correct
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot

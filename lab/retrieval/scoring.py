@@ -31,7 +31,7 @@ from radarstream.lab.study.frame import (
     tidy,
 )
 from radarstream.lab.study.row_files import RowStore
-from radarstream.pipelines.signals.scoring import is_correct, is_fooled
+from radarstream.lab.study.scoring import is_correct, is_fooled
 
 MEASURES: Final = ("poison_recall", "clean_recall", "ndcg", "apart", "in_order")
 KEPT: Final = ("poison_kept", "clean_kept")

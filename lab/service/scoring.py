@@ -27,8 +27,8 @@ from radarstream.lab.study.judging import JudgedAnswer, Judgement
 from radarstream.lab.study.judging_prompts import AnswerLabel
 from radarstream.lab.study.row_files import RowStore
 from radarstream.lab.study.rows import PassageRow
+from radarstream.lab.study.scoring import is_correct, is_fooled
 from radarstream.pipelines.signals.ports import Generator
-from radarstream.pipelines.signals.scoring import is_correct, is_fooled
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.orchestration import Module, RiskLevel
 

@@ -22,8 +22,8 @@ from radarstream.lab.attacks.service.masking import (
 )
 from radarstream.lab.attacks.service.masking import ranked as ranked_words
 from radarstream.lab.attacks.service.protocol import MaskedDocument, Planted
+from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.signals.ports import Embedder
-from radarstream.pipelines.signals.scoring import is_correct
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.snapshot import Document
 

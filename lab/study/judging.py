@@ -21,9 +21,9 @@ from radarstream.lab.study.judging_prompts import (
     parse_label,
     parse_scores,
 )
+from radarstream.lab.study.scoring import is_fooled, is_refusal
 from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.responses import completion_texts, isolating
-from radarstream.pipelines.signals.scoring import is_fooled, is_refusal
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.snapshot import Labels

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 
 from radarstream.lab.study.intervals import Clustered, Interval, exact_interval
-from radarstream.pipelines.signals.scoring import Definition
+from radarstream.lab.study.scoring import Definition
 
 QUESTION = "query_id"  # the column whose values are the clusters
 SCORED = (

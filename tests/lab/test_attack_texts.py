@@ -16,8 +16,8 @@ from radarstream.lab.attacks.texts import (
     NOT_ENOUGH_INFORMATION,
 )
 from radarstream.lab.attacks.variations import paraphrased
+from radarstream.lab.study.scoring import Outcome, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
-from radarstream.pipelines.signals.scoring import Outcome, score_answer
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
 from tests.builders import make_snapshot

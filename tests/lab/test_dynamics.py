@@ -7,7 +7,7 @@ import pytest
 from radarstream.lab.defences.answers import study_frame
 from radarstream.lab.defences.dynamics import Recovery, dynamics_by_cell
 from radarstream.lab.study.rates import Rate
-from radarstream.pipelines.signals.scoring import Definition
+from radarstream.lab.study.scoring import Definition
 from radarstream.schemas.snapshot import Labels
 from tests.lab.study_rows import record, row
 

@@ -18,7 +18,7 @@ from radarstream.lab.attribution.staging import Staged
 from radarstream.lab.defences.answers import replay_frame, study_frame
 from radarstream.lab.study.datasets import answer_changes
 from radarstream.lab.study.rates import Rate, rate_in, scores_by, scores_of
-from radarstream.pipelines.signals.scoring import (
+from radarstream.lab.study.scoring import (
     Definition,
     Judged,
     Outcome,

@@ -15,8 +15,8 @@ from radarstream.lab.service.scoring import Copied, copied, judge_answers
 from radarstream.lab.service.tables import tables_of
 from radarstream.lab.service.worlds import drawn, without
 from radarstream.lab.study.judging import JUDGEMENTS
+from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.settings import load_settings
-from radarstream.pipelines.signals.scoring import is_correct
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.orchestration import Module
 from tests.lab.attribution_studies import towns

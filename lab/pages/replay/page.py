@@ -16,9 +16,9 @@ from radarstream.lab.pages.replay.view import (
     ReportView,
     build_view,
 )
+from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
-from radarstream.pipelines.pages.steps import DEFENDED, UNDEFENDED
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     STATUSES,

@@ -9,15 +9,15 @@ from radarstream.lab.defences.answers import replay_frame
 from radarstream.lab.defences.planted import replay_curves
 from radarstream.lab.defences.records import Row
 from radarstream.lab.defences.scoreboard import Point
-from radarstream.pipelines.job.replaying.record import RunRecord
-from radarstream.pipelines.pages.steps import (
+from radarstream.lab.pages.replay.steps import (
     FOOLED,
     Highlight,
     QueryView,
-    StepView,
-    build_step,
+    ScoredStep,
+    score_step,
 )
-from radarstream.pipelines.signals.scoring import Outcome
+from radarstream.lab.study.scoring import Outcome
+from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision
@@ -52,13 +52,13 @@ class ReportView:
     """
 
     queries: tuple[QueryView, ...]
-    columns: Mapping[str, Mapping[int, StepView]]
+    columns: Mapping[str, Mapping[int, ScoredStep]]
     curves: Mapping[str, Sequence[Point]]
     findings: Mapping[str, Sequence[Highlight]]
     run: RunRecord
 
     @property
-    def steps(self) -> tuple[StepView, ...]:
+    def steps(self) -> tuple[ScoredStep, ...]:
         """The steps of all queries."""
         return tuple(step for query in self.queries for step in query.steps)
 
@@ -105,12 +105,12 @@ def _steps(
     snapshots: Mapping[str, SearchSnapshot],
     read: Mapping[str, SearchSnapshot],
     scored: Mapping[tuple[str, int], dict[str, dict[str, Any]]],
-) -> Iterator[StepView]:
+) -> Iterator[ScoredStep]:
     targets: list[str] = []
     for event in events:
         found = (snapshots.get(event.snapshot_id), read.get(event.snapshot_id))
         rows = scored[event.query_id, event.step]
-        step = build_step(event, *found, f"q{number}-s{event.step}", tuple(targets), rows)
+        step = score_step(event, *found, f"q{number}-s{event.step}", tuple(targets), rows)
         if step.labels.attack and step.labels.target:
             targets.append(step.labels.target)
         yield step
@@ -131,19 +131,19 @@ def _detailed(queries: Sequence[QueryView]) -> tuple[QueryView, ...]:
     return tuple(replace(query, detailed=query.number in chosen) for query in queries)
 
 
-def _columns(queries: Sequence[QueryView]) -> dict[str, dict[int, StepView]]:
+def _columns(queries: Sequence[QueryView]) -> dict[str, dict[int, ScoredStep]]:
     """One column for each day; where there are too many days, one for each step.
 
     A query that was observed twice on a day gets columns for each time instead.
     """
     steps = [(query.number, step) for query in queries for step in query.steps]
     for length in (len("2000-01-01"), None):
-        cells: dict[str, dict[int, StepView]] = defaultdict(dict)
+        cells: dict[str, dict[int, ScoredStep]] = defaultdict(dict)
         for number, step in steps:
             cells[step.date[:length]][number] = step
         if len(cells) <= MAX_DATES and sum(map(len, cells.values())) == len(steps):
             return dict(sorted(cells.items()))
-    counted: dict[int, dict[int, StepView]] = defaultdict(dict)
+    counted: dict[int, dict[int, ScoredStep]] = defaultdict(dict)
     for number, step in steps:
         counted[step.event.step][number] = step
     return {str(step + 1): held for step, held in sorted(counted.items())}
@@ -152,7 +152,7 @@ def _columns(queries: Sequence[QueryView]) -> dict[str, dict[int, StepView]]:
 def _findings(queries: Sequence[QueryView]) -> dict[str, list[Highlight]]:
     found: dict[str, list[Highlight]] = {kind: [] for kind in FINDING_KINDS}
     for query in queries:
-        before: StepView | None = None
+        before: ScoredStep | None = None
         for step in query.steps:
             for kind in _kinds(step):
                 shown = before.answer if before and kind == CHANGED else None
@@ -161,7 +161,7 @@ def _findings(queries: Sequence[QueryView]) -> dict[str, list[Highlight]]:
     return {kind: held for kind, held in found.items() if held}
 
 
-def _kinds(step: StepView) -> Iterator[str]:
+def _kinds(step: ScoredStep) -> Iterator[str]:
     stopped = step.misled and step.outcome in DEFEATING
     if step.labels.attack and step.labels.target and step.fooled_now:
         yield THROUGH

@@ -10,7 +10,6 @@ from radarstream.pipelines.job.replaying.provenance import code_revision, differ
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.prompts import prompt_digests
-from radarstream.pipelines.signals.scoring import Definition
 from radarstream.schemas.errors import ConfigurationError
 
 # Sections of settings that answers depend on.
@@ -33,8 +32,7 @@ class RunRecord:
     """Provenance and totals of one replay.
 
     `prompts` and `code` are digests of the wording of tasks and of the code behind answers, both
-    empty where nobody noted them, `scoring` what counts as a right answer. Until a replay is
-    `finished`, its totals are zero.
+    empty where nobody noted them. Until a replay is `finished`, its totals are zero.
     """
 
     settings: dict[str, Any]
@@ -48,7 +46,6 @@ class RunRecord:
     attacks: tuple[Planting, ...] = ()
     prompts: dict[str, str] = field(default_factory=dict)
     code: str = ""
-    scoring: str = ""
     finished: bool = True
 
 
@@ -62,7 +59,6 @@ def begun(settings: Settings, guard: DefensePipeline[Any]) -> RunRecord:
         models=models,
         prompts=prompt_digests(),
         code=digest_of((*(type(method).__module__ for method in methods), *SHARED)),
-        scoring=f"{Definition.WHOLE_WORDS.label}: {Definition.WHOLE_WORDS.meaning}",
         finished=False,
     )
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
@@ -13,6 +13,8 @@ from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS, WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
+from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.steps import StepView, build_step
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
@@ -32,9 +34,6 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import milliseconds
-
-if TYPE_CHECKING:  # they load the table library of studies
-    from radarstream.pipelines.pages.steps import QueryView
 
 LONGEST_SEARCH: Final = 200
 STEPS: Final = 60  # of a timeline
@@ -81,21 +80,22 @@ def router(context: Context) -> APIRouter:
         """One query over time. Raises NotFoundError."""
         kept = kept_events.history(engine, query, limit=STEPS)
         snapshots = {one.snapshot.id: one.snapshot for one in kept_answers(engine, query)}
-        told = timeline(kept, snapshots)
-        if told is None:
+        steps = timeline(kept, snapshots)
+        if not steps:
             raise NotFoundError("no answer of this query is kept")
-        latest, event = told.steps[-1], told.steps[-1].event
+        latest, event = steps[-1], steps[-1].event
+        changes = sum(bool(step.event.changed) for step in steps)
         return show(
             request,
             "answer.html.j2",
             user,
-            title=told.question,
-            sentence=timeline_sentence(event, len(told.changed), len(told.steps)),
+            title=shorten(event.question, 300),
+            sentence=timeline_sentence(event, changes, len(steps)),
             words=("Support", "Status", "Belief", "Kept, rejected", "Standing"),
             heads=[("query", query), ("defence", event.defense), ("last snapshot", latest.date)],
             links=(("#history", "History", True), ("#steps", "Steps", True)),
             live=True,
-            query=told,
+            steps=steps,
             query_id=query,
             step=event.step,
             grounds=grounds_of(event),
@@ -156,16 +156,12 @@ def watch_sentence(paging: Paging, search: str, unanswered: int) -> str:
 
 def timeline(
     kept: Sequence[AnswerEvent], snapshots: Mapping[str, SearchSnapshot]
-) -> "QueryView | None":
-    """The steps of a query, oldest first; None without any. `snapshots` are by their ids."""
-    from radarstream.pipelines.pages.steps import QueryView, build_step
-
-    events = sorted(kept, key=lambda event: event.step)
-    steps = tuple(
-        build_step(event, snapshots.get(event.snapshot_id), None, f"step-{event.step}", (), {})
-        for event in events
-    )
-    return QueryView(1, steps, detailed=True) if steps else None
+) -> list[StepView]:
+    """The steps of a query, oldest first. `snapshots` are by their ids."""
+    return [
+        build_step(event, snapshots.get(event.snapshot_id), f"step-{event.step}")
+        for event in sorted(kept, key=lambda event: event.step)
+    ]
 
 
 def timeline_sentence(event: AnswerEvent, changes: int, steps: int) -> str:

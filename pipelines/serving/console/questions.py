@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Request
 from fastapi import Query as Parameter
@@ -18,6 +18,7 @@ from radarstream.pipelines.pages.orchestration_words import (
     findings_in_words,
     risk_in_words,
 )
+from radarstream.pipelines.pages.steps import StepView, build_step
 from radarstream.pipelines.serving.access import Form, MayAsk, MayReport
 from radarstream.pipelines.serving.console.answers import STEP_WORDS, answer_in_words
 from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, link, message, show
@@ -63,16 +64,14 @@ def hook_in_words(record: HookRecord) -> tuple[str, str, str, str]:
     return str(record.hook).replace("_", " "), record.module.replace("_", " "), counts, did
 
 
-def step_of(reply: Reply, user: User) -> Any:
+def step_of(reply: Reply, user: User) -> StepView:
     """The reply as a step of a timeline, with the answer that the audit let through."""
-    from radarstream.pipelines.pages.steps import build_step
-
     reply = reply if may_read(reply, user) else without_evidence(reply)
     event = replace(reply.event, answer=reply.text)
     snapshot = SearchSnapshot(
         Query(event.query_id, event.question), event.observed_at, reply.documents, event.provenance
     )
-    return build_step(event, snapshot, None, "reply", (), {})
+    return build_step(event, snapshot, "reply")
 
 
 def may_read(reply: Reply, user: User) -> bool:

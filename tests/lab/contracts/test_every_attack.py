@@ -12,7 +12,7 @@ from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.lab.attacks.corpus import corpus_of, inject, searched
 from radarstream.lab.attacks.protocol import UnattackableError, aim_of
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
-from radarstream.pipelines.signals.scoring import is_correct
+from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot

@@ -21,7 +21,7 @@ from radarstream.lab.attacks.whitebox.crafting import craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.attacks.whitebox.registry import WHITE_BOX, white_box
 from radarstream.lab.models.scripted_words import ScriptedWords
-from radarstream.pipelines.signals.scoring import is_correct
+from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.gradients import ProbeQuery

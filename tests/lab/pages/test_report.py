@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from radarstream.lab.pages.replay import view
 from radarstream.lab.pages.replay.page import render_report
 from radarstream.lab.pages.replay.view import build_view
+from radarstream.lab.study.scoring import Outcome
 from radarstream.pipelines.pages.safe_text import (
     HIDDEN,
     domain,
@@ -20,7 +21,6 @@ from radarstream.pipelines.pages.safe_text import (
     without_secrets,
 )
 from radarstream.pipelines.pages.verdict_words import REASONS, reason_in_words
-from radarstream.pipelines.signals.scoring import Outcome
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import JudgedCandidate, Reranking

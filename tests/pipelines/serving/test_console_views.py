@@ -76,10 +76,9 @@ def test_sentences_of_the_watchlist():
 
 def test_a_timeline_is_in_the_order_of_steps():
     kept = list(reversed(ANSWERS[:3]))
-    told = view.timeline(kept, SNAPSHOTS)
-    assert [step.event.step for step in told.steps] == [0, 1, 2]
-    assert told.steps[0].documents[0].document.text
-    assert view.timeline([], {}) is None
+    steps = view.timeline(kept, SNAPSHOTS)
+    assert [step.event.step for step in steps] == [0, 1, 2]
+    assert steps[0].documents[0].document.text
     assert view.timeline_sentence(EVENT, 1, 3).endswith(
         "The answer changed once over the 3 snapshots that are kept."
     )

@@ -21,6 +21,7 @@ from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set, contains, normalised
 from radarstream.schemas.snapshot import Labels
 
+DEFENDED, UNDEFENDED = "defended", "undefended"  # contenders of a replay
 # Over normalised text: the refusals that jamming attacks ask for, and usual wordings of them.
 _TELLING = "(?:answer|assist|comply|determine|discuss|give|help|provide|respond|say|share|tell)"
 _REFUSAL = re.compile(
