@@ -42,8 +42,8 @@ demo: $(DEMO_STAMP) ## replay a history under an attack that grows, beside a pla
 	$(BIN)/radarstream simulate --questions 12 --snapshots 4 --off-topic 0.6 --out $(DEMO)/history.json
 	RADARSTREAM_DEFENSE__COMPARE_WITH= $(BIN)/radarstream replay $(DEMO)/history.json --out $(DEMO) --attack '$(DEMO_ATTACKS)' --baselines '$(DEMO_BASELINES)'
 
-sizes: ## measure the embedded profile: megabytes to download and on disk
-	$(PYTHON) requirements/sizes.py
+sizes: $(STAMP) ## measure what each extra installs: megabytes to download and on disk
+	$(BIN)/python requirements/sizes.py
 
 stream-demo: $(STAMP) ## run the continuous job on a throw-away broker, command by command
 	$(BIN)/python -m tests.end_to_end.stream_demo

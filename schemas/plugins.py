@@ -1,13 +1,49 @@
-"""Parts that other packages or extras bring, found by name among their entry points.
+"""Parts that extras and other packages bring.
 
-A group is an entry point group `radarstream.GROUP`, such as `radarstream.rerankers`.
+Plug-ins are found by name among the entry points of installed packages. A group is an entry point
+group `radarstream.GROUP`, such as `radarstream.rerankers`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import Any
+from typing import Any, Final
 
 from radarstream.schemas.errors import ConfigurationError
+
+# The extra that brings each library, by the name it is imported by.
+EXTRAS: Final = {
+    **dict.fromkeys(("gguf", "safetensors", "tokenizers", "xllamacpp"), "embedded"),
+    **dict.fromkeys(("apache_beam", "cramjam", "kafka", "lz4", "zstandard"), "stream"),
+    **dict.fromkeys(("polars", "scipy", "vl_convert"), "lab"),
+    **dict.fromkeys(("sentence_transformers", "torch", "transformers"), "gpu"),
+    **dict.fromkeys(("lxml_html_clean", "trafilatura"), "pages"),
+    "psycopg": "postgres",
+    **dict.fromkeys(("haystack", "langchain_core", "llama_index"), "adapters"),
+}
+
+
+def lacking(library: str | None) -> ConfigurationError:
+    """The error for a library that is missing, with the command that installs it.
+
+    >>> str(lacking("apache_beam.io"))
+    "apache_beam is not installed: pip install 'radarstream[stream]'"
+    """
+    name = (library or "a library").partition(".")[0]
+    install = f"pip install 'radarstream[{EXTRAS.get(name, 'lab')}]'"
+    return ConfigurationError(f"{name} is not installed: {install}").mended_by(install)
+
+
+@contextmanager
+def naming_extra() -> Iterator[None]:
+    """Turn a missing library of an extra into a ConfigurationError that says what to install."""
+    try:
+        yield
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] not in EXTRAS:
+            raise
+        raise lacking(error.name) from error
 
 
 @cache
@@ -21,13 +57,10 @@ def load_plugin(group: str, name: str) -> Any:
 
     Raises ConfigurationError, with what to install, where there is none or a library is missing.
     """
-    try:
+    if name not in plugins(group):
+        raise ConfigurationError(f"no package brings {group} {name!r}")
+    with naming_extra():
         return plugins(group)[name].load()
-    except (KeyError, ImportError) as error:
-        lacking = getattr(error, "name", None) or name
-        raise ConfigurationError(
-            f"{name} needs {lacking}, which is not installed: pip install 'radarstream[lab]'"
-        ) from error
 
 
 def lab_installed() -> bool:

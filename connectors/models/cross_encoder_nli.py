@@ -21,6 +21,7 @@ from radarstream.connectors.models.local_weights import (
 )
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.plugins import lacking
 from radarstream.schemas.prompt import AnswerPair
 
 CLASSES = ("entailment", "neutral", "contradiction")
@@ -147,9 +148,7 @@ class CrossEncoderNli:
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
         except ImportError as error:
-            raise ConfigurationError(
-                "transformers and torch are missing: pip install 'radarstream[gpu]'"
-            ) from error
+            raise lacking(error.name) from error
         device = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)

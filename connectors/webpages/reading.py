@@ -13,7 +13,7 @@ from radarstream.connectors.closing import Closing
 from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
 from radarstream.connectors.webpages.options import PageError, PageOptions
 from radarstream.connectors.webpages.sandbox import Sandbox
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.plugins import lacking
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 Fetched = tuple[bytes, str]
@@ -33,9 +33,7 @@ class PageReader(Closing):
         transport: Callable[[], httpx.AsyncBaseTransport] = CheckedTransport,
     ) -> None:
         if find_spec("trafilatura") is None:
-            raise ConfigurationError(
-                "trafilatura is not installed: pip install 'radarstream[pages]'"
-            )
+            raise lacking("trafilatura")
         self.counts: Counter[str] = Counter()
         self._sandbox = Sandbox(options)
         self._options = options

@@ -16,6 +16,7 @@ import typer
 from radarstream.pipelines.cli.commands import HELP, Program
 from radarstream.pipelines.cli.ending import lasting, take_signals
 from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.plugins import naming_extra
 
 ERROR_CHARACTERS = 2_000
 NEW_OBJECTS = 50_000  # between two searches for garbage
@@ -63,7 +64,8 @@ def main() -> None:
     logging.basicConfig(level=logging.ERROR)
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     try:
-        app()
+        with naming_extra():
+            app()
     except Exception as error:
         if not isinstance(error, (RadarstreamError, OSError, *database_errors())):
             raise

@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.plugins import load_plugin, plugins
+from radarstream.schemas.plugins import load_plugin, naming_extra, plugins
 
 # By section of the help. A command is a function of the module that has its name, with underscores;
 # a group of commands is the `app` there. Plug-ins of the group `commands` are packages of such
@@ -97,7 +97,9 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         attribute = name.replace("-", "_")
-        module = import_module(f"{self._packages()[name]}.{attribute}")
+        package = self._packages()[name]
+        with naming_extra():
+            module = import_module(f"{package}.{attribute}")
         group = typer.Typer(rich_markup_mode=None, context_settings=HELP)
         group.callback()(lambda: None)
         if hasattr(module, "app"):

@@ -15,7 +15,6 @@ from typing import Final
 import typer
 
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.connectors.kafka.topics import describe_topics
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.openai_http.listing import models_at, named, writers
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
@@ -31,6 +30,7 @@ from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, RadarstreamError
+from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.prompt import AnswerPair, Task
 from radarstream.schemas.tokens import ContinuationQuery
 
@@ -269,6 +269,8 @@ def broker(options: KafkaOptions, config: Path | None = None) -> Iterator[Diagno
         yield Diagnosis("broker", False, f"nobody listens at {options.bootstrap}", start)
         return
     try:
+        with naming_extra():
+            from radarstream.connectors.kafka.topics import describe_topics
         topics = describe_topics(options.model_copy(update={"request_timeout_s": BROKER_S}))
     except (BrokerError, ConfigurationError) as error:
         yield Diagnosis("broker", False, str(error), error.remedy or start)

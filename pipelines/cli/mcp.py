@@ -5,7 +5,7 @@ from typing import Annotated
 
 from typer import Option
 
-from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
+from radarstream.pipelines.build import check_settings, probe_service, shared_engine
 from radarstream.pipelines.cli.options import DryModelOptions
 from radarstream.pipelines.cli.terminal import system_user
 from radarstream.pipelines.job.telemetry.logs import configure_logging
@@ -27,7 +27,7 @@ def mcp(
     settings = chosen.settings()
     check_settings(settings)
     configure_logging(settings.telemetry, sys.stderr)
-    with naming_extra("serve"):
-        from radarstream.pipelines.serving.app import run_stdio
+    from radarstream.pipelines.serving.app import run_stdio
+
     probe_service(settings)  # a refused key or an unknown model ends it here
     run_stdio(settings, shared_engine(settings), system_user("--user") if user is None else user)

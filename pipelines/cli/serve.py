@@ -6,7 +6,7 @@ from typing import Annotated
 from typer import Option
 
 from radarstream.connectors.state_table.serving.users import list_users
-from radarstream.pipelines.build import check_settings, naming_extra, probe_service, shared_engine
+from radarstream.pipelines.build import check_settings, probe_service, shared_engine
 from radarstream.pipelines.cli.options import DryModelOptions, RuleOptions
 from radarstream.pipelines.cli.terminal import say
 from radarstream.pipelines.settings import Settings
@@ -38,9 +38,9 @@ def serve(
     settings = chosen.settings(**flags)
     settings = rule.over(settings)
     check_settings(settings)
-    with naming_extra("serve"):
-        from radarstream.pipelines.serving.app import create_app
-        from radarstream.pipelines.serving.server import bound, run_service
+    from radarstream.pipelines.serving.app import create_app
+    from radarstream.pipelines.serving.server import bound, run_service
+
     probe_service(settings)  # a refused key or an unknown model ends it here
     engine = shared_engine(settings)
     app, listening = create_app(settings, engine=engine), bound(settings.serving.listen)

@@ -11,7 +11,6 @@ from rich.table import Column
 from sqlalchemy import Engine
 from typer import Argument, Option
 
-from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.state_table.database.compaction import compact
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.migration import HEAD, pending_sql
@@ -324,6 +323,8 @@ def _publish_tombstones(settings: Settings, query: str) -> RadarstreamError | No
     went wrong, so that the command can still say what was deleted.
     """
     try:
+        from radarstream.connectors.kafka.sink import KafkaSink  # an extra
+
         with KafkaSink(settings.kafka) as sink:
             for topic in KEYED_TOPICS:
                 sink.retract(topic, query)

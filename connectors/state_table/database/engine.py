@@ -18,6 +18,7 @@ from radarstream.schemas.errors import (
     DatabaseUnavailableError,
     RadarstreamError,
 )
+from radarstream.schemas.plugins import lacking
 
 ResultT = TypeVar("ResultT")
 CONTENDED_SQLSTATES = {"40001", "40P01", "55P03"}  # serialisation, deadlock, lock not available
@@ -43,9 +44,7 @@ def open_engine(url: str, *, busy_timeout_s: float = 30.0, migrate: bool = True)
         # hide_parameters: a failed statement must not carry answers or pages into a log.
         engine = create_engine(parsed, hide_parameters=True, pool_pre_ping=not is_sqlite)
     except ImportError:
-        raise ConfigurationError(
-            "a PostgreSQL state database needs psycopg: install the `postgres` extra"
-        ).mended_by("pip install 'radarstream[postgres]'") from None
+        raise lacking("psycopg") from None
     if is_sqlite:
         file = Path(parsed.database or "")
         if migrate:

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from typer.main import get_command
 
 from radarstream.lab.simulation.history import SimulationOptions, write_history
 from radarstream.pipelines.cli.app import app
+from radarstream.schemas.plugins import EXTRAS
 
 HEAVY = {
     *("torch", "transformers", "pandas", "pyarrow", "scipy", "sklearn", "apache_beam"),
@@ -33,14 +35,20 @@ main()
 """
 
 
-def modules(tmp_path: Path, *arguments: str, missing: tuple[str, ...] = ()) -> set[str]:
-    """What a command has imported when it ends."""
-    out = tmp_path / "modules.json"
-    program = PROGRAM.format(out=str(out), missing=missing)
+def run(
+    tmp_path: Path, *arguments: str, missing: Collection[str] = ()
+) -> subprocess.CompletedProcess[str]:
+    """A command where libraries are missing; what it has imported is in modules.json."""
+    program = PROGRAM.format(out=str(tmp_path / "modules.json"), missing=tuple(missing))
     command = [sys.executable, "-c", program, *arguments]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+
+
+def modules(tmp_path: Path, *arguments: str, missing: Collection[str] = ()) -> set[str]:
+    """What a command has imported when it ends."""
+    ended = run(tmp_path, *arguments, missing=missing)
     assert ended.returncode == 0, ended.stderr
-    return set(json.loads(out.read_text()))
+    return set(json.loads((tmp_path / "modules.json").read_text()))
 
 
 @pytest.mark.parametrize("option", ["--help", "--version"])
@@ -70,6 +78,35 @@ def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
     answers = [(tmp_path / name / "answers.jsonl").read_text() for name in ("one", "two")]
     assert answers[0].count("\n") == 3
     assert answers[0] == answers[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        ("ask --dry-run Who? page.txt", 0, "no answer"),
+        ("state show", 2, "there is no state database"),
+        ("doctor --profile scripted", 0, "scripted"),
+        ("serve --help", 0, "--listen"),
+        (
+            "replay history.json --dry-run",
+            2,
+            "apache_beam is not installed: pip install 'radarstream[st",
+        ),
+        ("run", 2, "kafka is not installed: pip install 'radarstream[stream]'"),
+        ("evaluate --dry-run", 2, "polars is not installed: pip install 'radarstream[lab]'"),
+        ("replay history.json --attack pia@1", 2, "polars is not installed: pip install 'radarst"),
+        ("ask Who? page.txt", 2, "pip install 'radarstream[embedded]'"),
+    ],
+)
+def test_without_extras_a_command_works_or_says_what_to_install(
+    arguments: str, code: int, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "page.txt").write_text("Lima is the capital.")
+    write_history(tmp_path / "history.json", SimulationOptions(questions=1))
+    ended = run(tmp_path, *arguments.split(), missing=EXTRAS)
+    assert ended.returncode == code, ended.stderr
+    assert told in ended.stdout + ended.stderr
+    assert "Traceback" not in ended.stderr
 
 
 def test_help_tells_of_every_command_that_there_is() -> None:
