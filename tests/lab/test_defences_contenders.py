@@ -36,16 +36,9 @@ def test_all_is_every_defence() -> None:
     assert sorted(names("vanilla,all,radar")) == sorted(DEFENSES)  # each once
 
 
-def test_options_may_hold_commas_between_them() -> None:
-    assert split_specs("radar,radar:a=1,b=x,vanilla, radar+none ") == [
-        "radar",
-        "radar:a=1,b=x",
-        "vanilla",
-        "radar+none",
-    ]
-
-
-def test_options_are_typed_and_reach_the_defence() -> None:
+def test_options_may_hold_commas_are_typed_and_reach_the_defence() -> None:
+    specs = ["radar", "radar:a=1,b=x", "vanilla", "radar+none"]
+    assert split_specs("radar,radar:a=1,b=x,vanilla, radar+none ") == specs
     (contender,) = parse_contenders("radar:pair_scale=0.3,on_empty=abstain,iterations=7")
     assert contender.options == (("pair_scale", 0.3), ("on_empty", "abstain"), ("iterations", 7))
     defense = adapted(contender)
@@ -53,25 +46,22 @@ def test_options_are_typed_and_reach_the_defence() -> None:
     assert names("instruct_rag:extract=false") == ["instruct_rag:extract=false"]
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("radr", "no defence named 'radr'"),
-        ("radar:pair_scal=1", "pair_scal"),
-        ("radar:pair_scale=-1", "greater than or equal to 0"),
-        ("radar:pair_scale=", "cannot read option"),
-        ("radar:pair_scale", "cannot read option"),
-        ("radar+sometimes", "no defence named 'radar\\+sometimes'"),
-        ("radar:pair_scale=[1]", "pair_scale"),
-    ],
-)
-def test_what_cannot_be_read_is_refused(text: str, message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
-        parse_contenders(text)
-
-
-def test_a_value_that_toml_cannot_hold_is_text() -> None:
-    for text in ("9" * 5_000, "[" * 5_000):
+def test_what_cannot_be_read_is_refused() -> None:
+    for text, message in {
+        "radr": "no defence named 'radr'",
+        "radar:pair_scal=1": "pair_scal",
+        "radar:pair_scale=-1": "greater than or equal to 0",
+        "radar:pair_scale=": "cannot read option",
+        "radar:pair_scale": "cannot read option",
+        "radar+sometimes": r"no defence named 'radar\+sometimes'",
+        "radar:pair_scale=[1]": "pair_scale",
+        "radar,production": "'production' needs settings",
+    }.items():
+        with pytest.raises(ConfigurationError, match=message):
+            parse_contenders(text)
+    with pytest.raises(ConfigurationError, match="pair_size"):
+        parse_contenders("production:pair_size=1", load_settings().defense)
+    for text in ("9" * 5_000, "[" * 5_000):  # what TOML cannot hold is text
         assert scalar(text) == text
 
 
@@ -93,13 +83,8 @@ def test_only_defences_without_memory_are_spread_over_time() -> None:
     spread = spread_over_time(
         parse_contenders("radar,vanilla,radar+none"), ["none", "cumulative-30", "lightweight"]
     )
-    assert [contender.name for contender in spread] == [
-        "radar",
-        "vanilla",
-        "vanilla+cumulative-30",
-        "vanilla+lightweight",
-        "radar+none",
-    ]
+    added = ["vanilla+cumulative-30", "vanilla+lightweight"]
+    assert [c.name for c in spread] == ["radar", "vanilla", *added, "radar+none"]
     with pytest.raises(ConfigurationError, match="no adaptation 'weekly'"):
         spread_over_time(parse_contenders("vanilla"), ["weekly"])
 
@@ -153,13 +138,6 @@ def test_production_keeps_its_short_name_with_options_and_adaptations() -> None:
     first, second = notes_on_production([plainly, stricter, alone])
     assert second.endswith("but for the options that it names")
     assert "memory_days=30.0" in first and "memory_days=9.0" in second
-
-
-def test_production_needs_settings() -> None:
-    with pytest.raises(ConfigurationError, match="'production' needs settings"):
-        parse_contenders("radar,production")
-    with pytest.raises(ConfigurationError, match="pair_size"):
-        parse_contenders("production:pair_size=1", load_settings().defense)
 
 
 def test_production_with_other_settings_is_another_study(tmp_path: Path) -> None:

@@ -102,11 +102,6 @@ def test_recovery_after_a_change(truth, said, expected):
     assert dynamics_of(history(truth, said)).after_change == expected
 
 
-def test_rows_may_come_in_any_order():
-    rows = history("aabbc", "aaabc", "xx...")
-    assert dynamics_of(rows[::-1]) == dynamics_of(rows)
-
-
 def test_curves_group_by_step():
     rows = history("aab", "aLa", ".x.") + history("aa", "a!", question="q1")
     found = dynamics_of(rows)

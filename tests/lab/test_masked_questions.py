@@ -1,6 +1,5 @@
 """Membership probes: which words are hidden, how replies are read, what is concluded."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -37,25 +36,17 @@ class TestReading:
         assert [fill.exact for fill in found] == [True, True, False, True, True]
         assert sum(fill.exact for fill in found) / 5 == 0.8
         assert is_called_member(found)
-
-    def test_half_is_no_member(self):
         assert not is_called_member([Fill(True, True), Fill(False, False)])
         assert not is_called_member([])
 
-    @pytest.mark.parametrize(
-        "reply",
-        ["", None, "one two three four five", "[Mask_9]: one", "[Mask_1]: one [Mask_1]: two",
-         "Mask_1: one"]
-    )  # fmt: skip
-    def test_what_cannot_be_read_is_all_wrong(self, reply):
-        assert not any(fill.exact for fill in fills(FIVE, filled(reply, (1, 2, 3, 4, 5))))
+    def test_what_cannot_be_read_is_all_wrong(self):
+        for reply in ("", None, "one two three four five", "[Mask_9]: one", "Mask_1: one",
+                      "[Mask_1]: one [Mask_1]: two"):  # fmt: skip
+            assert not any(fill.exact for fill in fills(FIVE, filled(reply, (1, 2, 3, 4, 5))))
 
-    def test_a_word_twice_the_same_is_one_word(self):
+    def test_one_word_may_stand_alone_or_twice(self):
         assert filled("[mask_1]: One, [Mask_1]: one", (1, 2)) == {1: "one"}
-
-    def test_one_word_may_stand_alone(self):
-        assert filled('"Three."', (3,)) == {3: "three"}
-        assert filled("[Mask_3]: three", (3,)) == {3: "three"}
+        assert filled('"Three."', (3,)) == filled("[Mask_3]: three", (3,)) == {3: "three"}
 
     def test_parts_of_words_count_as_published_and_never_as_exact(self):
         (first, *_) = fills(FIVE, {1: "someone"})
@@ -85,9 +76,7 @@ class TestHiding:
             Hidden(start, start + 3, rank) for start, rank in ((0, 9), (4, 8), (60, 1), (99, 2))
         ]
         assert chosen("x" * 100, words, 3) == ((0, 3), (60, 63), (99, 102))
-
-    def test_of_equal_ranks_the_first_word_counts(self):
-        words = [Hidden(start, start + 3, 1.0) for start in (10, 40, 70)]
+        words = [Hidden(start, start + 3, 1.0) for start in (10, 40, 70)]  # the first of equals
         assert chosen("x" * 100, words, 1) == ((10, 13),)
 
     @given(
