@@ -306,14 +306,6 @@ def test_hostile_text_cannot_harm_a_terminal(config: Path) -> None:
     assert "[bold]x" in command(config, "incidents", "list").output
 
 
-def test_models_without_probabilities_are_refused_in_words(config: Path) -> None:
-    config.write_text(settings_text(config.parent, '[tokens]\nkind = "none"\n'))
-    open_engine(f"sqlite:///{config.parent / 'state.db'}").dispose()
-    ended = program(config, "attribute", "--no-kafka", "--once")
-    assert ended.returncode == 2
-    assert "token probabilities" in ended.stderr
-
-
 # --- against real brokers
 
 
