@@ -13,7 +13,6 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
-from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
@@ -42,6 +41,7 @@ GROUPS = {
     "Wrong answers, documents, users": ["attribution", "corpus", "orchestration", "serving"],
 }
 HEADER = "| key | values | default | meaning |\n|---|---|---|---|"
+MANY = 5  # keys; shorter sections are printed again
 BOUNDS = {Ge: ("≥", "ge"), Gt: (">", "gt"), Le: ("≤", "le"), Lt: ("<", "lt")}
 
 
@@ -49,19 +49,12 @@ def rendered() -> str:
     """Return the text of the file."""
     parts = [HEAD, profiles()]
     listed: dict[tuple[str, ...], str] = {}
-    for title, names in grouped().items():
+    for title, names in GROUPS.items():
         parts += [f"## {title}\n", HEADER]
         for name in names:
-            parts += section_rows(name, Settings.model_fields[name], listed)
+            parts += rows_of(name, Settings.model_fields[name], listed)
         parts.append("")
     return "\n".join(parts)
-
-
-def grouped() -> dict[str, list[str]]:
-    """Return the names of the top-level fields by heading; what no group names comes last."""
-    named = {name for names in GROUPS.values() for name in names}
-    rest = [name for name in Settings.model_fields if name not in named]
-    return {**GROUPS, **({"More": rest} if rest else {})}
 
 
 def profiles() -> str:
@@ -77,45 +70,27 @@ def profiles() -> str:
     return "\n".join(rows) + "\n"
 
 
-def section_rows(name: str, field: FieldInfo, listed: dict[tuple[str, ...], str]) -> Iterator[str]:
-    """Yield the rows of a top-level field: each section in it opens with what it is for.
+def rows_of(path: str, field: FieldInfo, listed: dict[tuple[str, ...], str]) -> Iterator[str]:
+    """Yield the row of a key, or those of each kind of a section: what it is for, then its keys.
 
-    `listed` holds the rows that were printed and where, so that none is printed twice.
+    `listed` holds the keys of long sections and where they are, so that none is printed twice.
     """
-    if not any(models_in(field.annotation)):
-        yield row("", name, field)
-    for path, tag, kind in kinds_within(name, field):
-        keys = tuple(row("", key, own) for key, own in own_fields(kind))
-        printed = listed.setdefault(keys, path) if len(keys) > 5 else path
-        same = "" if printed == path else f" Its keys are those of `{printed}`."
-        label = f"**`[{path}]`**" + (f" kind `{tag}`" if tag else "")
-        yield f"| {label} | | | *{' '.join((kind.__doc__ or '').split())}{same}* |"
-        if not same:
-            yield from (row(path, key, own) for key, own in own_fields(kind))
-
-
-def kinds_within(path: str, field: FieldInfo) -> Iterator[tuple[str, str, type[BaseModel]]]:
-    """Yield path, kind (empty where there is one only) and class of each section of a field."""
     kinds = list(models_in(field.annotation))
+    if not kinds:
+        meaning = " ".join((field.description or "").split()).replace("|", "\\|")
+        yield f"| `{path}` | {values_of(field)} | {default_of(field)} | {meaning} |"
     for kind in kinds:
-        tag = kind.model_fields.get("kind") if len(kinds) > 1 else None
-        yield path, str(tag.default) if tag else "", kind
-        for name, inner in kind.model_fields.items():
-            yield from kinds_within(f"{path}.{name}", inner)
-
-
-def own_fields(kind: type[BaseModel]) -> Iterator[tuple[str, FieldInfo]]:
-    """Yield the keys of a section, without its sections and the `kind` that its purpose names."""
-    for name, field in kind.model_fields.items():
-        if name != "kind" and not any(models_in(field.annotation)):
-            yield name, field
-
-
-def row(path: str, name: str, field: FieldInfo) -> str:
-    """Return the table row of one key."""
-    key = f"{path}.{name}" if path else name
-    meaning = " ".join((field.description or "").split()).replace("|", "\\|")
-    return f"| `{key}` | {values_of(field)} | {default_of(field)} | {meaning} |"
+        fields = {name: own for name, own in kind.model_fields.items() if name != "kind"}
+        first = listed.setdefault(tuple(fields), path) if len(fields) > MANY else path
+        tag = f" kind `{kind.model_fields['kind'].default}`" if len(kinds) > 1 else ""
+        purpose = " ".join((kind.__doc__ or "").split())
+        same = "" if first == path else f" Its keys are those of `{first}`."
+        yield f"| **`[{path}]`**{tag} | | | *{purpose}{same}* |"
+        if not same:
+            for name, own in sorted(
+                fields.items(), key=lambda one: any(models_in(one[1].annotation))
+            ):
+                yield from rows_of(f"{path}.{name}", own, listed)
 
 
 def values_of(field: FieldInfo) -> str:
