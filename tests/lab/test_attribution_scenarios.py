@@ -28,30 +28,18 @@ def test_usual_counts_are_left_out():
     assert parse_scenario("false-reports") == Scenario("false-reports")
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "nobody",
-        "pia",
-        "poisonedrag@1",
-        "poisonedrag@m0",
-        "injection/quiet",
-        "injection/",
-        "benign-errors/noisy",
-        "a b",
-    ],  # fmt: skip
-)
-def test_what_means_nothing_is_refused(text):
-    with pytest.raises(ConfigurationError):
-        parse_scenario(text)
+def test_what_means_nothing_is_refused():
+    for text in ("", "nobody", "pia", "poisonedrag@1", "poisonedrag@m0", "injection/quiet",
+                 "injection/", "benign-errors/noisy", "a b"):  # fmt: skip
+        with pytest.raises(ConfigurationError):
+            parse_scenario(text)
 
 
-@pytest.mark.parametrize("family", Family)
-def test_the_scenarios_of_a_family_belong_to_it(family):
-    found = parse_scenarios(family.value)
-    assert [scenario.name for scenario in found] == list(DEFAULTS[family])
-    assert {scenario.family for scenario in found} == {family}
+def test_the_scenarios_of_a_family_belong_to_it():
+    for family in Family:
+        found = parse_scenarios(family.value)
+        assert [scenario.name for scenario in found] == list(DEFAULTS[family])
+        assert {scenario.family for scenario in found} == {family}
 
 
 def test_a_list_is_in_order_and_without_repetition():

@@ -46,9 +46,6 @@ def test_stale_is_right_before_and_wrong_now():
     assert stale("abb", "ccL") == [None, False, False]
     assert stale("abb", "a-!") == [None, False, None]
     assert stale("aba", "aba") == [None, False, False]
-
-
-def test_an_answer_that_is_right_again_is_not_stale():
     assert stale("aba", "aaa") == [None, True, False]
 
 
