@@ -48,24 +48,20 @@ def test_an_answer_names_the_documents_that_it_was_given(guard) -> None:
     assert (rejected.document, rejected.rank, rejected.answer) == (LIE, 3, "Cusco")
     assert rejected.reason is Reason.CUT
     assert answer.event.sources[0].url == "https://0.example"
+    assert "Lima" in repr(answer)
+    assert "AnswerEvent" not in repr(answer)
+    # What nobody reads is not asked.
+    assert answer.event.undefended_answer is None
+    assert "undefended answer" not in guard._answering.pipeline.meter.stages
 
 
-def test_an_answer_is_printed_without_its_event(guard) -> None:
-    printed = repr(guard.answer(CAPITAL, TRUE))
-    assert "Lima" in printed
-    assert "AnswerEvent" not in printed
-
-
-def test_the_memory_meets_the_next_documents(guard) -> None:
+def test_the_memory_meets_the_next_documents_of_the_question_in_any_case_or_of_its_id(
+    guard,
+) -> None:
     guard.answer(CAPITAL, TRUE)
-    answer = guard.answer(CAPITAL, [LIE, TRUE[0]])
+    answer = guard.answer(CAPITAL.upper(), [LIE, TRUE[0]])
     assert answer.memory.previous_answer == "Lima"
     assert answer.event.step == 1
-
-
-def test_another_wording_of_the_case_is_the_same_question_and_an_id_is_another(guard) -> None:
-    guard.answer(CAPITAL, TRUE)
-    assert guard.answer(CAPITAL.upper(), TRUE).event.step == 1
     assert guard.answer(CAPITAL, TRUE, id="other").event.step == 0
 
 
@@ -111,6 +107,10 @@ def test_documents_older_than_the_memory_are_refused(guard) -> None:
             guard.answer(CAPITAL, TRUE, at=at)
         assert refused.value.reason is ReasonClass.LATE
     assert guard.answer(CAPITAL, TRUE, at=NEW_YEAR + timedelta(days=1)).event.step == 1
+    guard.answer(CAPITAL, TRUE, at=datetime.max.replace(tzinfo=UTC))
+    with pytest.raises(InputError) as refused:  # there is no newer time
+        guard.answer(CAPITAL, TRUE)
+    assert refused.value.reason is ReasonClass.LATE
 
 
 def test_without_a_time_documents_are_newer_than_the_memory(guard) -> None:
@@ -156,18 +156,6 @@ def test_too_many_documents_are_told_with_the_name_of_the_limit(guard) -> None:
 
 def test_nothing_found_is_no_mistake_and_no_answer(guard) -> None:
     assert guard.answer(CAPITAL, []).abstention is Abstention.NO_DOCUMENTS
-
-
-def test_control_characters_of_a_question_are_dropped(guard) -> None:
-    answer = guard.answer("What is the capital\x1b of Peru?\ud800", TRUE)
-    assert (answer.text, answer.question) == ("Lima", "What is the capital of Peru?\ufffd")
-
-
-def test_after_the_last_time_there_is_no_newer_one(guard) -> None:
-    guard.answer(CAPITAL, TRUE, at=datetime.max.replace(tzinfo=UTC))
-    with pytest.raises(InputError) as refused:
-        guard.answer(CAPITAL, TRUE)
-    assert refused.value.reason is ReasonClass.LATE
 
 
 def test_many_questions_are_answered_in_their_order(guard) -> None:
@@ -240,11 +228,6 @@ def test_with_the_settings_of_attribution_an_answer_can_be_complained_about(tmp_
         engine.dispose()
     assert kept is not None and kept.answer == "Lima"
     assert len(kept.snapshot.documents) == 2
-
-
-def test_nothing_is_asked_that_nobody_reads(guard) -> None:
-    assert guard.answer(CAPITAL, TRUE).event.undefended_answer is None
-    assert "undefended answer" not in guard._answering.pipeline.meter.stages
 
 
 def test_two_guards_on_one_database_lose_no_step(tmp_path: Path) -> None:

@@ -78,14 +78,6 @@ def records(count: int, partition: int = 0) -> list[RawRecord]:
     ]
 
 
-def test_polling_counts_records_and_bytes(observer: Observer, value: Value) -> None:
-    observer.polled(records(3))
-    observer.polled(records(2))
-    observer.polled([])
-    assert value("records_polled_total") == 5
-    assert value("polled_bytes_total") == 50
-
-
 def test_answers_by_how_they_compare(metrics: JobMetrics, value: Value) -> None:
     plain = replace(ANSWER, answer="Zürich", abstention=None)
     events = [
@@ -113,22 +105,21 @@ def test_the_age_of_a_snapshot_is_from_event_time_to_now(metrics: JobMetrics, va
     assert value("snapshot_age_seconds_count", provenance="date_restricted") == 1
 
 
-def test_documents_kept_and_cut_by_reason(metrics: JobMetrics, value: Value) -> None:
+def test_documents_and_memory_by_what_was_decided(metrics: JobMetrics, value: Value) -> None:
     documents = tuple(
         DocumentVerdict(rank, reason in {Reason.SUPPORTED}, reason)
         for rank, reason in enumerate([Reason.SUPPORTED, Reason.CUT, Reason.CUT, Reason.ISOLATED])
     )
-    metrics.outcomes([replace(ANSWER, verdict=replace(ANSWER.verdict, documents=documents))], NOW)
+    retained, falsified = (
+        replace(ANSWER.verdict, documents=(), memory=MemoryVerdict(decision))
+        for decision in (MemoryDecision.RETAINED, MemoryDecision.FALSIFIED)
+    )
+    for verdict in (replace(retained, documents=documents), falsified, falsified):
+        metrics.outcomes([replace(ANSWER, verdict=verdict)], NOW)
     assert value("documents_total", decision="kept", reason="supported") == 1
     assert value("documents_total", decision="rejected", reason="cut") == 2
     assert value("documents_total", decision="rejected", reason="isolated") == 1
     assert value("documents_total", decision="rejected", reason="uninformative") == 0
-
-
-def test_memory_retained_and_falsified(metrics: JobMetrics, value: Value) -> None:
-    for decision in [MemoryDecision.RETAINED, MemoryDecision.FALSIFIED, MemoryDecision.FALSIFIED]:
-        verdict = replace(ANSWER.verdict, memory=MemoryVerdict(decision))
-        metrics.outcomes([replace(ANSWER, verdict=verdict)], NOW)
     assert value("memory_decisions_total", decision="retained") == 1
     assert value("memory_decisions_total", decision="falsified") == 2
 
@@ -144,8 +135,13 @@ def test_dead_letters_by_reason_and_disposition(metrics: JobMetrics, value: Valu
     assert value("answers_total", outcome="changed") == 0
 
 
-def test_publishing_committing_retrying_and_holding_back(observer: Observer, value: Value) -> None:
+def test_polling_publishing_committing_retrying_and_holding_back(
+    observer: Observer, value: Value
+) -> None:
     before = value("last_commit_timestamp_seconds")
+    for polled in (records(3), records(2), []):
+        observer.polled(polled)
+    assert (value("records_polled_total"), value("polled_bytes_total")) == (5, 50)
     observer.outbox_depth = lambda: 3
     observer.published(12)
     assert value("outbox_records") == 3
