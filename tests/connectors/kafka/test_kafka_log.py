@@ -95,14 +95,6 @@ def test_a_partition_that_was_cut_back_is_read_on_from_the_commit(
     assert [record.position for record in again] == list(range(read_on_at, 5))
 
 
-def test_uncommitted_records_come_again_to_the_next_worker(options: KafkaOptions) -> None:
-    with KafkaSink(options) as sink:
-        sink.publish(NUMBERED[:50])
-    for _ in range(2):
-        with KafkaLog(options) as log:
-            assert len(read(log, 50)) == 50
-
-
 def test_an_event_travels_with_its_envelope_in_headers(options: KafkaOptions) -> None:
     record = outbox_record(ANSWER)
     with KafkaSink(options) as sink:
@@ -158,12 +150,13 @@ def test_a_record_too_large_to_write_is_a_matter_of_settings(options: KafkaOptio
         assert read(log, 1)[0].payload == b"small"
 
 
-@pytest.mark.parametrize("compression", ["none", "gzip", "zstd", "lz4"])
-def test_every_compression_is_read_back(options: KafkaOptions, compression: str) -> None:
-    given = options.model_copy(update={"compression": compression})
-    with KafkaSink(given) as sink, KafkaLog(given) as log:
-        sink.publish([outbox_record(SNAPSHOT)] * 20)
-        assert {record.payload for record in read(log, 20)} == {outbox_record(SNAPSHOT).data}
+def test_every_compression_is_read_back(options: KafkaOptions) -> None:
+    with KafkaLog(options) as log:
+        for compression in ("none", "gzip", "zstd", "lz4"):
+            given = options.model_copy(update={"compression": compression})
+            with KafkaSink(given) as sink:
+                sink.publish([outbox_record(SNAPSHOT)] * 20)
+            assert {record.payload for record in read(log, 20)} == {outbox_record(SNAPSHOT).data}
 
 
 def test_two_workers_split_the_partitions(options: KafkaOptions) -> None:

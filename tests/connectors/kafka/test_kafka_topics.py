@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from radarstream.connectors.kafka import topics
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import SNAPSHOTS
@@ -86,3 +87,19 @@ def test_reading_from_the_end_and_from_the_commit(options: KafkaOptions) -> None
             record = next(reader.to_the_end())
             assert record.value == expected
             reader.commit({record.partition: record.offset + 1})
+
+
+def test_a_node_that_does_not_know_a_new_topic_yet_is_asked_again(
+    own_broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    described, asked = topics._described, []
+
+    def late(admin: object, options: object) -> list[topics.Topic]:
+        found = described(admin, options)  # type: ignore[arg-type]
+        asked.append(found)
+        return [topics.Topic(topic.name, 0) for topic in found] if len(asked) <= 3 else found
+
+    monkeypatch.setattr(topics, "_described", late)
+    made = topics.ensure_topics(own_broker.options())
+    assert len(asked) == 4
+    assert all(topic.exists and topic.created for topic in made)

@@ -2,11 +2,10 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from sqlalchemy import Engine, event, text
+from sqlalchemy import Engine, text
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import (
@@ -114,29 +113,6 @@ def test_a_long_prompt_and_its_question_have_one_subject() -> None:
     question = "Ǆ\u200b é " * 400
     assert question_subject(plain(question, MAX_QUESTION_CHARACTERS)) == question_subject(question)
     assert question_subject("a" * 499 + "b") != question_subject("a" * 499 + "c")
-
-
-def test_compacting_leaves_no_bytes_of_deleted_rows(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    engine = open_engine(f"sqlite:///{path}")
-    # Some builds of SQLite overwrite what they delete, others do not.
-    event.listen(engine, "checkout", lambda c, *_: c.execute("PRAGMA secure_delete = OFF"))
-    state = b'{"v":1,"a":"canary-answer","s":1.0,"f":0.0}'
-    commit_fold(engine, None, MemoryRow("q-mine", "radar", 1, 1, "log", 0, 0, state))
-    replace_all(engine, [("q-mine", '{"question":"canary-question"}')], 0)
-    rng = np.random.default_rng(0)
-    cache = ResponseCache(engine)
-    values = {rng.bytes(32): rng.bytes(50) for _ in range(2_000)}
-    cache.put(values, dict.fromkeys(values, b"subject"))
-
-    def on_disk() -> bytes:
-        return b"".join(file.read_bytes() for file in tmp_path.iterdir())
-
-    assert b"canary-answer" in on_disk()
-    forget(engine, "q-mine", None)
-    assert compact(engine) == ""
-    assert b"canary" not in on_disk()
-    engine.dispose()
 
 
 def test_compacting_while_another_writes_says_so(tmp_path: Path) -> None:

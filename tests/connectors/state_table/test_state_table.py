@@ -246,33 +246,23 @@ def _race(attempt: Callable[[int], None]) -> int:
     return sum(at_once(run, WRITERS))
 
 
-def test_of_many_first_writers_exactly_one_wins(engine: Engine) -> None:
-    for repeat in range(10):
-        query = f"q-{repeat}"
-
-        def attempt(writer: int, query: str = query) -> None:
-            row = make_row(query, state=bytes([writer]))
-            commit_fold(engine, None, row, [make_event(f"{query}/1", bytes([writer]))])
-
-        assert _race(attempt) == 1
-        (entry,) = pending(engine)
-        assert entry.record.data == load(engine, [query])[query].state
-        mark_sent(engine, [entry.seq])
-
-
 def test_of_many_writers_of_a_step_exactly_one_wins(engine: Engine) -> None:
-    commit_fold(engine, None, make_row(step=1))
-    for step in range(2, 12):
-        row = load(engine, ["q-1"])["q-1"]
+    """Of the first step, which inserts a row, as of those that change it."""
+    for query in ("q-1", "q-2", "q-3"):
+        for step in range(1, 5):
+            row = load(engine, [query]).get(query)
 
-        def attempt(writer: int, step: int = step, row: MemoryRow = row) -> None:
-            event = make_event(f"q-1/{step}", bytes([writer]))
-            commit_fold(engine, row, make_row(step=step, state=bytes([writer])), [event])
+            def attempt(
+                writer: int, query: str = query, step: int = step, row: MemoryRow | None = row
+            ) -> None:
+                new = make_row(query, step, bytes([writer]))
+                commit_fold(engine, row, new, [make_event(f"{query}/{step}", bytes([writer]))])
 
-        assert _race(attempt) == 1
-    events = [r for _, r in pending(engine)]
-    assert [e.event_id for e in events] == [f"q-1/{step}" for step in range(2, 12)]
-    assert load(engine, ["q-1"])["q-1"] == make_row(step=11, state=events[-1].data)
+            assert _race(attempt) == 1
+            (entry,) = pending(engine)
+            assert entry.record.event_id == f"{query}/{step}"
+            assert load(engine, [query])[query] == make_row(query, step, entry.record.data)
+            mark_sent(engine, [entry.seq])
 
 
 # --- kill -9 ---------------------------------------------------------------------------------
