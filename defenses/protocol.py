@@ -6,16 +6,18 @@ A defence holds no model, clock, file or random number generator. It yields requ
 value; stateless defences use None.
 """
 
-from collections.abc import Callable, Generator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from radarstream.schemas.evidence import Evidence
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.memory import StateT
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.verdict import Verdict
+
+ResponseT = TypeVar("ResponseT")
 
 
 class Signal(StrEnum):
@@ -27,11 +29,6 @@ class Signal(StrEnum):
     ATOMIC_ANSWERS = "atomic_answers"  # Evidence.answers
     RELATIONS = "relations"  # Evidence.relations; implies ATOMIC_ANSWERS
     TOKEN_PROBABILITIES = "token_probabilities"  # a model that answers LogProbs
-    SIMILARITY_GRADIENTS = "similarity_gradients"  # an encoder that answers ProbeGradients
-    SURROGATE_GRADIENTS = "surrogate_gradients"  # one besides the retriever's, that answers them
-    TOKEN_SALIENCES = "token_saliences"  # an encoder that answers TokenSaliences
-    MASKED_TOKENS = "masked_tokens"  # a model that answers MaskedTokenProbabilities
-    ATTENTION = "attention"  # a model that answers Attention
 
 
 EVIDENCE: Final = frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
@@ -122,45 +119,18 @@ class LogProbsAll:
     requests: tuple[LogProbs, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeGradients:
-    """Ask how the gradients of similarities vary under disturbances.
+class PluginRequest(ABC, Generic[ResponseT]):
+    """A request of a plug-in, which answers it by models of its own."""
 
-    With `surrogate` another encoder than the retriever's is asked. Response: (m, R, R) inner
-    products of the gradients of the runs, in order; NaN for a passage whose gradients failed.
-    """
+    __slots__ = ()
 
-    queries: tuple[ProbeQuery, ...]
-    surrogate: bool = False
+    @classmethod
+    @abstractmethod
+    def answer_all(cls, models: Mapping[str, Any], requests: Sequence[Any]) -> list[ResponseT]:
+        """One response per request of this class, in order.
 
-
-@dataclass(frozen=True, slots=True)
-class TokenSaliences:
-    """Ask which tokens decide similarities. Response: a tuple, in order, of tuples of
-    TokenSalience.
-    """
-
-    queries: tuple[SalienceQuery, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MaskedTokenProbabilities:
-    """Ask how probable parts of texts are. Response: a tuple, in order, of (s,) arrays."""
-
-    queries: tuple[MaskedQuery, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Attention:
-    """Ask how a model's attention is shared among the passages of `row` where its reply is
-    `answer`.
-
-    Response: (n,) percentages, one per passage of `row` in its order. They sum to 100, or are all
-    0 where nothing is attended to.
-    """
-
-    row: Complete
-    answer: str
+        `models` are those of plug-ins, by the names in a method's `needs`. Raises ModelError.
+        """
 
 
 Request = (
@@ -172,10 +142,7 @@ Request = (
     | Norms
     | LogProbs
     | LogProbsAll
-    | ProbeGradients
-    | TokenSaliences
-    | MaskedTokenProbabilities
-    | Attention
+    | PluginRequest[Any]
 )
 
 # What a defence's body really is; the response's type follows from the request's, which the
@@ -206,5 +173,5 @@ def needs_at(defense: Defense[Any], documents: int) -> frozenset[Signal]:
 
     They are fewer than its `needs` where it says so by a method `needs_for`.
     """
-    told: Callable[[int], frozenset[Signal]] | None = getattr(defense, "needs_for", None)
-    return defense.needs if told is None else told(documents)
+    by_size: Callable[[int], frozenset[Signal]] | None = getattr(defense, "needs_for", None)
+    return defense.needs if by_size is None else by_size(documents)

@@ -9,21 +9,17 @@ from typing import Any, TypeVar, overload
 
 from radarstream.defenses.protocol import (
     AttemptAll,
-    Attention,
     Complete,
     CompleteAll,
     Embed,
     LogProbs,
     LogProbsAll,
-    MaskedTokenProbabilities,
     Norms,
-    ProbeGradients,
+    PluginRequest,
     Relate,
     Request,
-    TokenSaliences,
 )
 from radarstream.schemas.evidence import AtomicAnswer, FloatArray
-from radarstream.schemas.gradients import TokenSalience
 
 ResultT = TypeVar("ResultT")
 Asking = Generator[Request, Any, ResultT]
@@ -34,15 +30,13 @@ def ask(request: Complete) -> Asking[AtomicAnswer]: ...
 @overload
 def ask(request: CompleteAll) -> Asking[tuple[AtomicAnswer, ...]]: ...
 @overload
-def ask(
-    request: Relate | Embed | Norms | LogProbs | ProbeGradients | Attention,
-) -> Asking[FloatArray]: ...
+def ask(request: Relate | Embed | Norms | LogProbs) -> Asking[FloatArray]: ...
 @overload
 def ask(request: AttemptAll) -> Asking[tuple[Any, ...]]: ...
 @overload
-def ask(request: LogProbsAll | MaskedTokenProbabilities) -> Asking[tuple[FloatArray, ...]]: ...
+def ask(request: LogProbsAll) -> Asking[tuple[FloatArray, ...]]: ...
 @overload
-def ask(request: TokenSaliences) -> Asking[tuple[tuple[TokenSalience, ...], ...]]: ...
+def ask(request: PluginRequest[ResultT]) -> Asking[ResultT]: ...
 def ask(request: Request) -> Asking[Any]:
     """Yield one request and return its response as `radarstream.defenses.protocol` describes it."""
     return (yield request)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, assert_never
+from typing import Any, assert_never
 
 from sqlalchemy import Engine, create_engine
 
@@ -46,16 +46,6 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import milliseconds
 
 SQLITE = "sqlite:///"
-# Signals of models that only the lab has.
-OF_LAB: Final = frozenset(
-    {
-        Signal.SIMILARITY_GRADIENTS,
-        Signal.TOKEN_SALIENCES,
-        Signal.SURROGATE_GRADIENTS,
-        Signal.MASKED_TOKENS,
-        Signal.ATTENTION,
-    }
-)
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
 
 
@@ -125,15 +115,15 @@ def configured_attributor(settings: s.Settings) -> Attributor:
     return build_attributor(settings.attribution.attributor, settings.attribution.chosen_options)
 
 
-def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None = None) -> Models:
+def build_models(settings: s.Settings, engine: Engine, needs: Set[str] | None = None) -> Models:
     """Create the models behind one response cache; weights load on first use.
 
-    Models that only rerankers ask are created where one of `needs` asks for them; None stands for
-    the needs of the configured reranker. Raises ConfigurationError where those are missing.
+    Models of plug-ins are created where `needs` names them; None stands for the needs of the
+    configured reranker. Raises ConfigurationError where those are missing.
     """
     if needs is None:
         reranker = build_reranker_of(settings)
-        needs = frozenset() if reranker is None else reranker.needs
+        needs = set() if reranker is None else reranker.needs
     cached = ResponseCache(engine, max_entries=settings.cache.max_entries)
     embedder = Cached(build_embedder(settings.embedder), cached)
     generator = Cached(build_generator(settings.generator), cached)
@@ -145,8 +135,8 @@ def build_models(settings: s.Settings, engine: Engine, needs: Set[Signal] | None
         embedder,
         None if tokens is None else Cached(tokens, cached),
     )
-    if needs & OF_LAB:
-        models = load_plugin("lab", "retrieval_models")(models, settings, needs, cached)
+    if names := needs - set(Signal):
+        models = load_plugin("lab", "retrieval_models")(models, settings, names, cached)
     return models
 
 

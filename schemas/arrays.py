@@ -28,39 +28,10 @@ def embedding_rows(response: Any, count: int) -> FloatArray:
 
 def norm_values(response: Any, count: int) -> FloatArray:
     """(count,) lengths, > 0."""
-    lengths = _numbers("norms", response)
+    lengths = numbers("norms", response)
     if lengths.shape != (count,) or not (np.isfinite(lengths) & (lengths > 0.0)).all():
         raise ValueError(f"norms must be {count} positive lengths, got shape {lengths.shape}")
     return lengths
-
-
-def gram_matrices(response: Any, count: int) -> FloatArray:
-    """(count, r, r) inner products, r >= 2; a matrix with a NaN is NaN throughout."""
-    grams = _numbers("gradients", response)
-    if grams.ndim != 3 or len(grams) != count or grams.shape[1] != grams.shape[2]:
-        raise ValueError(f"gradients must be {count} square matrices, got shape {grams.shape}")
-    finite = np.isfinite(grams).all(axis=(1, 2), keepdims=True)
-    if (np.diagonal(grams, axis1=1, axis2=2) < 0.0).any():
-        raise ValueError("the inner product of a gradient with itself must not be negative")
-    return np.where(finite, grams, np.nan)
-
-
-def probabilities(response: Any, count: int) -> FloatArray:
-    """(count,) probabilities."""
-    values = _numbers("probabilities", response)
-    if values.shape != (count,) or not ((values >= 0.0) & (values <= 1.0)).all():
-        raise ValueError(f"there must be {count} probabilities, got shape {values.shape}")
-    return values
-
-
-def shares(response: Any, count: int) -> FloatArray:
-    """(count,) percentages that sum to 100, or all 0."""
-    values = _numbers("shares", response)
-    if values.shape != (count,) or not ((values >= 0.0) & np.isfinite(values)).all():
-        raise ValueError(f"there must be {count} shares, got shape {values.shape}")
-    if values.any() and abs(values.sum() - 100.0) > 100.0 * _SUM_TOLERANCE:
-        raise ValueError("shares do not sum to 100 percent")
-    return values
 
 
 def log_prob_rows(response: Any, count: int) -> FloatArray:
@@ -82,13 +53,14 @@ def _finite_rows(name: str, response: Any, count: int) -> FloatArray:
 
 
 def _matrix(name: str, response: Any, count: int) -> FloatArray:
-    rows = _numbers(name, response)
+    rows = numbers(name, response)
     if rows.ndim != 2 or rows.shape[0] != count or rows.shape[1] == 0:
         raise ValueError(f"{name} must have {count} rows, got shape {rows.shape}")
     return rows
 
 
-def _numbers(name: str, response: Any) -> FloatArray:
+def numbers(name: str, response: Any) -> FloatArray:
+    """The response as an array of float64; `name` is for the error."""
     try:
         array = np.asarray(response)
     except ValueError as error:  # rows of different lengths

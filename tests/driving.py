@@ -9,22 +9,27 @@ import numpy as np
 from radarstream.connectors.models.scripted_tokens import continuation_rows
 from radarstream.defenses.protocol import (
     AttemptAll,
-    Attention,
     Complete,
     CompleteAll,
     Embed,
     LogProbs,
     LogProbsAll,
-    MaskedTokenProbabilities,
     Norms,
-    ProbeGradients,
     Relate,
     Request,
+)
+from radarstream.lab.insights import (
+    Attention,
+    MaskedQuery,
+    MaskedTokenProbabilities,
+    ProbeGradients,
+    ProbeQuery,
+    SalienceQuery,
+    TokenSalience,
     TokenSaliences,
 )
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 
 ResultT = TypeVar("ResultT")
 Relation = Callable[[str, str], tuple[float, float]]  # premise, hypothesis -> entails, contradicts

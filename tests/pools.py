@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from radarstream.defenses.protocol import Attention, Complete
+from radarstream.defenses.protocol import Complete
 from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.lab.insights import Attention, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.evidence import AtomicAnswer
-from radarstream.schemas.gradients import ProbeQuery, SalienceQuery, TokenSalience
 from tests.builders import make_pool
 from tests.driving import Script
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import ProbeGradients, Signal
 from radarstream.defenses.responses import ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.defenses.retrieval.registry import RERANKERS
-from radarstream.schemas.gradients import ProbeQuery
+from radarstream.lab.insights import GRADIENTS, ProbeGradients, ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT, SearchSnapshot
 from tests.builders import make_snapshot
@@ -26,7 +25,7 @@ WARY = {"name": "wary", "keep": 10}
 class Wary:
     """Takes off the similarity how gradients vary, and suspects pages that say `PLANTED`."""
 
-    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.SIMILARITY_GRADIENTS})
+    needs: ClassVar[frozenset[str]] = frozenset({GRADIENTS})
     weight: float = 0.1
 
     def rerank(self, pool: CandidatePool) -> Reordering:

@@ -10,11 +10,10 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
 from itertools import islice
-from math import isqrt
 from time import perf_counter
 from typing import Any, Final
 
@@ -30,10 +29,9 @@ from radarstream.connectors.state_table.queries.subject import (
     owner_of,
     question_subject,
 )
-from radarstream.schemas.arrays import embedding_rows, gram_matrices, relation_rows
+from radarstream.schemas.arrays import embedding_rows, relation_rows
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import TokenSalience
 from radarstream.schemas.prompt import Completion
 
 KEYS_PER_SELECT = 500
@@ -121,14 +119,12 @@ class Coding:
     decode: Callable[[bytes], Any]
 
 
-def numbers(row_type: str, shape: Callable[[int], tuple[int, ...]] = lambda n: (n,)) -> Coding:
-    """Arrays of a numpy type, read as float64; `shape` of so many numbers."""
-
-    def decode(value: bytes) -> FloatArray:
-        flat = np.frombuffer(value, row_type).astype(np.float64)
-        return flat.reshape(shape(flat.size))
-
-    return Coding(lambda reply: bytes(np.asarray(reply).astype(row_type).tobytes()), decode)
+def numbers(row_type: str) -> Coding:
+    """Vectors of a numpy type, read as float64."""
+    return Coding(
+        lambda reply: bytes(np.asarray(reply).astype(row_type).tobytes()),
+        lambda value: np.frombuffer(value, row_type).astype(np.float64),
+    )
 
 
 def named(reply: Completion) -> dict[str, str | int | float]:
@@ -140,11 +136,6 @@ COMPLETIONS: Final = Coding(
     lambda reply: json.dumps(named(reply), separators=(",", ":")).encode("ascii"),
     lambda value: Completion(**json.loads(value)),
 )
-SALIENCES: Final = Coding(
-    lambda reply: json.dumps([astuple(token) for token in reply], separators=(",", ":")).encode(),
-    lambda value: tuple(TokenSalience(*token) for token in json.loads(value)),
-)
-MATRICES: Final = numbers("<f8", lambda count: (isqrt(count), isqrt(count)))
 ROWS: Final = Coding(  # the number of rows before them
     lambda rows: len(rows).to_bytes(4, "little") + rows.astype("<f8").tobytes(),
     lambda value: (
@@ -189,7 +180,7 @@ def all_numbers(replies: Sequence[FloatArray], _: int) -> Sequence[FloatArray]:
     return replies
 
 
-ENTRIES: Final[Mapping[Method, Entry]] = {
+ENTRIES: Final[Mapping[str, Entry]] = {
     Method.COMPLETE: Entry(
         "completion/1",
         32,
@@ -216,35 +207,6 @@ ENTRIES: Final[Mapping[Method, Entry]] = {
         ROWS,
         all_numbers,
     ),
-    Method.PROBE: Entry(
-        "gram/1",
-        64,
-        lambda query: digest_of(*map(str, astuple(query))),
-        lambda query: question_subject(query.question),
-        MATRICES,
-        gram_matrices,
-    ),
-    Method.SALIENCES: Entry(
-        "saliences/1",
-        64,
-        lambda query: digest_of(query.question, query.passage),
-        lambda query: question_subject(query.question),
-        SALIENCES,
-    ),
-    Method.MASKED: Entry(
-        "masked/1",
-        32,
-        lambda query: digest_of(query.text, str(query.spans)),
-        lambda _: EMBEDDINGS,  # about a text, whatever was asked
-        numbers("<f8"),
-    ),
-    Method.ATTENTION: Entry(
-        "attention/1",
-        8,
-        lambda query: query.prompt.digest() + digest_of(query.answer),
-        lambda query: question_subject(query.prompt.question),
-        numbers("<f8"),
-    ),
 }
 
 
@@ -262,28 +224,36 @@ def kept_for(user: str) -> Iterator[None]:
 
 
 class Cached(Wrapped):
-    """A model whose replies are kept in a `ResponseCache`.
+    """A model whose replies are kept in a `ResponseCache`, as `entries` say of each method.
 
     A model that gives each completion as soon as it is there has each stored at once, so that a
     crash repeats only calls in flight; others are asked, and their replies stored, `chunk`
-    requests at a time (None: the number in `ENTRIES`).
+    requests at a time (None: the entry's number).
 
     `hits` counts requests that did not reach the model (found, or repeated within the batch),
     `calls` those that did, including a chunk that failed.
     """
 
-    def __init__(self, model: Any, cache: ResponseCache, *, chunk: int | None = None) -> None:
+    def __init__(
+        self,
+        model: Any,
+        cache: ResponseCache,
+        *,
+        chunk: int | None = None,
+        entries: Mapping[str, Entry] = ENTRIES,
+    ) -> None:
         if chunk is not None and chunk < 1:
             raise ValueError(f"chunk must be positive, got {chunk}")
         super().__init__(model, self._stored)
         self._cache = cache
         self._chunk = chunk
+        self._entries = entries
         self.hits = 0
         self.calls = 0
 
     def _stored(self, call: Call) -> list[Any]:
         """One reply per request, in order; what was answered before a failure stays stored."""
-        entry = ENTRIES[call.method]
+        entry = self._entries[call.method]
         owner, prefix = _OWNER.get(), digest_of(entry.name, self.model_id)
         key_of = {
             r: (owner + sha256(prefix + entry.digest(r)).digest())[:KEY_BYTES]
@@ -311,10 +281,10 @@ class Cached(Wrapped):
 
     def _parts(self, call: Call) -> Iterator[Sequence[tuple[int, Any]]]:
         """Ask for all requests; yield replies with their request's index, as many as are there."""
-        if call.method is Method.COMPLETE and isinstance(call.model, AnswersEach):
+        if call.method == Method.COMPLETE and isinstance(call.model, AnswersEach):
             yield from self._each(call.model, call.requests)
             return
-        entry, started = ENTRIES[call.method], 0
+        entry, started = self._entries[call.method], 0
         while chunk := call.requests[started : started + (self._chunk or entry.chunk)]:
             self.calls += len(chunk)
             asked = perf_counter()

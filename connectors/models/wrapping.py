@@ -15,9 +15,8 @@ import numpy as np
 
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
-from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
+from radarstream.schemas.tokens import ContinuationQuery
 
 Replies = Sequence[Any] | FloatArray
 
@@ -50,16 +49,12 @@ class TokenScorer(Protocol):
 
 
 class Method(StrEnum):
-    """The methods of the model ports."""
+    """The methods of the model ports; models of plug-ins have others."""
 
     COMPLETE = "complete"  # Prompt -> Completion
     PROBABILITIES = "probabilities"  # AnswerPair -> (3,)
     EMBED = "embed"  # str -> (d,)
     LOG_PROBS = "log_probs"  # ContinuationQuery -> (r, t)
-    PROBE = "probe"  # ProbeQuery -> (r, r)
-    SALIENCES = "saliences"  # SalienceQuery -> tuple of TokenSalience
-    MASKED = "masked"  # MaskedQuery -> (s,)
-    ATTENTION = "attention"  # AttentionQuery -> (n,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +62,7 @@ class Call:
     """One call of a method of `model`."""
 
     model: Any
-    method: Method
+    method: str
     requests: Sequence[Any]
 
     def ask(self, requests: Sequence[Any] | None = None) -> Replies:
@@ -79,7 +74,7 @@ class Call:
         asked = self.requests if requests is None else requests
         replies: Replies
         try:
-            replies = getattr(self.model, self.method)(asked)
+            replies = ask(self.model, self.method, asked)
         except PartialModelError as error:
             replies = error.outcomes
         count = len(np.atleast_1d(replies) if isinstance(replies, np.ndarray) else replies)
@@ -122,17 +117,17 @@ class Wrapped:
 
     def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
         """One completion per prompt, in order."""
-        return list(self._replies(Method.COMPLETE, prompts))
+        return list(self.replies(Method.COMPLETE, prompts))
 
     def probabilities(self, pairs: Sequence[AnswerPair]) -> FloatArray:
         """(m, 3) rows: entailment, neutral, contradiction."""
-        return as_array(self._replies(Method.PROBABILITIES, pairs)) if pairs else np.empty((0, 3))
+        return as_array(self.replies(Method.PROBABILITIES, pairs)) if pairs else np.empty((0, 3))
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(m, d) rows of unit length."""
         if not texts:  # only the model knows d
             return np.asarray(self._model.embed(texts))
-        return as_array(self._replies(Method.EMBED, texts))
+        return as_array(self.replies(Method.EMBED, texts))
 
     def norms(self, texts: Sequence[str]) -> FloatArray:
         """(m,) lengths of rows, of the model itself."""
@@ -140,31 +135,24 @@ class Wrapped:
 
     def log_probs(self, queries: Sequence[ContinuationQuery]) -> list[FloatArray]:
         """Per query (r, t) natural logarithms."""
-        return list(self._replies(Method.LOG_PROBS, queries))
+        return list(self.replies(Method.LOG_PROBS, queries))
 
-    def probe(self, queries: Sequence[ProbeQuery]) -> FloatArray:
-        """(m, r, r) Gram matrices."""
-        return as_array(self._replies(Method.PROBE, queries)) if queries else np.empty((0, 2, 2))
-
-    def saliences(self, queries: Sequence[SalienceQuery]) -> list[tuple[TokenSalience, ...]]:
-        """Per query the tokens of its passage."""
-        return list(self._replies(Method.SALIENCES, queries))
-
-    def masked(self, queries: Sequence[MaskedQuery]) -> list[FloatArray]:
-        """Per query (s,) probabilities."""
-        return list(self._replies(Method.MASKED, queries))
-
-    def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
-        """Per query (n,) percentages."""
-        return list(self._replies(Method.ATTENTION, queries))
-
-    def _replies(self, method: Method, requests: Sequence[Any]) -> Replies:
+    def replies(self, method: str, requests: Sequence[Any]) -> Replies:
+        """What any method of the model, also a plug-in's, replies to requests."""
         if not requests:
             return []
         replies = self._around(Call(self._model, method, requests))
         if any(isinstance(reply, ModelError) for reply in replies):
             raise PartialModelError(list(replies))
         return replies
+
+
+def ask(model: Any, method: str, requests: Sequence[Any]) -> Replies:
+    """Call a method of a model, wrapped or not, that a plug-in may have brought."""
+    if isinstance(model, Wrapped):
+        return model.replies(method, requests)
+    replies: Replies = getattr(model, method)(requests)
+    return replies
 
 
 def as_array(rows: Replies) -> FloatArray:

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 from typing import Any, Protocol
 
-from radarstream.defenses.protocol import Request, Signal
+from radarstream.defenses.protocol import Request
 from radarstream.schemas.retrieval import CandidatePool, Reranking
 
 # The response's type follows from the request's, as for defences.
@@ -17,8 +17,10 @@ class RetrievalDefense(Protocol):
     """
 
     @property
-    def needs(self) -> frozenset[Signal]:
-        """What models must offer beyond completions and embeddings."""
+    def needs(self) -> frozenset[str]:
+        """What models must offer beyond completions and embeddings: members of `Signal`, and names
+        of models that a plug-in builds.
+        """
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Judge every candidate once.

@@ -6,10 +6,10 @@ from typing import Annotated
 from typer import Option
 
 from radarstream.connectors.models.response_cache import ResponseCache
-from radarstream.defenses.protocol import Signal
 from radarstream.defenses.registry import DEFENSES
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.cli import studies
+from radarstream.lab.insights import GRADIENTS
 from radarstream.lab.models.building import build_open_encoder
 from radarstream.lab.pages.retrieval import RETRIEVAL
 from radarstream.lab.retrieval.conditions import parse_conditions, white_box_of
@@ -84,9 +84,9 @@ def evaluate_retrieval(
     )
 
     def tools() -> Tools:
-        probing = build_models(settings, engine, {Signal.SIMILARITY_GRADIENTS})
+        probing = build_models(settings, engine, {GRADIENTS})
         encoder = build_open_encoder(settings.embedder)
-        return Tools(encoder, tokens=probing.tokens, gradients=probing.gradients)
+        return Tools(encoder, tokens=probing.tokens, gradients=probing.plugins.get(GRADIENTS))
 
     if any(map(white_box_of, conditions)):
         tools()  # tells at once what is missing

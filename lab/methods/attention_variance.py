@@ -7,10 +7,11 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Attention, Complete, Signal
+from radarstream.defenses.protocol import Complete
 from radarstream.defenses.responses import Asking, ask
 from radarstream.defenses.retrieval.pools import checked_pool, judged_first, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.lab.insights import ATTENTION, Attention
 from radarstream.lab.kernels.attention_shares import ascending, most_attended
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
@@ -48,7 +49,7 @@ class AttentionVariance:
     max_corruptions: Annotated[int, Field(ge=0)] = 3
     multiple: Annotated[int, Field(ge=1)] = 3
 
-    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATTENTION})
+    needs: ClassVar[frozenset[str]] = frozenset({ATTENTION})
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Drop what dominates. Raises EvidenceError on malformed input."""

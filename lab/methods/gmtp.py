@@ -8,13 +8,20 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import MaskedTokenProbabilities, Signal, TokenSaliences
 from radarstream.defenses.responses import Asking, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.lab.insights import (
+    GRADIENTS,
+    MASKED,
+    MaskedQuery,
+    MaskedTokenProbabilities,
+    SalienceQuery,
+    TokenSalience,
+    TokenSaliences,
+)
 from radarstream.lab.kernels.masked_tokens import lowest_mean, reference_mean, salient
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import MaskedQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
 
@@ -63,7 +70,7 @@ class Gmtp:
     threshold: Annotated[float, Field(ge=-1.0, le=1.0)] = 0.2
     quantile: Annotated[float, Field(ge=0.0, le=1.0)] = 0.6
 
-    needs: ClassVar[frozenset[Signal]] = frozenset({Signal.TOKEN_SALIENCES, Signal.MASKED_TOKENS})
+    needs: ClassVar[frozenset[str]] = frozenset({GRADIENTS, MASKED})
 
     def __post_init__(self) -> None:
         if self.lowest > self.tokens:

@@ -7,10 +7,10 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import ProbeGradients, Signal
 from radarstream.defenses.responses import Asking, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.defenses.retrieval.protocol import Reordering
+from radarstream.lab.insights import GRADIENTS, SURROGATE, Disturbance, ProbeGradients, ProbeQuery
 from radarstream.lab.kernels.gradient_stability import (
     consistency_penalty,
     dispersion_penalty,
@@ -19,7 +19,6 @@ from radarstream.lab.kernels.gradient_stability import (
     stability,
 )
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import Disturbance, ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
 
@@ -80,10 +79,9 @@ class ProgRank:
     seed: Annotated[int, Field(ge=0)] = 0
 
     @property
-    def needs(self) -> frozenset[Signal]:
+    def needs(self) -> frozenset[str]:
         """Gradients, of the retriever's encoder or of another one."""
-        by = Signal.SURROGATE_GRADIENTS if self.surrogate else Signal.SIMILARITY_GRADIENTS
-        return frozenset({by})
+        return frozenset({SURROGATE if self.surrogate else GRADIENTS})
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Order by the defended score. Raises EvidenceError on malformed input."""

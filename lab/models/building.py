@@ -1,16 +1,37 @@
-"""The models that only retrieval defences ask: made where one asks for them, and only then.
+"""The models that rerankers of the lab ask, from the settings `retrieval.models`; how their replies
+are cached.
 
 Making them tells at once what is missing; torch and weights load on first use.
 """
 
-from collections.abc import Set
-from dataclasses import replace
-from typing import assert_never
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import Annotated, Final, Literal, assert_never
+
+from pydantic import Field, ValidationError
 
 from radarstream.connectors.models.local_weights import insist_on, model_directory
-from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.response_cache import (
+    ROWS,
+    Cached,
+    Coding,
+    Entry,
+    ResponseCache,
+    digest_of,
+    numbers,
+)
 from radarstream.connectors.models.scripted import NoLog
-from radarstream.defenses.protocol import Signal
+from radarstream.connectors.state_table.queries.subject import EMBEDDINGS, question_subject
+from radarstream.lab.insights import (
+    ATTENTION,
+    GRADIENTS,
+    MASKED,
+    SURROGATE,
+    TokenSalience,
+    gram_matrices,
+)
 from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.scripted_networks import (
     ScriptedAttention,
@@ -20,49 +41,144 @@ from radarstream.lab.models.scripted_networks import (
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.models.token_gradients import TokenGradients
 from radarstream.pipelines import settings as s
-from radarstream.pipelines.signals.ports import (
-    AttentionModel,
-    GradientEncoder,
-    MaskedModel,
-    Models,
-    TokenScorer,
-)
+from radarstream.pipelines.settings.models import ModelName
+from radarstream.pipelines.settings.problems import problems
+from radarstream.pipelines.signals.ports import Model, Models, TokenScorer
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.section import Section
+
+ENTRIES: Final[Mapping[str, Entry]] = {
+    "probe": Entry(
+        "gram/2",
+        64,
+        lambda query: digest_of(*map(str, astuple(query))),
+        lambda query: question_subject(query.question),
+        ROWS,
+        gram_matrices,
+    ),
+    "saliences": Entry(
+        "saliences/1",
+        64,
+        lambda query: digest_of(query.question, query.passage),
+        lambda query: question_subject(query.question),
+        Coding(
+            lambda reply: json.dumps([astuple(token) for token in reply]).encode(),
+            lambda value: tuple(TokenSalience(*token) for token in json.loads(value)),
+        ),
+    ),
+    "masked": Entry(
+        "masked/1",
+        32,
+        lambda query: digest_of(query.text, str(query.spans)),
+        lambda _: EMBEDDINGS,  # about a text, whatever was asked
+        numbers("<f8"),
+    ),
+    "attention": Entry(
+        "attention/1",
+        8,
+        lambda query: query.prompt.digest() + digest_of(query.answer),
+        lambda query: question_subject(query.prompt.question),
+        numbers("<f8"),
+    ),
+}
+
+
+class Transformers(Section):
+    """A network of transformers."""
+
+    kind: Literal["transformers"] = "transformers"
+    model: ModelName
+
+
+class CausalSubstitute(Section):
+    """A substitute where no masked language model is at hand: llama.cpp reads a text from left to
+    right and tells how probable each word is after those before it, never what follows it.
+    `model_path` is a GGUF file, by default the weights of the extra `embedded`.
+    """
+
+    kind: Literal["causal"] = "causal"
+    model_path: Path | None = None
+    threads: Annotated[int, Field(ge=1)] | None = None
+
+
+class LeaveOneOut(Section):
+    """A substitute where no attention is at hand: how much less probable an answer is without each
+    passage, told by the model of the section `tokens`.
+    """
+
+    kind: Literal["leave_one_out"] = "leave_one_out"
+
+
+class Scripted(Section):
+    """Hashes in place of a network."""
+
+    kind: Literal["scripted"] = "scripted"
+
+
+class Missing(Section):
+    """No model."""
+
+    kind: Literal["none"] = "none"
+
+
+MaskedSettings = Transformers | CausalSubstitute | Scripted | Missing
+AttentionSettings = Transformers | LeaveOneOut | Scripted | Missing
+
+
+class RetrievalModels(Section):
+    """The settings `retrieval.models`."""
+
+    surrogate: s.EmbedderSettings | None = None
+    masked: Annotated[MaskedSettings, Field(discriminator="kind")] = CausalSubstitute()
+    attention: Annotated[AttentionSettings, Field(discriminator="kind")] = LeaveOneOut()
+
+
+def retrieval_models(settings: s.Settings) -> RetrievalModels:
+    """The settings of these models; under scripted generators they are scripted unless set.
+
+    Raises ConfigurationError.
+    """
+    scripted = isinstance(settings.generator, s.ScriptedGenerator)
+    kinds = {name: {"kind": "scripted"} for name in (MASKED, ATTENTION)} if scripted else {}
+    values = kinds | settings.retrieval.models
+    try:
+        return RetrievalModels.model_validate(values)
+    except ValidationError as error:
+        layers = {"retrieval.models": values}
+        raise ConfigurationError(problems(error, RetrievalModels, values, layers)) from None
 
 
 def with_retrieval_models(
-    models: Models, settings: s.Settings, needs: Set[Signal], cache: ResponseCache
+    models: Models, settings: s.Settings, names: Collection[str], cache: ResponseCache
 ) -> Models:
-    """The models and those of these settings that `needs` asks for, behind the response cache.
+    """The models, and those of these names behind the response cache, as far as settings name any.
 
-    Raises ConfigurationError where weights or libraries are missing; a model that no setting
-    names stays None.
+    Raises ConfigurationError where settings are wrong, or weights or libraries are missing.
     """
-    gradients = surrogate = masked = attention = None
-    if needs & {Signal.SIMILARITY_GRADIENTS, Signal.TOKEN_SALIENCES}:
-        gradients = build_gradients(settings.embedder)
-    if Signal.SURROGATE_GRADIENTS in needs and settings.retrieval.surrogate is not None:
-        surrogate = build_gradients(settings.retrieval.surrogate)
-    if Signal.MASKED_TOKENS in needs:
-        masked = build_masked(settings.retrieval.masked)
-    if Signal.ATTENTION in needs:
-        attention = build_attention(settings.retrieval.attention, models.tokens)
-    return replace(
-        models,
-        gradients=None if gradients is None else Cached(gradients, cache),
-        surrogate=None if surrogate is None else Cached(surrogate, cache),
-        masked=None if masked is None else Cached(masked, cache),
-        attention=None if attention is None else Cached(attention, cache),
-    )
+    chosen, built = retrieval_models(settings), dict[str, Model | None]()
+    if GRADIENTS in names:
+        built[GRADIENTS] = build_gradients(settings.embedder)
+    if SURROGATE in names and chosen.surrogate is not None:
+        built[SURROGATE] = build_gradients(chosen.surrogate)
+    if MASKED in names:
+        built[MASKED] = build_masked(chosen.masked)
+    if ATTENTION in names:
+        built[ATTENTION] = build_attention(chosen.attention, models.tokens)
+    plugins = {
+        name: Cached(model, cache, entries=ENTRIES)
+        for name, model in built.items()
+        if model is not None
+    }
+    return replace(models, plugins=plugins)
 
 
-def build_gradients(settings: s.EmbedderSettings) -> GradientEncoder:
+def build_gradients(settings: s.EmbedderSettings) -> Model:
     """Create what tells the gradients of an encoder. Raises ConfigurationError."""
     match settings:
         case s.SentenceEmbedder():
-            from radarstream.lab.models.gradient_encoder import GradientEncoder as Encoder
+            from radarstream.lab.models.gradient_encoder import GradientEncoder
 
-            encoder = Encoder(settings.model)
+            encoder = GradientEncoder(settings.model)
             encoder.check()
             return encoder
         case s.ScriptedEmbedder():
@@ -70,55 +186,47 @@ def build_gradients(settings: s.EmbedderSettings) -> GradientEncoder:
     assert_never(settings)
 
 
-def build_masked(settings: s.MaskedSettings) -> MaskedModel | None:
+def build_masked(settings: MaskedSettings) -> Model | None:
     """Create what tells how probable hidden words are; None if nothing does."""
     match settings:
-        case s.MaskedLanguageModel():
-            from radarstream.lab.models.masked_language_model import (
-                MaskedLanguageModel as Backend,
-            )
+        case Transformers():
+            from radarstream.lab.models.masked_language_model import MaskedLanguageModel
 
-            model = Backend(settings.model)
+            model = MaskedLanguageModel(settings.model)
             model.check()
             return model
-        case s.CausalSubstitute():
-            from radarstream.lab.models.causal_substitute import (
-                CausalSubstitute as Substitute,
-            )
+        case CausalSubstitute():
+            from radarstream.lab.models import causal_substitute
 
-            return Substitute(settings.model_path, settings.threads)
-        case s.ScriptedMasked():
+            return causal_substitute.CausalSubstitute(settings.model_path, settings.threads)
+        case Scripted():
             return ScriptedMasked(log=NoLog())
-        case s.NoMasked():
+        case Missing():
             return None
     assert_never(settings)
 
 
-def build_attention(
-    settings: s.AttentionSettings, tokens: TokenScorer | None
-) -> AttentionModel | None:
+def build_attention(settings: AttentionSettings, tokens: TokenScorer | None) -> Model | None:
     """Create what tells how attention is shared; None if nothing does. Raises ConfigurationError.
 
     `tokens` tells token probabilities, which the substitute for attention asks.
     """
     match settings:
-        case s.TransformersAttention():
+        case Transformers():
             insist_on("torch", "transformers")
-            from radarstream.lab.models.transformers_attention import (
-                TransformersAttention as Backend,
-            )
+            from radarstream.lab.models.transformers_attention import TransformersAttention
 
-            return Backend(model_directory(settings.model))
-        case s.LeaveOneOut():
+            return TransformersAttention(model_directory(settings.model))
+        case LeaveOneOut():
             if tokens is None:
                 raise ConfigurationError(
                     "no configured model tells token probabilities, which stand in for attention: "
-                    "see `retrieval.attention` and the section `tokens`"
+                    "see `retrieval.models.attention` and the section `tokens`"
                 )
             return AblatedAttention(tokens)
-        case s.ScriptedAttention():
+        case Scripted():
             return ScriptedAttention(log=NoLog())
-        case s.NoAttention():
+        case Missing():
             return None
     assert_never(settings)
 

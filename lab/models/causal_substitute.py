@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from radarstream.connectors.models.gguf_tokens import GgufTokens
+from radarstream.lab.insights import MaskedQuery
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import MaskedQuery
 
 CHARACTERS: Final = 300  # of a text that are read before a word
 _START: Final = "\n"  # stands before the first word of a text

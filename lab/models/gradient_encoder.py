@@ -22,9 +22,9 @@ from radarstream.connectors.models.local_weights import (
     weights_digest,
 )
 from radarstream.connectors.models.sentence_embedder import minilm_directory
+from radarstream.lab.insights import ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import ProbeQuery, SalienceQuery, TokenSalience
 
 _VERSION: Final = "drawn-1"  # part of model_id: how disturbances are drawn
 

@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from radarstream.connectors.models.batching import places, split
+from radarstream.lab.insights import Disturbance, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.lab.models.drawn_dropout import drawn, generator_of
 from radarstream.lab.models.gradient_network import Network, norm_gradients, watched
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import Disturbance, ProbeQuery, SalienceQuery, TokenSalience
 
 MOST_TOKENS: Final = 2048  # of the passages of a batch, padding included
 Tokens = Mapping[str, Sequence[int]]

@@ -12,11 +12,12 @@ from typing import Final
 import numpy as np
 
 from radarstream.connectors.models.wrapping import TokenScorer
+from radarstream.lab.insights import AttentionQuery
 from radarstream.lab.models.attention_shares import first_line, percentages
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
+from radarstream.schemas.tokens import ContinuationQuery
 
 LEAST: Final = -100.0  # logarithm of a probability; less counts as this
 

@@ -19,9 +19,9 @@ from radarstream.connectors.models.local_weights import (
     model_directory,
     weights_digest,
 )
+from radarstream.lab.insights import MaskedQuery
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import MaskedQuery
 
 LONGEST: Final = 512  # tokens that are read around a hidden part
 _MOST_TOKENS: Final = 1024  # of a batch: each costs a row of the whole vocabulary

@@ -14,10 +14,15 @@ from typing import Final
 import numpy as np
 
 from radarstream.connectors.models.scripted import Scripted
+from radarstream.lab.insights import (
+    AttentionQuery,
+    MaskedQuery,
+    ProbeQuery,
+    SalienceQuery,
+    TokenSalience,
+)
 from radarstream.lab.models.attention_shares import first_line, percentages
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
-from radarstream.schemas.tokens import AttentionQuery
 
 PARAMETERS: Final = 16
 CALM, SHAKEN = 0.1, 1.0  # how far gradients of runs are apart, of 1

@@ -18,11 +18,11 @@ from radarstream.connectors.models.rendering import (
     completion_text,
     ever_shorter,
 )
+from radarstream.lab.insights import AttentionQuery
 from radarstream.lab.models.attention_shares import first_line, percentages
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import AttentionQuery
 
 _VERSION: Final = "attention-1"  # part of model_id: what is summed
 BoolArray = NDArray[np.bool_]
@@ -56,6 +56,10 @@ class TransformersAttention:
             raise ModelError(f"no model directory at {self.model_path}")
         weights = f"{self.model_path.name}@{weights_digest(self.model_path)}"
         return f"{_VERSION}/transformers/{weights}/{RENDERING_VERSION}"
+
+    def warm_up(self) -> None:
+        """Load the weights. Raises ModelError."""
+        loaded(self.model_path, self.device)
 
     def attention(self, queries: Sequence[AttentionQuery]) -> list[FloatArray]:
         """Per query (n,) percentages, in order. Raises ModelError."""

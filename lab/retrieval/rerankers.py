@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.lab.methods.gmtp import Gmtp
@@ -47,11 +46,11 @@ def parse_rerankers(text: str) -> tuple[Spec, ...]:
 
 
 def served(
-    specs: Sequence[Spec], build: Callable[[frozenset[Signal]], Models], insisted: str
+    specs: Sequence[Spec], build: Callable[[frozenset[str]], Models], insisted: str
 ) -> tuple[tuple[Spec, ...], Models, tuple[str, ...]]:
     """The rerankers that models can serve, these models, and notes on those left out.
 
-    `build` makes the models that offer some signals. Raises ConfigurationError for a reranker that
+    `build` makes the models that answer some needs. Raises ConfigurationError for a reranker that
     `insisted`, the list it came from, names by itself.
     """
 
@@ -60,7 +59,7 @@ def served(
         check_needs(method, build(method.needs))
 
     kept, notes = servable(specs, check, insisted)
-    needs = frozenset[Signal]().union(*(reranker_of(spec).needs for spec in kept))
+    needs = frozenset[str]().union(*(reranker_of(spec).needs for spec in kept))
     return tuple(kept), build(needs), tuple(notes)
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from radarstream.connectors.models.response_cache import ResponseCache
-from radarstream.defenses.protocol import Signal
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.lab.attacks.corpus import RememberingEmbedder
 from radarstream.lab.attacks.protocol import BENIGN, Attack
@@ -43,7 +42,7 @@ from radarstream.lab.study.plugin import Batch, Request, batched
 from radarstream.lab.study.rows import EVIDENCE_WORK, PassageRow
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
+from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
@@ -82,7 +81,7 @@ class RetrievalPlugin:
     models: Models
     tools: Callable[[], Tools] | None = None
     kept: ResponseCache | None = None
-    ledgers: dict[frozenset[Signal], Ledger] = field(default_factory=dict)
+    ledgers: dict[frozenset[str], Ledger] = field(default_factory=dict)
 
     files = FILES
 
@@ -106,8 +105,7 @@ class RetrievalPlugin:
         """The record of this run alone."""
         request = self.request
         common = request.common(self.models, self.settings)
-        known = {name: getattr(self.models, name) for name in OF_RERANKERS}
-        probed = {name: model.model_id for name, model in known.items() if model is not None}
+        probed = {name: model.model_id for name, model in self.models.plugins.items()}
         common["models"] = {n: id_ for n, id_ in common["models"].items() if n not in probed}
         code = code_of(request.conditions, request.rerankers, request.defences)
         return RetrievalRecord(

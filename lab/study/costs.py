@@ -8,26 +8,30 @@ from typing import Any, Final, TypeVar
 from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.defenses.protocol import (
     AttemptAll,
-    Attention,
     Complete,
     CompleteAll,
     Embed,
     LogProbs,
     LogProbsAll,
-    MaskedTokenProbabilities,
     Norms,
-    ProbeGradients,
     Relate,
     Request,
+)
+from radarstream.lab.insights import (
+    Attention,
+    MaskedQuery,
+    MaskedTokenProbabilities,
+    ProbeGradients,
+    ProbeQuery,
+    SalienceQuery,
     TokenSaliences,
 )
 from radarstream.lab.study.rows import Cost
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import prompts_of
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
-from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
+from radarstream.schemas.tokens import ContinuationQuery
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 ResultT = TypeVar("ResultT")
@@ -71,7 +75,7 @@ class Ledger:
                 self.text_seconds.update(dict.fromkeys(call.requests, share))
             case Method.LOG_PROBS:
                 self.token_seconds.update(dict.fromkeys(call.requests, share))
-            case Method.PROBE | Method.SALIENCES | Method.MASKED | Method.ATTENTION:
+            case _:  # of a network about its own workings
                 self._note_first(call.requests, share * len(call.requests))
         return replies
 
@@ -171,8 +175,7 @@ class Spending:
     def _charge_insight(self, request: Insight) -> None:
         """Count what a network is asked about its own workings."""
         if isinstance(request, Attention):
-            (prompt,) = prompts_of([request.row])
-            self._charge_query("attended", 1, AttentionQuery(prompt, request.answer))
+            self._charge_query("attended", 1, request.query)
             return
         for query in request.queries:
             match query:

@@ -11,7 +11,6 @@ from radarstream.defenses.orchestration.audit import OutputAudit
 from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel
 from radarstream.defenses.orchestration.signals import Usual
 from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist
-from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.finding import options_of
@@ -104,7 +103,7 @@ def usable_modules(
     that always acts.
     """
     chosen = settings.orchestration
-    usable, needs = set(Module) - set(CHOOSING), frozenset[Signal]()
+    usable, needs = set(Module) - set(CHOOSING), frozenset[str]()
     reranker = build_reranker_of(settings)
     if reranker is not None:
         needs |= reranker.needs

@@ -12,7 +12,7 @@ from typing import Final, Generic, TypeVar
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
+from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import LeftOut, Reranked, with_left_out
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
@@ -39,7 +39,6 @@ class Stage(StrEnum):
 
 # The models that a stage asks, as fields of `Models`.
 PORTS: Final[dict[Stage, tuple[str, ...]]] = {
-    Stage.RERANKING: ("generator", "embedder", *OF_RERANKERS),
     Stage.READING: (),
     Stage.ANSWERS: ("generator",),
     Stage.RELATIONS: ("generator", "relations", "embedder"),

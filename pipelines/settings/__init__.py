@@ -23,20 +23,8 @@ from radarstream.pipelines.settings.models import ScriptedEmbedder as ScriptedEm
 from radarstream.pipelines.settings.models import ScriptedGenerator as ScriptedGenerator
 from radarstream.pipelines.settings.models import ScriptedRelations as ScriptedRelations
 from radarstream.pipelines.settings.models import SentenceEmbedder as SentenceEmbedder
-from radarstream.pipelines.settings.retrieval import AttentionSettings as AttentionSettings
-from radarstream.pipelines.settings.retrieval import CausalSubstitute as CausalSubstitute
-from radarstream.pipelines.settings.retrieval import LeaveOneOut as LeaveOneOut
-from radarstream.pipelines.settings.retrieval import MaskedLanguageModel as MaskedLanguageModel
-from radarstream.pipelines.settings.retrieval import MaskedSettings as MaskedSettings
-from radarstream.pipelines.settings.retrieval import NoAttention as NoAttention
-from radarstream.pipelines.settings.retrieval import NoMasked as NoMasked
 from radarstream.pipelines.settings.retrieval import ReadingSettings as ReadingSettings
 from radarstream.pipelines.settings.retrieval import RetrievalSettings as RetrievalSettings
-from radarstream.pipelines.settings.retrieval import ScriptedAttention as ScriptedAttention
-from radarstream.pipelines.settings.retrieval import ScriptedMasked as ScriptedMasked
-from radarstream.pipelines.settings.retrieval import (
-    TransformersAttention as TransformersAttention,
-)
 from radarstream.pipelines.settings.root import CacheSettings as CacheSettings
 from radarstream.pipelines.settings.root import DefenseSettings as DefenseSettings
 from radarstream.pipelines.settings.root import Settings as Settings

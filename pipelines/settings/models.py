@@ -134,6 +134,5 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "generator": SCRIPTED,
         "relations": SCRIPTED,
         "embedder": SCRIPTED,
-        "retrieval": {"masked": SCRIPTED, "attention": SCRIPTED},
     },
 }

@@ -56,7 +56,11 @@ def reason(details: ErrorDetails) -> str:
 
 
 # What a setting is called now; of another kind, so that no spelling tells it.
-REPLACED: Final = {"min_support": "withstand", "on_empty": "withstand"}
+REPLACED: Final = {
+    "min_support": "withstand",
+    "on_empty": "withstand",
+    **{name: f"models.{name}" for name in ("surrogate", "masked", "attention")},
+}
 
 
 def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -> str:

@@ -1,82 +1,10 @@
 """How much of a page is read, which search results a defence sees, and who chooses them."""
 
-from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
-from radarstream.pipelines.settings.models import EmbedderSettings, ModelName
 from radarstream.schemas.section import Section
-
-
-class MaskedLanguageModel(Section):
-    """A masked language model of transformers. `model` as in `CrossEncoder`."""
-
-    kind: Literal["transformers"] = "transformers"
-    model: ModelName
-
-
-class CausalSubstitute(Section):
-    """A substitute where no masked language model is at hand: llama.cpp reads a text from left to
-    right and tells how probable each word is after those before it, never what follows it.
-    """
-
-    kind: Literal["causal"] = "causal"
-    model_path: Path | None = None
-    """GGUF file; none = the weights of the extra"""
-    threads: int | None = Field(default=None, ge=1)
-    """number of threads; none = one per physical core"""
-
-
-class ScriptedMasked(Section):
-    """Probabilities drawn from a hash of the word; words without a vowel are improbable."""
-
-    kind: Literal["scripted"] = "scripted"
-
-
-class NoMasked(Section):
-    """No model tells how probable hidden words are."""
-
-    kind: Literal["none"] = "none"
-
-
-MaskedSettings = Annotated[
-    MaskedLanguageModel | CausalSubstitute | ScriptedMasked | NoMasked,
-    Field(discriminator="kind"),
-]
-
-
-class TransformersAttention(Section):
-    """Attention of a causal language model of transformers. `model` as in `CrossEncoder`."""
-
-    kind: Literal["transformers"] = "transformers"
-    model: ModelName
-
-
-class LeaveOneOut(Section):
-    """A substitute where no attention is at hand: how much less probable an answer is without each
-    passage, told by the model of the section `tokens`.
-    """
-
-    kind: Literal["leave_one_out"] = "leave_one_out"
-
-
-class ScriptedAttention(Section):
-    """Passages that say the words of an answer share the attention."""
-
-    kind: Literal["scripted"] = "scripted"
-
-
-class NoAttention(Section):
-    """No model tells how it shares its attention."""
-
-    kind: Literal["none"] = "none"
-
-
-AttentionSettings = Annotated[
-    TransformersAttention | LeaveOneOut | ScriptedAttention | NoAttention,
-    Field(discriminator="kind"),
-]
 
 
 class RetrievalSettings(Section):
@@ -88,12 +16,8 @@ class RetrievalSettings(Section):
     """options of the reranker, by name"""
     keep: int = Field(default=10, ge=1)
     """most documents of a snapshot that the defence sees"""
-    surrogate: EmbedderSettings | None = None
-    """an encoder besides the embedder, for rerankers that ask one for gradients"""
-    masked: MaskedSettings = CausalSubstitute()
-    """which model tells how probable hidden words are, for rerankers that ask"""
-    attention: AttentionSettings = LeaveOneOut()
-    """which model tells how it shares its attention, for rerankers that ask"""
+    models: dict[str, dict[str, Any]] = {}
+    """models that only rerankers ask, by name, each with its `kind`"""
 
     @model_validator(mode="after")
     def _options_have_a_name(self) -> Self:

@@ -10,24 +10,15 @@ import numpy as np
 from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import (
     AttemptAll,
-    Attention,
     Complete,
     CompleteAll,
     Embed,
     LogProbs,
     LogProbsAll,
-    MaskedTokenProbabilities,
     Norms,
-    ProbeGradients,
+    PluginRequest,
     Relate,
     Request,
-    TokenSaliences,
-)
-from radarstream.pipelines.signals.gradients import (
-    attention_all,
-    masked_all,
-    probe_all,
-    saliences_all,
 )
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.parsing import parse_reply
@@ -133,12 +124,15 @@ def _joined(request: Request, parts: list[Any]) -> Any:
 def _fulfil_singles(requests: Sequence[Request], models: Models) -> list[Any]:
     """Answer requests in one call per kind, order preserved."""
     responses: dict[int, Any] = {}
-    for kind, answer_all in _KINDS.items():
-        indices = [index for index, request in enumerate(requests) if isinstance(request, kind)]
-        if indices:
-            batch = [requests[index] for index in indices]
-            outcomes = isolating(partial(answer_all, models), batch)
-            responses.update(zip(indices, outcomes, strict=True))
+    for kind in dict.fromkeys(map(type, requests)):
+        indices = [index for index, request in enumerate(requests) if type(request) is kind]
+        batch = [requests[index] for index in indices]
+        answer_all = (
+            partial(kind.answer_all, models.plugins)
+            if issubclass(kind, PluginRequest)
+            else partial(_KINDS[kind], models)
+        )
+        responses.update(zip(indices, isolating(answer_all, batch), strict=True))
     return [responses[index] for index in range(len(requests))]
 
 
@@ -185,8 +179,4 @@ _KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
     Embed: _embed_all,
     Norms: _measure_all,
     LogProbs: log_probs_all,
-    ProbeGradients: probe_all,
-    TokenSaliences: saliences_all,
-    MaskedTokenProbabilities: masked_all,
-    Attention: attention_all,
 }

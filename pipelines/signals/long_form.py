@@ -23,25 +23,30 @@ def ask_at_length(call: Call) -> Replies:
 
     Prompts keep question and passages and change task, instruction, examples and length; replies
     to them come on one line, because an answer is one line. Tasks that reason (rationales,
-    consolidation) or judge stay as they are. Of the answers to be synthesised, the prompt holds
-    the first 300 characters each.
+    consolidation) or judge stay as they are, and so do requests of plug-ins without a `prompt`. Of
+    the answers to be synthesised, the prompt holds the first 300 characters each.
     """
-    if call.method is Method.COMPLETE:
+    if call.method == Method.COMPLETE:
         replies = call.ask([at_length(prompt) for prompt in call.requests])
         return [_on_one_line(p, reply) for p, reply in zip(call.requests, replies, strict=True)]
-    if call.method is Method.ATTENTION:
-        return call.ask([replace(q, prompt=at_length(q.prompt)) for q in call.requests])
+    if call.method == Method.LOG_PROBS:
+        return call.ask(
+            [replace(q, prompts=tuple(map(at_length, q.prompts))) for q in call.requests]
+        )
     return call.ask(
-        [replace(q, prompts=tuple(at_length(p) for p in q.prompts)) for q in call.requests]
+        [
+            replace(q, prompt=at_length(q.prompt)) if hasattr(q, "prompt") else q
+            for q in call.requests
+        ]
     )
 
 
 def answering_at_length(models: Models) -> Models:
     """The same models, asked for answers at length."""
     tokens = None if models.tokens is None else Wrapped(models.tokens, ask_at_length)
-    attention = None if models.attention is None else Wrapped(models.attention, ask_at_length)
+    plugins = {name: Wrapped(model, ask_at_length) for name, model in models.plugins.items()}
     generator = Wrapped(models.generator, ask_at_length)
-    return replace(models, generator=generator, tokens=tokens, attention=attention)
+    return replace(models, generator=generator, tokens=tokens, plugins=plugins)
 
 
 def in_its_form(

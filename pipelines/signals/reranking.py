@@ -4,12 +4,12 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from radarstream.defenses.protocol import Request, Signal
+from radarstream.defenses.protocol import Request
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines.signals.fulfilment import Failure, drive, refusable
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
+from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import checked, isolating
 from radarstream.schemas.arrays import embedding_rows
 from radarstream.schemas.errors import ModelError
@@ -18,13 +18,6 @@ from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import DocumentVerdict, Reason
 
-MODEL_OF: Final = {
-    Signal.SIMILARITY_GRADIENTS: "gradients",
-    Signal.TOKEN_SALIENCES: "gradients",
-    Signal.SURROGATE_GRADIENTS: "surrogate",
-    Signal.MASKED_TOKENS: "masked",
-    Signal.ATTENTION: "attention",
-}  # the field of `Models` that answers what a reranker needs
 LeftOut = tuple[Document, Reason]  # a document that no defence saw, and why
 # Of a candidate, for rerankers: far more than an encoder's window. A page may be longer by orders
 # of magnitude, and every one of them is split into tokens.
@@ -65,8 +58,7 @@ def rerank(
     that a snapshot has are given out anew, so that documents left out before keep theirs. Of a
     long text, rerankers read the first `CANDIDATE_CHARACTERS`.
     """
-    own = [getattr(models, name) for name in OF_RERANKERS]
-    counted = (models.generator, models.embedder, *own)
+    counted = (models.generator, models.embedder, *models.plugins.values())
     with costs.stage("reranking", *counted, records=len(snapshots)):
         asked = costs.around(models)
         pools = isolating(lambda part: pools_of(part, keep, asked), snapshots)
@@ -89,9 +81,8 @@ def rerank(
 
 def named_models(method: RetrievalDefense, models: Models) -> tuple[str, ...] | None:
     """The ids of the models that only this method asks; None if there are none."""
-    asked = {name for signal, name in MODEL_OF.items() if signal in method.needs}
-    found = (getattr(models, name) for name in OF_RERANKERS if name in asked)
-    return tuple(model.model_id for model in found if model is not None) or None
+    asked = (model for name, model in models.plugins.items() if name in method.needs)
+    return tuple(model.model_id for model in asked) or None
 
 
 def reranking(

@@ -92,15 +92,13 @@ def all_answered(outcomes: Sequence[OutT | ModelError]) -> list[OutT]:
     return answered
 
 
-def checked(
-    check: Callable[[Any, int], FloatArray], response: FloatArray, count: int
-) -> FloatArray:
+def checked(check: Callable[[Any, int], FloatArray], response: Any, count: int) -> FloatArray:
     """A model's response to `count` requests as a check of `schemas.arrays` returns it.
 
     Raises ModelError. No rows at all may have any number of columns: a model need not know it.
     """
     if count == 0 and np.ndim(response) == 2 and len(response) == 0:
-        return response
+        return np.asarray(response)
     try:
         return check(response, count)
     except ValueError as error:

@@ -26,17 +26,11 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
             "set `kind` in the section `tokens` to `openai` for a service that returns those of "
             "prompts"
         )
-    for signal, model, remedy in (
-        (Signal.SIMILARITY_GRADIENTS, models.gradients, "`embedder`"),
-        (Signal.TOKEN_SALIENCES, models.gradients, "`embedder`"),
-        (Signal.SURROGATE_GRADIENTS, models.surrogate, "`retrieval.surrogate`"),
-        (Signal.MASKED_TOKENS, models.masked, "`retrieval.masked`"),
-        (Signal.ATTENTION, models.attention, "`retrieval.attention`"),
-    ):
-        if signal in method.needs and model is None:
+    for name in sorted(method.needs - frozenset(Signal)):
+        if name not in models.plugins:
             raise ConfigurationError(
-                f"{type(method).__name__} needs {signal.replace('_', ' ')}, which no configured "
-                f"model gives: see {remedy}"
+                f"{type(method).__name__} needs {name}, which no configured model tells: "
+                f"see `retrieval.models.{name}`"
             )
 
 

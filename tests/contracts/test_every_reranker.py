@@ -12,20 +12,28 @@ import pytest
 
 from radarstream.defenses.protocol import (
     AttemptAll,
-    Attention,
     Complete,
     LogProbs,
     LogProbsAll,
-    MaskedTokenProbabilities,
-    ProbeGradients,
     Request,
     Signal,
-    TokenSaliences,
 )
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.lab.insights import (
+    ATTENTION,
+    GRADIENTS,
+    MASKED,
+    SURROGATE,
+    Attention,
+    MaskedTokenProbabilities,
+    ProbeGradients,
+    ProbeQuery,
+    SalienceQuery,
+    TokenSalience,
+    TokenSaliences,
+)
 from radarstream.schemas.errors import EvidenceError
-from radarstream.schemas.gradients import ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.retrieval import CandidatePool, JudgedCandidate, Reranking
 from radarstream.schemas.verdict import Reason
 from tests.builders import make_pool
@@ -35,13 +43,13 @@ from tests.pools import LIE, POOLS, TRUTH, VARIANTS, Variant, gradients, salienc
 ONLY_ORDERS = {"none", "prog_rank", "grada"}  # the others may drop what they take for planted
 READS_ALONE = {"gmtp"}  # judges a candidate without others
 DRAWS = {"dp_rag"}  # noise decides, on a single candidate as well
-NEEDED: dict[type, Signal] = {
-    LogProbs: Signal.TOKEN_PROBABILITIES,
-    LogProbsAll: Signal.TOKEN_PROBABILITIES,
-    ProbeGradients: Signal.SIMILARITY_GRADIENTS,
-    TokenSaliences: Signal.TOKEN_SALIENCES,
-    MaskedTokenProbabilities: Signal.MASKED_TOKENS,
-    Attention: Signal.ATTENTION,
+NEEDED: dict[type, set[str]] = {
+    LogProbs: {Signal.TOKEN_PROBABILITIES},
+    LogProbsAll: {Signal.TOKEN_PROBABILITIES},
+    ProbeGradients: {GRADIENTS},
+    TokenSaliences: {GRADIENTS},
+    MaskedTokenProbabilities: {MASKED},
+    Attention: {ATTENTION},
 }
 
 
@@ -196,16 +204,16 @@ def asked_by(reranker: RetrievalDefense) -> list[Request]:
     return [single for request in script.requests for single in singles(request)]
 
 
-def needed_for(request: Request) -> Signal | None:
+def needed_for(request: Request) -> set[str]:
     if isinstance(request, ProbeGradients) and request.surrogate:
-        return Signal.SURROGATE_GRADIENTS
-    return NEEDED.get(type(request))
+        return {SURROGATE}
+    return NEEDED.get(type(request), set())
 
 
 def test_needs_are_honest(reranker: RetrievalDefense):
     """What is announced is asked, and nothing else; nothing that is asked counts as an answer."""
     asked = asked_by(reranker)
-    assert {needed for request in asked if (needed := needed_for(request))} == reranker.needs
+    assert set().union(*map(needed_for, asked)) == reranker.needs
     assert not any(request.final for request in asked if isinstance(request, Complete))
 
 
@@ -223,11 +231,8 @@ def test_what_networks_are_asked_depends_on_question_and_passage_alone(reranker:
     assert seen[1] <= seen[0]
 
 
-GRADIENTS = {Signal.SIMILARITY_GRADIENTS, Signal.TOKEN_SALIENCES}
-
-
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-@of({name for name in RERANKERS if build_reranker(name).needs & GRADIENTS})
+@of({name for name in RERANKERS if GRADIENTS in build_reranker(name).needs})
 def test_gradients_that_fail_cost_their_candidate_alone(reranker: RetrievalDefense, bad: float):
     """It comes last; the others are judged as they are without it."""
     pool, broken = make_pool([TRUTH, f"{TRUTH}!", "Oslo. Why?"], keep=9), "Oslo. Why?"

@@ -33,7 +33,7 @@ from radarstream.lab.study.harness import Study
 from radarstream.lab.study.record import read_record
 from radarstream.lab.study.row_files import RowStore
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.ports import Generator, GradientEncoder, Models, TokenScorer
+from radarstream.pipelines.signals.ports import Generator, Model, Models, TokenScorer
 from radarstream.schemas.snapshot import Labels
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.scripted_models import last_words
@@ -106,7 +106,7 @@ class Bench:
     tokens: TokenScorer | None = None
     reading: dict[str, int] = field(default_factory=dict)
     retrieval: dict[str, Any] = field(default_factory=dict)
-    gradients: GradientEncoder | None = None
+    gradients: Model | None = None
 
     @property
     def settings(self) -> Settings:
@@ -140,7 +140,7 @@ class Bench:
             Cached(self.relations, cache),
             Cached(self.embedder, cache),
             tokens=self.tokens,
-            gradients=self.gradients,
+            plugins={} if self.gradients is None else {"gradients": self.gradients},
         )
         return Experiment(Defences(request, self.settings, engine, models), models, self.out)
 

@@ -77,9 +77,7 @@ class Bench:
             ScriptedRelations(),
             self.embedder,
             tokens,
-            gradients=self.gradients,
-            masked=self.masked,
-            attention=self.attention,
+            {"gradients": self.gradients, "masked": self.masked, "attention": self.attention},
         )
 
     def study(

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.protocol import ProbeGradients
 from radarstream.defenses.responses import ask
 from radarstream.defenses.retrieval.pools import reranked
 from radarstream.defenses.retrieval.protocol import Reordering
@@ -26,9 +25,9 @@ from radarstream.lab.attacks.whitebox.objectives import (
     centres,
 )
 from radarstream.lab.attacks.whitebox.registry import white_box
+from radarstream.lab.insights import ProbeGradients, ProbeQuery
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 
 TOWNS = ("Belbrook", "Arden", "Kelford", "Marlow")

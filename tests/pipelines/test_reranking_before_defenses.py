@@ -12,7 +12,7 @@ from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.scripted_networks import ScriptedAttention, ScriptedMasked
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.signals.metering import Costs
-from radarstream.pipelines.signals.ports import OF_RERANKERS, Models
+from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.verdict import Abstention, Reason
@@ -42,8 +42,8 @@ class Insights:
 
 def models() -> Models:
     seen = Insights()
-    own = dict.fromkeys(OF_RERANKERS, seen)
-    return replace(scripted_models(), tokens=ScriptedTokens(), **own)
+    own = dict.fromkeys(("gradients", "masked", "attention"), seen)
+    return replace(scripted_models(), tokens=ScriptedTokens(), plugins=own)
 
 
 @pytest.mark.parametrize("name", sorted(RERANKERS))
@@ -79,7 +79,7 @@ def test_attention_is_that_of_the_long_answer():
     snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
     long = replace(snapshot, query=replace(snapshot.query, id="long", tags=("long_form",)))
     reranker = build_reranker("attention_variance")
-    rerank(reranker, 4, [snapshot, long], replace(asked, attention=attends), Costs())
+    rerank(reranker, 4, [snapshot, long], replace(asked, plugins={"attention": attends}), Costs())
     tasks = {query.prompt.task for batch in attends.log for query in batch}
     assert tasks == {"answer_from_documents", "describe_from_documents"}
 
@@ -87,11 +87,11 @@ def test_attention_is_that_of_the_long_answer():
 @pytest.mark.parametrize("name", sorted(RERANKERS))
 def test_the_models_that_only_a_reranker_asks_are_named(name: str):
     """So that an event says where a substitute stood in."""
-    asked = replace(
-        models(),
-        attention=AblatedAttention(ScriptedTokens()),
-        masked=ScriptedMasked(model_id="a substitute"),
-    )
+    substitutes = {
+        "attention": AblatedAttention(ScriptedTokens()),
+        "masked": ScriptedMasked(model_id="a substitute"),
+    }
+    asked = replace(models(), plugins={**models().plugins, **substitutes})
     snapshot = make_snapshot([f"Paper {i}, the winner: Oslo." for i in range(4)])
     (found,) = rerank(build_reranker(name), 4, [snapshot], asked, Costs())
     expected = {

@@ -201,6 +201,8 @@ class Reader:
             self.faults.note("commit of offsets fails")
             raise BrokerError("simulated: commit")
         for partition, offset in next_offsets.items():
+            if offset > self.next[partition][1]:  # as `KafkaLog`: of a log created anew since
+                continue
             self.topic.committed[partition] = offset
             self.faults.note("committed", partition, offset)
             self.told(partition)

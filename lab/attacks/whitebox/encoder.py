@@ -7,7 +7,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.pipelines.signals.ports import GradientEncoder, Model, TokenScorer
+from radarstream.pipelines.signals.ports import Model, TokenScorer
 from radarstream.schemas.evidence import FloatArray
 
 
@@ -52,7 +52,7 @@ class Tools:
 
     encoder: OpenEncoder
     tokens: TokenScorer | None = None
-    gradients: GradientEncoder | None = None
+    gradients: Model | None = None
 
     @property
     def ids(self) -> dict[str, str]:

@@ -8,10 +8,10 @@ from typing import Final, cast
 
 import numpy as np
 
-from radarstream.defenses.protocol import ProbeGradients
 from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.lab.attacks.whitebox.flipping import Texts
-from radarstream.pipelines.signals.ports import GradientEncoder, TokenScorer
+from radarstream.lab.insights import GRADIENTS, ProbeGradients
+from radarstream.pipelines.signals.ports import Model, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -184,7 +184,7 @@ class Penalty:
     """What a reranker takes off the similarity of texts to a question; each is judged once."""
 
     method: RetrievalDefense
-    gradients: GradientEncoder
+    gradients: Model
     question: str
     _known: dict[str, float] = field(default_factory=dict, init=False)
 
@@ -212,7 +212,8 @@ class Penalty:
             while True:
                 if not isinstance(request, ProbeGradients):
                     raise ConfigurationError("an evasive attacker answers requests for gradients")
-                request = asking.send(self.gradients.probe(request.queries))
+                (grams,) = request.answer_all({GRADIENTS: self.gradients}, [request])
+                request = asking.send(grams)
         except StopIteration as stop:
             return cast("Reranking", stop.value)
 

@@ -12,37 +12,23 @@ from radarstream.connectors.models.scripted import (
     ScriptedRelations,
 )
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
-from radarstream.lab.models.scripted_networks import (
-    ScriptedAttention,
-    ScriptedGradients,
-    ScriptedMasked,
-)
+from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped, ask
 from radarstream.schemas.errors import ModelError, PartialModelError
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
-from radarstream.schemas.tokens import AttentionQuery, ContinuationQuery
+from radarstream.schemas.tokens import ContinuationQuery
 
 PROMPTS = [Prompt(Task.ATOMIC_ANSWER, "", (), "Who won?", (f"It was {w}.",), 9) for w in "AB"]
-MODELS: dict[Method, Any] = {
+MODELS: dict[str, Any] = {
     Method.COMPLETE: ScriptedGenerator,
     Method.PROBABILITIES: ScriptedRelations,
     Method.EMBED: ScriptedEmbedder,
     Method.LOG_PROBS: ScriptedTokens,
-    Method.PROBE: ScriptedGradients,
-    Method.SALIENCES: ScriptedGradients,
-    Method.MASKED: ScriptedMasked,
-    Method.ATTENTION: ScriptedAttention,
 }
-REQUESTS: dict[Method, list[Any]] = {
+REQUESTS: dict[str, list[Any]] = {
     Method.COMPLETE: PROMPTS,
     Method.PROBABILITIES: [AnswerPair("q", "a", "a"), AnswerPair("q", "a", "b")],
     Method.EMBED: ["one", "two"],
     Method.LOG_PROBS: [ContinuationQuery((prompt,), "A") for prompt in PROMPTS],
-    Method.PROBE: [ProbeQuery("Who won?", passage, runs=3) for passage in ("A won.", "B won.")],
-    Method.SALIENCES: [SalienceQuery("Who won?", passage) for passage in ("A won.", "B won.")],
-    Method.MASKED: [MaskedQuery("A won.", ((0, 1),)), MaskedQuery("B won.", ((2, 5),))],
-    Method.ATTENTION: [AttentionQuery(prompt, "A") for prompt in PROMPTS],
 }
 
 
@@ -50,8 +36,8 @@ def same(found: Sequence[Any], expected: Sequence[Any]) -> bool:
     return type(found) is type(expected) and repr(list(found)) == repr(list(expected))
 
 
-@pytest.mark.parametrize("method", Method)
-def test_the_function_sees_every_call_and_passes_it_on(method: Method):
+@pytest.mark.parametrize("method", MODELS)
+def test_the_function_sees_every_call_and_passes_it_on(method: str):
     seen: list[tuple[Method, list[Any]]] = []
 
     def note(call: Call) -> Replies:
@@ -67,8 +53,8 @@ def test_the_function_sees_every_call_and_passes_it_on(method: Method):
     assert len(seen) == 1  # nothing to ask is no call
 
 
-@pytest.mark.parametrize("method", Method)
-def test_the_function_may_ask_one_by_one_in_any_order(method: Method):
+@pytest.mark.parametrize("method", MODELS)
+def test_the_function_may_ask_one_by_one_in_any_order(method: str):
     def backwards(call: Call) -> Replies:
         return [call.ask([request])[0] for request in reversed(call.requests)][::-1]
 
@@ -77,15 +63,15 @@ def test_the_function_may_ask_one_by_one_in_any_order(method: Method):
     assert same(found, getattr(MODELS[method](), method)(requests))
 
 
-@pytest.mark.parametrize("method", Method)
-def test_a_failed_call_fails(method: Method):
+@pytest.mark.parametrize("method", MODELS)
+def test_a_failed_call_fails(method: str):
     model = Wrapped(MODELS[method](fail_on_calls=frozenset({1})), Call.ask)
     with pytest.raises(ModelError, match="scripted failure"):
         getattr(model, method)(REQUESTS[method])
 
 
-@pytest.mark.parametrize("method", Method)
-def test_a_reply_too_few_is_a_model_error(method: Method):
+@pytest.mark.parametrize("method", MODELS)
+def test_a_reply_too_few_is_a_model_error(method: str):
     class Short:
         model_id = "short"
 
@@ -129,3 +115,21 @@ def test_an_array_without_rows_is_no_reply_to_two_requests():
 
     with pytest.raises(ModelError, match="1 answers to 2"):
         Wrapped(Scalar(), Call.ask).embed(["one", "two"])
+
+
+def test_a_method_of_a_plug_in_is_called_like_any_other():
+    class Counting:
+        model_id = "counting"
+
+        def lengths(self, texts: Sequence[str]) -> list[int]:
+            return [len(text) for text in texts]
+
+    seen: list[str] = []
+
+    def note(call: Call) -> Replies:
+        seen.append(call.method)
+        return call.ask()
+
+    for model, times in ((Counting(), 0), (Wrapped(Wrapped(Counting(), note), note), 2)):
+        assert ask(model, "lengths", ["a", "bcd"]) == [1, 3]
+        assert seen == ["lengths"] * times

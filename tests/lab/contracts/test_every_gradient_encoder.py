@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,11 +12,10 @@ pytest.importorskip("sentence_transformers")
 
 import torch
 
+from radarstream.lab.insights import Disturbance, ProbeQuery, SalienceQuery
 from radarstream.lab.models.gradient_encoder import GradientEncoder as Torch
 from radarstream.lab.models.scripted_networks import ScriptedGradients
-from radarstream.pipelines.signals.ports import GradientEncoder
 from radarstream.schemas.errors import ConfigurationError, ModelError
-from radarstream.schemas.gradients import Disturbance, ProbeQuery, SalienceQuery
 from tests import tiny_encoders
 
 QUESTION = "Who is the mayor of Halden?"
@@ -37,9 +37,7 @@ SALIENCES = [SalienceQuery(QUESTION, passage) for passage in PASSAGES]
         pytest.param("minilm", marks=pytest.mark.models),
     ],
 )
-def encoder(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> GradientEncoder:
+def encoder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
     match request.param:
         case "scripted":
             return ScriptedGradients()
@@ -52,12 +50,12 @@ def close(one: np.ndarray, other: np.ndarray) -> None:
     np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-5 * max(1.0, np.abs(other).max()))
 
 
-def test_no_queries_give_no_answers(encoder: GradientEncoder) -> None:
+def test_no_queries_give_no_answers(encoder: Any) -> None:
     assert encoder.probe([]).shape == (0, 2, 2)
     assert encoder.saliences([]) == []
 
 
-def test_answers_are_matrices_of_inner_products(encoder: GradientEncoder) -> None:
+def test_answers_are_matrices_of_inner_products(encoder: Any) -> None:
     found = encoder.probe(QUERIES)
     assert found.shape == (len(QUERIES), 4, 4)
     assert found.dtype == np.float64
@@ -67,7 +65,7 @@ def test_answers_are_matrices_of_inner_products(encoder: GradientEncoder) -> Non
         assert np.trace(gram) > 0.0
 
 
-def test_order_batches_and_repetition_change_nothing(encoder: GradientEncoder) -> None:
+def test_order_batches_and_repetition_change_nothing(encoder: Any) -> None:
     together = encoder.probe(QUERIES)
     close(encoder.probe(QUERIES[::-1])[::-1], together)
     for query, gram in zip(QUERIES, together, strict=True):
@@ -75,7 +73,7 @@ def test_order_batches_and_repetition_change_nothing(encoder: GradientEncoder) -
     close(encoder.probe([QUERIES[1], *QUERIES, QUERIES[1]])[[0, -1]], together[[1, 1]])
 
 
-def test_seed_passage_and_question_decide_what_is_drawn(encoder: GradientEncoder) -> None:
+def test_seed_passage_and_question_decide_what_is_drawn(encoder: Any) -> None:
     first = QUERIES[1]
     others = [
         replace(first, seed=1),
@@ -86,13 +84,13 @@ def test_seed_passage_and_question_decide_what_is_drawn(encoder: GradientEncoder
     assert all(np.abs(gram - same).max() > 1e-6 * np.abs(same).max() for gram in found)
 
 
-def test_fewer_runs_are_the_first_of_more(encoder: GradientEncoder) -> None:
+def test_fewer_runs_are_the_first_of_more(encoder: Any) -> None:
     few, many = (encoder.probe([replace(QUERIES[1], runs=runs)])[0] for runs in (2, 5))
     if not isinstance(encoder, ScriptedGradients):
         close(few, many[:2, :2])
 
 
-def test_tokens_are_told_with_their_characters(encoder: GradientEncoder) -> None:
+def test_tokens_are_told_with_their_characters(encoder: Any) -> None:
     together = encoder.saliences(SALIENCES)
     for query, tokens in zip(SALIENCES, together, strict=True):
         assert {"mayor", "monday"} & {query.passage[t.start : t.stop].lower() for t in tokens}
@@ -104,14 +102,14 @@ def test_tokens_are_told_with_their_characters(encoder: GradientEncoder) -> None
         close(np.array([t.length for t in alone]), np.array([t.length for t in tokens]))
 
 
-def test_settings_survive_pickling_and_keep_the_model_id(encoder: GradientEncoder) -> None:
+def test_settings_survive_pickling_and_keep_the_model_id(encoder: Any) -> None:
     copy = pickle.loads(pickle.dumps(encoder))
     assert copy.model_id == encoder.model_id
     close(copy.probe(QUERIES[:1]), encoder.probe(QUERIES[:1]))
 
 
 @pytest.mark.parametrize("disturbance", list(Disturbance))
-def test_nothing_is_left_behind(encoder: GradientEncoder, disturbance: Disturbance) -> None:
+def test_nothing_is_left_behind(encoder: Any, disturbance: Disturbance) -> None:
     """Neither in torch's random numbers nor in the network."""
     before = torch.random.get_rng_state()
     encoder.probe([replace(QUERIES[0], disturbance=disturbance)])
@@ -126,7 +124,7 @@ def test_nothing_is_left_behind(encoder: GradientEncoder, disturbance: Disturban
         assert network.draws.generators == ()
 
 
-def test_a_layer_that_is_not_there_is_a_model_error(encoder: GradientEncoder) -> None:
+def test_a_layer_that_is_not_there_is_a_model_error(encoder: Any) -> None:
     if isinstance(encoder, Torch):
         with pytest.raises(ModelError, match="layers are 0 to"):
             encoder.probe([replace(QUERIES[0], layer=99)])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.protocol import ProbeGradients, Signal
+from radarstream.defenses.protocol import Signal
 from radarstream.defenses.responses import ask
 from radarstream.defenses.retrieval.pools import reranked
 from radarstream.defenses.retrieval.protocol import Reordering
@@ -20,11 +20,11 @@ from radarstream.lab.attacks.whitebox import on_question
 from radarstream.lab.attacks.whitebox.crafting import craft
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.attacks.whitebox.registry import WHITE_BOX, white_box
+from radarstream.lab.insights import ProbeGradients, ProbeQuery
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import contains
 from radarstream.schemas.errors import ConfigurationError, ModelError
-from radarstream.schemas.gradients import ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import Document, Labels, Query, SearchSnapshot
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from radarstream.defenses.protocol import Attention, Complete
+from radarstream.defenses.protocol import Complete
+from radarstream.lab.insights import Attention
 from radarstream.lab.methods.attention_variance import AttentionVariance
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import Reranking

@@ -2,9 +2,8 @@
 
 import pytest
 
-from radarstream.defenses.protocol import MaskedTokenProbabilities, TokenSaliences
+from radarstream.lab.insights import MaskedTokenProbabilities, TokenSalience, TokenSaliences
 from radarstream.lab.methods.gmtp import Gmtp
-from radarstream.schemas.gradients import TokenSalience
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
 from tests.builders import make_pool

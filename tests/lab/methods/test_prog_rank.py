@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from radarstream.defenses.protocol import ProbeGradients, Signal
+from radarstream.lab.insights import GRADIENTS, SURROGATE, ProbeGradients
 from radarstream.lab.methods.prog_rank import ProgRank
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -91,8 +91,8 @@ class TestWhatIsAsked:
     def test_another_encoder(self):
         _, script = rerank({}, surrogate=True)
         assert script.asked(ProbeGradients)[0].surrogate
-        assert ProgRank(surrogate=True).needs == {Signal.SURROGATE_GRADIENTS}
-        assert ProgRank().needs == {Signal.SIMILARITY_GRADIENTS}
+        assert ProgRank(surrogate=True).needs == {SURROGATE}
+        assert ProgRank().needs == {GRADIENTS}
 
     def test_equal_passages_are_asked_once(self):
         script = Script()

@@ -14,6 +14,7 @@ pytest.importorskip("transformers")
 import torch
 
 from radarstream.connectors.models.rendering import completion_text, neutral
+from radarstream.lab.insights import AttentionQuery
 from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.transformers_attention import (
     TransformersAttention,
@@ -25,7 +26,6 @@ from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.tasks import TASKS
-from radarstream.schemas.tokens import AttentionQuery
 from tests import tiny_causal_lm
 
 PASSAGES = ("Oslo won, 3:1.", "Rome lost it!", "The cup is old.")

@@ -15,12 +15,12 @@ pytest.importorskip("transformers")
 import torch
 from transformers import AutoModel
 
+from radarstream.lab.insights import Disturbance, ProbeQuery, SalienceQuery
 from radarstream.lab.models import gradient_network, gradient_runs
 from radarstream.lab.models.drawn_dropout import DrawnDropout, Draws, drawn, generator_of
 from radarstream.lab.models.gradient_encoder import GradientEncoder
 from radarstream.lab.models.gradient_network import Network, bundled_network
 from radarstream.lab.models.gradient_runs import gradients_of_runs, saliences_of
-from radarstream.schemas.gradients import Disturbance, ProbeQuery, SalienceQuery
 from tests import tiny_encoders
 
 QUESTION = "Who is the mayor of Halden?"

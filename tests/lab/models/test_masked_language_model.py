@@ -10,11 +10,11 @@ pytest.importorskip("transformers")
 import torch
 from transformers import AutoModelForMaskedLM
 
+from radarstream.lab.insights import MaskedQuery
 from radarstream.lab.models import causal_substitute
 from radarstream.lab.models.causal_substitute import CausalSubstitute, before_and_hidden
 from radarstream.lab.models.masked_language_model import MaskedLanguageModel
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.gradients import MaskedQuery
 from tests import tiny_encoders
 
 TEXT = "The mayor of Halden is Bo Lee."

@@ -9,60 +9,57 @@ import numpy as np
 import pytest
 from sqlalchemy import Engine
 
-from radarstream.defenses.protocol import Signal
+from radarstream.connectors.models.wrapping import ask
 from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.lab.insights import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.lab.models.scripted_networks import ScriptedGradients, ScriptedMasked
 from radarstream.pipelines.build import build_models, build_reranker_of, check_settings
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.ports import OF_RERANKERS
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery
 
-ALL = frozenset(Signal)
-OWN = OF_RERANKERS
+ALL = frozenset({"gradients", "surrogate", "masked", "attention"})
+OWN = ("gradients", "masked")
 PROGRAM = """
 import sys
 from sqlalchemy import create_engine
-from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.build import build_models
 from radarstream.pipelines.settings import load_settings
-settings = load_settings(retrieval={"surrogate": {"kind": "sentence_transformers"}})
-models = build_models(settings, create_engine("sqlite://"), frozenset(Signal))
-assert None not in (models.gradients, models.surrogate, models.masked, models.attention)
+settings = load_settings(retrieval={"models": {"surrogate": {"kind": "sentence_transformers"}}})
+needs = {"gradients", "surrogate", "masked", "attention"}
+models = build_models(settings, create_engine("sqlite://"), needs)
+assert models.plugins.keys() == needs
 assert not {"torch", "transformers"} & set(sys.modules), sorted(sys.modules)
 """
 
 
-def scripted(**retrieval: Any) -> Settings:
-    return load_settings(profile="scripted", retrieval=retrieval)
+def scripted(name: str = "", **models: Any) -> Settings:
+    return load_settings(profile="scripted", retrieval={"name": name, "models": models})
 
 
-def needing(monkeypatch: pytest.MonkeyPatch, *signals: Signal) -> None:
+def needing(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     """Let the reranker `none` ask for models."""
-    monkeypatch.setattr(RERANKERS["none"], "needs", frozenset(signals))
+    monkeypatch.setattr(RERANKERS["none"], "needs", frozenset(names))
 
 
 def test_no_reranker_is_built_without_a_name() -> None:
     assert build_reranker_of(scripted()) is None
-    assert isinstance(build_reranker_of(scripted(name="none")), RERANKERS["none"])
+    assert isinstance(build_reranker_of(scripted("none")), RERANKERS["none"])
     with pytest.raises(ConfigurationError, match="magic"):
-        build_reranker_of(scripted(name="magic"))
+        build_reranker_of(scripted("magic"))
     with pytest.raises(ConfigurationError, match="runs"):
-        build_reranker_of(scripted(name="none", options={"runs": 3}))
+        build_reranker_of(load_settings(retrieval={"name": "none", "options": {"runs": 3}}))
 
 
 def test_models_are_built_for_those_who_ask(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = scripted(name="none", surrogate={"kind": "scripted"})
+    settings = scripted("none", surrogate={"kind": "scripted"})
     models = build_models(settings, engine)
-    assert [getattr(models, name) for name in OWN] == [None, None, None, None]
     assert set(models.ids) == {"generator", "relations", "embedder"}
-    needing(monkeypatch, Signal.TOKEN_SALIENCES)
-    models = build_models(settings, engine)
-    assert [getattr(models, name) is None for name in OWN] == [False, True, True, True]
+    needing(monkeypatch, "gradients")
+    assert build_models(settings, engine).plugins.keys() == {"gradients"}
     models = build_models(settings, engine, ALL)
-    assert set(models.ids) == {"generator", "relations", "embedder", *OWN}
+    assert set(models.ids) == {"generator", "relations", "embedder", *ALL}
 
 
 def test_nothing_heavy_is_imported_before_the_first_question(tmp_path: Path) -> None:
@@ -74,42 +71,47 @@ def test_nothing_heavy_is_imported_before_the_first_question(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("signal", "retrieval", "said"),
+    ("name", "models", "wrong"),
     [
-        (Signal.SURROGATE_GRADIENTS, {}, "retrieval.surrogate"),
-        (Signal.MASKED_TOKENS, {"masked": {"kind": "none"}}, "retrieval.masked"),
+        ("surrogate", {}, "retrieval.models.surrogate"),
+        ("masked", {"masked": {"kind": "none"}}, "retrieval.models.masked"),
+        ("masked", {"masked": {"kind": "transformers", "model": "/nonexistent"}}, "/nonexistent"),
         (
-            Signal.MASKED_TOKENS,
-            {"masked": {"kind": "transformers", "model": "/nonexistent"}},
-            "/nonexistent",
-        ),
-        (
-            Signal.SURROGATE_GRADIENTS,
+            "surrogate",
             {"surrogate": {"kind": "sentence_transformers", "model": "/nonexistent"}},
             "/nonexistent",
         ),
-        (Signal.ATTENTION, {"attention": {"kind": "none"}}, "retrieval.attention"),
+        ("attention", {"attention": {"kind": "none"}}, "retrieval.models.attention"),
         (
-            Signal.ATTENTION,
+            "attention",
             {"attention": {"kind": "transformers", "model": "/nonexistent"}},
             "/nonexistent",
         ),
+        ("masked", {"maskd": {}}, "retrieval.models: maskd is not a setting; did you mean masked"),
+        ("masked", {"masked": {"kind": "causl"}}, "masked has no kind 'causl'"),
+        ("masked", {"masked": {"threads": 0}}, "masked"),
     ],
 )
-def test_a_missing_model_is_told_before_work_begins(
-    monkeypatch: pytest.MonkeyPatch, signal: Signal, retrieval: dict[str, Any], said: str
+def test_a_missing_model_is_named_before_work_begins(
+    monkeypatch: pytest.MonkeyPatch, name: str, models: dict[str, Any], wrong: str
 ) -> None:
-    needing(monkeypatch, signal)
-    check_settings(scripted(**retrieval))  # nobody asks
-    with pytest.raises(ConfigurationError, match=said):
-        check_settings(scripted(name="none", **retrieval))
+    needing(monkeypatch, name)
+    check_settings(scripted(**models))  # nobody asks
+    with pytest.raises(ConfigurationError, match=wrong):
+        check_settings(scripted("none", **models))
+
+
+@pytest.mark.parametrize("name", ["surrogate", "masked", "attention"])
+def test_an_old_name_of_a_setting_is_refused_with_the_new_one(name: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"did you mean retrieval\.models\.{name}\?"):
+        load_settings(retrieval={name: {"kind": "scripted"}})
 
 
 @pytest.mark.parametrize("library", ["torch", "transformers"])
 def test_a_missing_library_is_told_with_its_extra(
     monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
-    needing(monkeypatch, Signal.SIMILARITY_GRADIENTS)
+    needing(monkeypatch, "gradients")
     monkeypatch.setitem(sys.modules, library, None)  # type: ignore[arg-type]
     settings = load_settings(retrieval={"name": "none"})
     with pytest.raises(ConfigurationError, match=rf"{library} missing.*radarstream\[gpu\]"):
@@ -124,13 +126,14 @@ def test_replies_are_kept_and_come_back_as_they_were(engine: Engine) -> None:
     masked = [MaskedQuery("Who says so?", ((0, 3), (4, 8))), MaskedQuery("Who?", ())]
     plain = ScriptedGradients()
     for models in (first, again):
-        np.testing.assert_array_equal(models.gradients.probe(probes), plain.probe(probes))
-        assert models.gradients.saliences(saliences) == plain.saliences(saliences)
+        gradients = models.plugins["gradients"]
+        np.testing.assert_array_equal(ask(gradients, "probe", probes), plain.probe(probes))
+        assert ask(gradients, "saliences", saliences) == plain.saliences(saliences)
         for found, expected in zip(
-            models.masked.masked(masked), ScriptedMasked().masked(masked), strict=True
+            ask(models.plugins["masked"], "masked", masked),
+            ScriptedMasked().masked(masked),
+            strict=True,
         ):
             np.testing.assert_array_equal(found, expected)
-    assert (first.gradients.calls, first.gradients.hits) == (2 + 2, 1)
-    assert (again.gradients.calls, again.gradients.hits) == (0, 3 + 2)
-    assert (again.masked.calls, again.masked.hits) == (0, 2)
-    assert again.gradients.probe([]).shape == (0, 2, 2)
+    counts = [(m.plugins[n].calls, m.plugins[n].hits) for m in (first, again) for n in OWN]
+    assert counts == [(2 + 2, 1), (2, 0), (0, 3 + 2), (0, 2)]

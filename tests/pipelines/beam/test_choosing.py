@@ -18,6 +18,7 @@ from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck import rechecked
 from radarstream.defenses.recheck.checks import Outcome
 from radarstream.defenses.vanilla import Vanilla
+from radarstream.lab.insights import ProbeQuery
 from radarstream.lab.methods.by_similarity import BySimilarity
 from radarstream.lab.models import building
 from radarstream.lab.models.scripted_networks import ScriptedGradients
@@ -31,7 +32,6 @@ from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS, Rerank
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
-from radarstream.schemas.gradients import ProbeQuery
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
@@ -146,7 +146,7 @@ def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path)
     assert event.reranking is None
     assert b'"reranking"' not in encode(event)
     assert len(event.seen) == 12
-    assert shared_pipeline(settings).models.gradients is None
+    assert shared_pipeline(settings).models.plugins == {}
     assert "reranking" not in shared_pipeline(settings).meter.stages
 
 
@@ -252,7 +252,7 @@ class Reading(ScriptedGradients):
 
 def test_rerankers_read_the_beginning_of_a_long_page() -> None:
     encoder = Reading()
-    models = replace(scripted_models(), gradients=encoder)
+    models = replace(scripted_models(), plugins={"gradients": encoder})
     page = "y" * 1_000_000
     snapshot = make_snapshot([page])
     (found,) = rerank(Wary(), 1, [snapshot], models, Costs())
@@ -272,7 +272,7 @@ def test_kept_and_dropped_are_what_was_found(texts: list[str], keep: int, gap: i
     spread = tuple(replace(d, rank=d.rank * (gap + 1)) for d in snapshot.documents)
     poisoned = tuple(d.rank for d in spread if d.text == PLANTED)
     snapshot = replace(snapshot, documents=spread, labels=Labels(poisoned_ranks=poisoned))
-    models = replace(scripted_models(), gradients=ScriptedGradients())
+    models = replace(scripted_models(), plugins={"gradients": ScriptedGradients()})
     (found,) = rerank(Wary(), keep, [snapshot], models, Costs())
     assert isinstance(found, Reranked)
     everything = (*found.snapshot.documents, *found.dropped)
@@ -287,7 +287,7 @@ def test_kept_and_dropped_are_what_was_found(texts: list[str], keep: int, gap: i
 
 
 def judged(snapshot: SearchSnapshot, reranker: Any = None) -> AnswerEvent:
-    models = replace(scripted_models(), gradients=ScriptedGradients())
+    models = replace(scripted_models(), plugins={"gradients": ScriptedGradients()})
     guard = DefensePipeline("radar", Radar(), models, baseline=Vanilla(), reranker=reranker, keep=7)
     event, memory = guard.answer(snapshot, guard.initial_memory())
     assert isinstance(memory, Memory)

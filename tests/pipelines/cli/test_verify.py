@@ -134,7 +134,7 @@ def answered(winners: Sequence[str], name: str = "voices") -> AnswerEvent:
 
 def reranked() -> AnswerEvent:
     """Twenty results, of which seven are judged, and one that a person blocked."""
-    models = replace(scripted_models(), gradients=ScriptedGradients())
+    models = replace(scripted_models(), plugins={"gradients": ScriptedGradients()})
     guard: DefensePipeline[Any] = DefensePipeline(
         "voices", build_defense("voices"), models, reranker=Wary(), keep=7
     )

@@ -34,7 +34,6 @@ def test_sections_inside_sections_and_alternatives_are_listed() -> None:
     for key in ("kafka.group", "alerts.webhook.url", "watch.pages.redirects", "job.partitions"):
         assert f"| `{key}` |" in text
     assert "| **`[generator]`** kind `openai` | | | *" in text
-    assert "| **`[retrieval.masked]`** kind `causal` | | | *" in text
     assert set(Settings.model_fields) == {
         name for names in reference.GROUPS.values() for name in names
     }

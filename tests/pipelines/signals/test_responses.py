@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radarstream.defenses.protocol import (
+from radarstream.defenses.protocol import Complete, Request
+from radarstream.lab.insights import (
     Attention,
-    Complete,
+    MaskedQuery,
     MaskedTokenProbabilities,
     ProbeGradients,
-    Request,
+    ProbeQuery,
+    SalienceQuery,
+    TokenSalience,
     TokenSaliences,
 )
 from radarstream.pipelines.signals.fulfilment import fulfil
@@ -20,7 +23,6 @@ from radarstream.pipelines.signals.responses import checked
 from radarstream.schemas.arrays import embedding_rows, log_prob_rows, norm_values, relation_rows
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.gradients import MaskedQuery, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.prompt import Task
 from tests.scripted_models import scripted_models
 
@@ -117,7 +119,9 @@ def test_nonsense_costs_only_the_request_it_belongs_to(
     requests: list[Request], good: Any, bad: Any
 ) -> None:
     model = Spoiled(good, bad)
-    models = replace(scripted_models(), gradients=model, masked=model, attention=model)
+    models = replace(
+        scripted_models(), plugins=dict.fromkeys(("gradients", "masked", "attention"), model)
+    )
     found = fulfil(dict(enumerate(requests)), models)
     assert not isinstance(found[0], ModelError)
     assert isinstance(found[1], ModelError)
