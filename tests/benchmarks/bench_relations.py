@@ -6,7 +6,6 @@ import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement, scorer
-from radarstream.connectors.models.answer_agreement.wording import word_by_word
 from radarstream.schemas.prompt import AnswerPair
 from tests.benchmarks.figures import Figures
 
@@ -39,7 +38,6 @@ def test_relations_of_one_snapshot(
 
     def forget() -> None:
         scorer._reading.cache_clear()
-        word_by_word.cache_clear()
 
     rows = benchmark.pedantic(relations.probabilities, (asked,), setup=forget, rounds=5)
     assert rows.shape == (DOCUMENTS * (DOCUMENTS - 1), 3)

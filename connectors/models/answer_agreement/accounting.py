@@ -5,29 +5,28 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from radarstream.connectors.models.answer_agreement.harmless import without_harmless
+from radarstream.connectors.models.answer_agreement.additions import without_harmless
 from radarstream.connectors.models.answer_agreement.opposites import are_opposites
-from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
-from radarstream.connectors.models.answer_agreement.question import Asked
-from radarstream.connectors.models.answer_agreement.reading import Reading
-from radarstream.connectors.models.answer_agreement.synonyms import alike
+from radarstream.connectors.models.answer_agreement.question import Asked, Question, bare, is_said
+from radarstream.connectors.models.answer_agreement.reading import Reading, Wording
+from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS
+from radarstream.connectors.models.answer_agreement.synonyms import alike, senses, stem_of
+from radarstream.connectors.models.answer_agreement.tables import pattern
 from radarstream.connectors.models.answer_agreement.values import (
+    Match,
+    Pair,
     PartialDate,
     Quantity,
     Value,
+    compare_value,
     unit_named,
 )
-from radarstream.connectors.models.answer_agreement.wording import (
-    Pair,
-    Token,
-    Wording,
-    same_value,
-    word_by_word,
-)
-from radarstream.connectors.models.answer_agreement.words import TITLES, transcribed
+from radarstream.connectors.models.answer_agreement.words import TITLES, Word, transcribed
 
-_UN = re.compile(r"^(?:un|in|im|il|ir|non-?|dis)(?=\w{3})")
-_BRACKETS = re.compile(r"\w\s*\(([^()]*)\)")
+_MOST_FREE = 2  # tokens that may stand in any order
+_ANSWERED = NEGATIONS | {"yes", "true", "false", "since", "since_", "from", "from_"}
+_ARTICLE = re.compile(r"^(?:the|an?) ")
+_CODE = re.compile(r"([a-z]+)-?(\d+)")
 
 
 @dataclass(frozen=True)
@@ -36,15 +35,14 @@ class Account:
 
     `mine` and `theirs` are the words left, `my_values` and `their_values` the values;
     `turned` tells that what both have stands in another order in which it may mean something else,
-    or is counted otherwise;
-    `negated` that a "not" of one was found as an "un-" of the other; `shared` counts the words and
-    values that both have.
+    or is counted otherwise; `negated` that a "not" of one was found as an "un-" of the other;
+    `shared` counts the words and values that both have.
     """
 
-    mine: tuple[Token, ...]
-    theirs: tuple[Token, ...]
-    my_values: tuple[Value | Pair, ...]
-    their_values: tuple[Value | Pair, ...]
+    mine: tuple[Word, ...]
+    theirs: tuple[Word, ...]
+    my_values: tuple[Value, ...]
+    their_values: tuple[Value, ...]
     turned: bool
     negated: bool
     shared: int
@@ -58,7 +56,7 @@ class Account:
 
 def account(one: Reading, other: Reading) -> Account:
     """Take from both answers what the other has as well, and what is known to add nothing."""
-    mine, theirs = word_by_word(one), word_by_word(other)
+    mine, theirs = one.wording, other.wording
     matches = _matching(mine.tokens, theirs.tokens)
     left = (
         [t for i, t in enumerate(mine.tokens) if i not in matches],
@@ -66,130 +64,135 @@ def account(one: Reading, other: Reading) -> Account:
     )
     for side, wording in zip(left, (mine, theirs), strict=True):
         _drop_repeated(side, wording)
+    named = _drop_synonyms(left, (mine, theirs))
     negated = _drop_negations(one, other, left)
-    values, shared_values = _values_left(mine, theirs, one)
-    told = bool(mine.values and theirs.values)
-    question = one.question
-    shared = len(matches) + shared_values + negated + (one.says_yes is not None)
-    kept = (tuple(left[0]), tuple(left[1]))
-    if shared:
-        kept = (
-            without_harmless(left[0], left[1], question, mine, told=told),
-            without_harmless(left[1], left[0], question, theirs, told=told),
-        )
+    my_values, their_values, shared_values = _values_left(mine, theirs, one)
+    shared = len(matches) + shared_values + negated + named + (one.says_yes is not None)
+    kept = (
+        left
+        if not shared
+        else [
+            without_harmless(
+                left[i],
+                left[1 - i],
+                one.question,
+                wording,
+                told=bool(mine.values and theirs.values),
+            )
+            for i, wording in enumerate((mine, theirs))
+        ]
+    )
     return Account(
-        mine=kept[0],
-        theirs=kept[1],
-        my_values=values[0],
-        their_values=values[1],
+        mine=tuple(kept[0]),
+        theirs=tuple(kept[1]),
+        my_values=my_values,
+        their_values=their_values,
         turned=is_turned(one, other, matches) or is_miscounted(mine, theirs),
         negated=negated,
         shared=shared,
     )
 
 
-def _matching(mine: Sequence[Token], theirs: Sequence[Token]) -> dict[int, int]:
+def _matching(mine: Sequence[Word], theirs: Sequence[Word]) -> dict[int, int]:
     """Which word of the one is which of the other: same spelling, then meaning, then initials."""
     found: dict[int, int] = {}
     several = len(mine) > 1 and len(theirs) > 1
-    for fits in (_same, _alike, _coded, *([_initial] if several else [])):
-        _take(mine, theirs, found, fits)
+    fitting: tuple[Callable[[Word, Word], bool], ...] = (_same, _alike, _coded)
+    for fits in (*fitting, *([_initial] if several else [])):
+        for i, token in enumerate(mine):
+            free = (j for j in range(len(theirs)) if j not in found.values())
+            if i not in found:
+                fit = next((j for j in free if fits(token, theirs[j])), None)
+                found |= {} if fit is None else {i: fit}
     return found
 
 
-def _take(
-    mine: Sequence[Token],
-    theirs: Sequence[Token],
-    found: dict[int, int],
-    fits: Callable[[Token, Token], bool],
-) -> None:
-    taken = set(found.values())
-    for i, token in enumerate(mine):
-        if i in found:
-            continue
-        for j, other in enumerate(theirs):
-            if j not in taken and fits(token, other):
-                found[i] = j
-                taken.add(j)
-                break
-
-
-def _same(one: Token, other: Token) -> bool:
+def _same(one: Word, other: Word) -> bool:
     if one.word == other.word or one.key == other.key:
         return True
     if one.word in NEGATIONS and other.word in NEGATIONS:
         return "without" not in (one.word, other.word)
     if one.is_name and other.is_name:
         return transcribed(one.word) == transcribed(other.word)
-    return one.stem == other.stem
+    return stem_of(one.word) == stem_of(other.word)
 
 
-def _alike(one: Token, other: Token) -> bool:
+def _alike(one: Word, other: Word) -> bool:
     return alike(one.word, other.word)
 
 
-def _coded(one: Token, other: Token) -> bool:
+def _coded(one: Word, other: Word) -> bool:
     """Whether one is the other with its word cut to a letter: U235, uranium-235."""
-    pattern = r"([a-z]+)-?(\d+)"
-    a, b = re.fullmatch(pattern, one.word), re.fullmatch(pattern, other.word)
+    a, b = _CODE.fullmatch(one.word), _CODE.fullmatch(other.word)
     if not (a and b) or a[2] != b[2] or min(len(a[1]), len(b[1])) > 1:
         return False
     return a[1].startswith(b[1]) or b[1].startswith(a[1])
 
 
-def _initial(one: Token, other: Token) -> bool:
+def _initial(one: Word, other: Word) -> bool:
     short, long = sorted((one, other), key=lambda t: len(t.word))
     named = short.surface.isupper() and long.surface[:1].isupper()
     return named and len(short.word) == 1 and long.word.startswith(short.word)
 
 
-def _drop_repeated(left: list[Token], wording: Wording) -> None:
+def _drop_repeated(left: list[Word], wording: Wording) -> None:
     """Take what brackets say once more: "football (soccer)", "Health Board (HB)"."""
-    brackets = _BRACKETS.search(wording.text) if left else None
+    brackets = pattern("BRACKETS").search(wording.text) if left else None
     if not brackets:
         return
     inside = set(re.findall(r"\w+", brackets[1].casefold()))
     found = Counter(t.word for t in wording.tokens) - Counter(t.word for t in left)
-    outside = (t.word for t in wording.tokens if t.is_name and t.word not in inside)
-    initials = "".join(word[0] for word in outside)
+    names = (t.word for t in wording.tokens if t.is_name and t.word not in inside)
+    initials = "".join(word[0] for word in names)
 
-    def repeats(token: Token) -> bool:
+    def repeats(token: Word) -> bool:
         here = token.word in inside
         if token.word in found or (here and token.surface.isupper() and token.word == initials):
             return True
-        return any(
-            here != (word in inside) and (alike(token.word, word) or _is_code(token.word, word))
-            for word in found
-        )
+        others = (word for word in found if here != (word in inside))
+        return any(alike(token.word, word) or _is_code(token.word, word) for word in others)
 
     left[:] = [t for t in left if not repeats(t)]
 
 
+def _drop_synonyms(left: tuple[list[Word], list[Word]], wordings: tuple[Wording, Wording]) -> bool:
+    """Take what is left where both are one thing by WordNet; True if they were."""
+    known = [
+        {sense for phrase in _phrases(side, wording) for sense in senses(phrase)}
+        for side, wording in zip(left, wordings, strict=True)
+    ]
+    if not known[0] & known[1]:
+        return False
+    for side in left:
+        side.clear()
+    return True
+
+
+def _phrases(side: list[Word], wording: Wording) -> set[str]:
+    """The words that are left as one phrase; where that is all, with its small words too."""
+    found = {" ".join(word.word for word in side)} if side else set()
+    if len(side) == len(wording.tokens) and not re.search(r"\d", wording.text):
+        text = " ".join(re.sub(r"[^a-z ]", " ", wording.text.casefold()).split())
+        found.add(_ARTICLE.sub("", text))
+    return found | {phrase.removesuffix("s") for phrase in found}
+
+
 def _is_code(code: str, word: str) -> bool:
     """Whether a code stands for a currency: JPY, yen."""
-    currency = unit_named(code).dimension
+    currency = unit_named(code.upper()).dimension
     return currency.isupper() and currency == unit_named(word).dimension
 
 
-def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[Token]]) -> bool:
+def _drop_negations(one: Reading, other: Reading, left: tuple[list[Word], list[Word]]) -> bool:
     """Take "not" where it is said in another way; True if a word took it into itself."""
     if one.says_yes is not None and one.says_yes == other.says_yes:
-        answered = NEGATIONS | {"yes", "true", "false"}
-        said = one.question.said
         for side in left:
-            side[:] = [
-                t
-                for t in side
-                if t.word not in answered
-                and not _is_in(_bare(t.word), said)
-                and not any(are_opposites(t.word, w) for w in said)
-            ]
+            side[:] = [t for t in side if not _only_answers(t.word, one.question)]
     for side, others in (left, left[::-1]):
-        for word in [t for t in others if t.word[:2] in ("un", "in", "im", "il", "ir", "no", "di")]:
-            bare = _bare(word.word) or ""
-            plain = next((t for t in side if alike(t.word, bare)), None)
+        for word in others:
+            plain = next((t for t in side if alike(t.word, bare(word.word))), None)
             no = next((t for t in side if t.word in NEGATIONS), None)
-            if len(bare) > 2 and plain and no:
+            if bare(word.word) != word.word and plain and no:
                 side.remove(plain)
                 side.remove(no)
                 others.remove(word)
@@ -197,58 +200,50 @@ def _drop_negations(one: Reading, other: Reading, left: tuple[list[Token], list[
     return False
 
 
-def _is_in(bare: str | None, said: frozenset[str]) -> bool:
-    return bare is not None and any(alike(bare, word) for word in said)
-
-
-def _bare(word: str) -> str | None:
-    """The word behind a prefix such as "un"."""
-    bare = _UN.sub("", word)
-    return bare if bare != word else None
+def _only_answers(word: str, question: Question) -> bool:
+    """Whether a word only repeats the yes or no of an answer."""
+    turned = bare(word) != word and is_said(bare(word), question.said)
+    return word in _ANSWERED or turned or any(are_opposites(word, w) for w in question.said)
 
 
 def _values_left(
     mine: Wording, theirs: Wording, one: Reading
-) -> tuple[tuple[tuple[Value | Pair, ...], tuple[Value | Pair, ...]], int]:
+) -> tuple[tuple[Value, ...], tuple[Value, ...], int]:
     """Values of each that the other lacks, less the question's own and dates nobody asked for; and
     how many both have.
     """
     left = [list(mine.values), list(theirs.values)]
     for value in mine.values:
-        alike_values = (o for o in left[1] if same_value(value, o) and _in_kind(value, o, one))
-        if match := next(alike_values, None):
+        same = (o for o in left[1] if compare_value(value, o) is Match.SAME)
+        if match := next((o for o in same if _in_kind(value, o, one)), None):
             left[0].remove(value)
             left[1].remove(match)
     shared = len(mine.values) - len(left[0])
     dated = [any(isinstance(v, PartialDate) for v in side) for side in left]
+    polar = one.question.asked is Asked.YES_NO
     for side, wording, other_dated in zip(left, (mine, theirs), dated[::-1], strict=True):
-        free = wording.asides > 0 and not other_dated and bool(wording.tokens)
-        side[:] = [v for v in side if not _costs_nothing(v, one, aside=free)]
-    return (tuple(left[0]), tuple(left[1])), shared
+        free = wording.asides > 0 and not other_dated and (polar or bool(wording.tokens))
+        side[:] = [v for v in side if not _costs_nothing(v, one.question, aside=free)]
+    return tuple(left[0]), tuple(left[1]), shared
 
 
-def _in_kind(value: Value | Pair, other: Value | Pair, one: Reading) -> bool:
+def _in_kind(value: Value, other: Value, one: Reading) -> bool:
     """Whether not just one is a share where the question asks how many."""
-    shares = {isinstance(v, Quantity) and v.dimension == "percent" for v in (value, other)}
-    return len(shares) == 1 or not one.question.counts
+    return is_share(value) == is_share(other) or "COUNT" not in one.question.traits
 
 
-def _costs_nothing(value: Value | Pair, one: Reading, *, aside: bool) -> bool:
+def is_share(value: Value) -> bool:
+    """Whether a value is a percentage."""
+    return isinstance(value, Quantity) and value.dimension == "percent"
+
+
+def _costs_nothing(value: Value, question: Question, *, aside: bool) -> bool:
     if isinstance(value, PartialDate):
         return aside and value.aside
-    numbers = one.question.numbers
     if isinstance(value, Pair):
-        return {value.first, value.second} <= numbers
-    return (
-        isinstance(value, Quantity)
-        and value.stated in numbers
-        and one.question.asked is Asked.OTHER
-    )
-
-
-_OF = re.compile(r"\b(?:of|in|for)\b")
-_NAMES = re.compile(r"(?:the )?[A-Z]\w*(?: (?:(?:of|in|for) (?:the )?)?[A-Z]\w*)+")
-_MOST_FREE = 2  # tokens that may stand in any order
+        return {value.first, value.second} <= question.numbers
+    stated = isinstance(value, Quantity) and value.stated in question.numbers
+    return stated and question.asked is Asked.OTHER
 
 
 def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
@@ -256,29 +251,39 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
 
     `matches` tells which word of the one is which of the other, by their places.
     """
-    mine, theirs = word_by_word(one), word_by_word(other)
-    kept = _in_order_that_counts(one, other, matches)
-    order = [matches[i] for i in kept]
-    in_order = order == sorted(order)
-    values = _sequence(mine), _sequence(theirs)
-    if in_order:
-        return values[0] != values[1] and sorted(values[0]) == sorted(values[1]) and len(order) > 1
+    mine, theirs = one.wording, other.wording
+    kept = [
+        i
+        for i, j in sorted(matches.items())
+        if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
+    ]
+    order, ordered = [matches[i] for i in kept], "ORDER" in one.question.traits
+    if order == sorted(order):
+        a, b = ([v.value for v in w.values if isinstance(v, Quantity)] for w in (mine, theirs))
+        pairs = [[v for v in w.values if isinstance(v, Pair)] for w in (mine, theirs)]
+        moved = ordered and pairs[0] != pairs[1] and set(pairs[0]) == set(pairs[1])
+        return moved or (a != b and sorted(a) == sorted(b) and len(order) > 1)
     listed = all(
         r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs))
     )
-    if listed or len(matches) <= _MOST_FREE or _one_swap(order, [mine.tokens[i] for i in kept]):
+    if listed and not ordered:
+        return _is_regrouped(one, other)
+    few = len(matches) <= _MOST_FREE and not ordered
+    if few or _one_swap(order, [mine.tokens[i] for i in kept]):
         return False
-    named = _is_named(mine.text) and _is_named(theirs.text)  # "Nobel Prize in Physics"
-    return not (named and _is_of(mine.text) != _is_of(theirs.text))
+    named = all(pattern("ALL_NAMES").fullmatch(w.text.strip()) for w in (mine, theirs))
+    return not (named and _is_of(mine.text) != _is_of(theirs.text))  # "Nobel Prize in Physics"
+
+
+def _is_regrouped(one: Reading, other: Reading) -> bool:
+    """Whether two lists have the same words in other members: "Ann Ray, Bob Lee"."""
+    mine, theirs = set(one.items), set(other.items)
+    whole = frozenset().union(*mine) == frozenset().union(*theirs)
+    return whole and len(mine) == len(theirs) and mine != theirs
 
 
 def _is_of(text: str) -> bool:
-    return bool(_OF.search(text))
-
-
-def _is_named(text: str) -> bool:
-    """Whether a text is all names, and small words that join nouns."""
-    return bool(_NAMES.fullmatch(text.strip()))
+    return bool(re.search(r"\b(?:of|in|for)\b", text))
 
 
 def is_miscounted(mine: Wording, theirs: Wording) -> bool:
@@ -288,17 +293,7 @@ def is_miscounted(mine: Wording, theirs: Wording) -> bool:
     return len(both) > 1 and any(counts[0][thing] != counts[1][thing] for thing in both)
 
 
-def _in_order_that_counts(one: Reading, other: Reading, matches: dict[int, int]) -> list[int]:
-    """Matched words less titles."""
-    mine, theirs = word_by_word(one), word_by_word(other)
-    return [
-        i
-        for i, j in sorted(matches.items())
-        if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
-    ]
-
-
-def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
+def _one_swap(order: Sequence[int], tokens: Sequence[Word]) -> bool:
     """Whether two neighbours changed places that are not both names: "Lisbon route"."""
     falls = [i for i, (a, b) in enumerate(zip(order, order[1:], strict=False)) if b < a]
     if len(falls) != 1:
@@ -306,8 +301,3 @@ def _one_swap(order: Sequence[int], tokens: Sequence[Token]) -> bool:
     i = falls[0]
     swapped = [*order[:i], order[i + 1], order[i], *order[i + 2 :]]
     return swapped == sorted(order) and not (tokens[i].is_name and tokens[i + 1].is_name)
-
-
-def _sequence(wording: Wording) -> list[float]:
-    """Amounts in their order."""
-    return [v.value for v in wording.values if isinstance(v, Quantity)]

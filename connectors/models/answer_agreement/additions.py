@@ -1,103 +1,161 @@
-"""What an answer may add to another and still agree with it: a country, a given name, a title.
+"""What an answer may add to another and still agree with it: a country, a given name, a title."""
 
-Each kind is read from where the words stand, and takes nothing back of what both say.
-"""
-
+import itertools
 import re
 from collections.abc import Sequence
-from itertools import pairwise
 
-from radarstream.connectors.models.answer_agreement.accounting import Account
-from radarstream.connectors.models.answer_agreement.harmless import KINDS, PLACES, RANKS
 from radarstream.connectors.models.answer_agreement.known_names import (
     BEST_KNOWN,
     COUNTRIES,
     SEVERAL_PLACES,
+    STATES,
     has_other_bearer,
     is_state,
 )
-from radarstream.connectors.models.answer_agreement.phrases import one_spelling
-from radarstream.connectors.models.answer_agreement.question import Asked
-from radarstream.connectors.models.answer_agreement.reading import Reading
-from radarstream.connectors.models.answer_agreement.synonyms import is_of_a_country
-from radarstream.connectors.models.answer_agreement.wording import Token, word_by_word
-from radarstream.connectors.models.answer_agreement.words import TITLES, key_of
+from radarstream.connectors.models.answer_agreement.question import Asked, Question
+from radarstream.connectors.models.answer_agreement.reading import Reading, Wording
+from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS, one_spelling
+from radarstream.connectors.models.answer_agreement.synonyms import (
+    alike,
+    is_of_a_country,
+    root_of,
+    stem_of,
+)
+from radarstream.connectors.models.answer_agreement.tables import pattern, words
+from radarstream.connectors.models.answer_agreement.values import BOUND_MARKS, Pair, PartialDate
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, Word, key_of
 
+# What a thing is, beside its name: the river Nile. Two of one row tell two things apart.
+_KINDS_IN_ROWS = tuple(words(f"kinds_{number}") for number in range(1, 5))
+# Victoria and Lake Victoria are two.
+_KINDS = frozenset().union(*_KINDS_IN_ROWS) - {"lake", "island"}
 _MOST_OF_ITEM = 3  # words
 _MOST_BEFORE_NAME = 8  # words
-_BEHIND = re.compile(r"^(?P<named>[^,]+), (?P<told>[^,]*)$")  # an apposition
-_JOINED = re.compile(r"\b(?:and|or)\b|&|/")
-_OWNED = re.compile(r"\b(\w+) of\b")
-_COMPASS = re.compile(r"(?:north|south|east|west|central)\w*")
 _SAINTS = frozenset(("saint", "st"))  # of a place's name rather than an office
-_LOCATED = re.compile(
-    r"^(?P<named>[^,]*[A-Z][^,]*) in (?P<told>(?:the )?[A-Z][\w' -]*(?:, [A-Z][\w' -]*)*)$"
-    r"|^(?P<thing>[^,]+?) (?:in|at|inside) (?P<where>(?:the|an?|its|his|her|their) [a-z][a-z -]*)$"
-)
-_NAMES = r"[A-Z][\w.'-]*(?: (?:de |van |von |da |di )?[A-Z][\w.'-]*){0,3}"
-_WORK_OF = re.compile(rf"^(?P<named>.+) by (?P<told>{_NAMES})$|^(?P<owner>{_NAMES})'s (?P<own>.+)$")
-_BEARER = re.compile(
-    r"(?!offer|other|never|under|over|after|rather|however)"
-    r"[a-z-]*(?:er|or|ist|ian|man|men|woman|ess|eer|ant|chief|head|minister|star|official|president"
-    r"|king|queen|poet|chef|host|coach|champion|founder|giant|group|firm|maker|brand|service"
-    r"|network|weight|scientist|physicist|chemist|novel|app|site|magazine|newspaper|musical|opera|play"
-    r"|sprinter|striker|keeper|coast|capital|club|parent|team|island|region|province|port)"
-)
-_TAKES_BACK = re.compile(
-    r"\b(?:not?|never|wrong|false|fake|myth|hoax|rumou?r\w*|mistake\w*|error|former|ex|once|until|before"
-    r"|after|except|but|if|unless|though|although|instead|replaced|succe\w+|predecessor|den\w+|disput\w+"
-    r"|alleg\w+|claim\w*|almost|nearly|hardly|brother|sister|son|daughter|father|mother|wife|husband"
-    r"|cousin|niece|nephew|uncle|aunt|widow\w*|deputy|vice|assistant|other|another|second|less|more|or"
-    r"|fiction\w*|imagin\w*|suppos\w*|will|would|might|may|could|plan\w*|later|misconception|contrary"
-    r"|acting|under|rival\w*|opponent\w*|critic\w*|imitat\w+|imperson\w+|counterfeit\w*|replica\w*|copy"
-    r"|parod\w+|pseudo\w*|anti\w*|non|near\w*|outside|beyond|against|despite|without|than|for|from|to"
-    r"|by|with|like|unlike|over|and|bea?t\w*|defeat\w*|lost|lose\w*|runners?|silver|bronze"
-    r"|disqualif\w+|eliminat\w+|sack\w+|resign\w+|reject\w+|refus\w+|fail\w*|withdr\w+)\b",
-    re.IGNORECASE,
-)
+_FUTURE = frozenset(("will", "would"))
 
 
-def is_known_addition(
-    reading: Reading, extra: Sequence[Token], others: Sequence[Token], told: Account
-) -> bool:
-    """Whether the words that only one answer has are a kind of detail that takes nothing back."""
-    if not extra or others or told.turned or told.my_values or told.their_values:
+def without_harmless(
+    left: Sequence[Word],
+    others: Sequence[Word],
+    question: Question,
+    wording: Wording,
+    *,
+    told: bool,
+) -> tuple[Word, ...]:
+    """The words of `left` that say more than the question and the other answer.
+
+    `others` are the words left of the other answer; `told` tells that both state values.
+    """
+    if not left:
+        return ()
+    free = _free_words(others, question, wording, told=told)
+
+    def is_free(token: Word) -> bool:
+        initial = len(token.word) == 1 and token.surface.isupper() and token.word.isalpha()
+        return (
+            token.word in free
+            or is_asked(token, question)
+            or (told and bool(pattern("DIRECTION").fullmatch(token.word)))
+            or (initial and token is not wording.tokens[-1])
+        )
+
+    counts = NEGATIONS | frozenset(BOUND_MARKS)
+    return tuple(token for token in left if token.word in counts or not is_free(token))
+
+
+def _free_words(
+    others: Sequence[Word], question: Question, wording: Wording, *, told: bool
+) -> frozenset[str]:
+    """Words that add nothing beside the other words of this answer."""
+    here, theirs = {token.word for token in wording.tokens}, {token.word for token in others}
+    sharp = any(t.is_name or any(c.isdigit() for c in t.word) for t in wording.tokens)
+    named = any(t.is_name and t.word not in TITLES for t in wording.tokens)
+    pairs = [value for value in wording.values if isinstance(value, Pair)]
+    apart = frozenset().union(*(r for r in _KINDS_IN_ROWS if r & (theirs | question.said)))
+    owned = frozenset(pattern("OWNED").findall(wording.text.casefold()))
+    kinds = _KINDS - apart - _of_other_places(wording) - (owned - words("places"))
+    joins = "WHAT_IS" in question.traits and not here & words("particles")
+    dated = any(isinstance(v, PartialDate) and v.day for v in wording.values)
+    titles = TITLES - words("ranks") - owned
+    rules = (
+        (words("suffixes") - owned, True),
+        (kinds, sharp),
+        (words("before_legal_form"), here & words("legal_forms")),
+        (words("measured"), told and not theirs & words("measured")),
+        (words("events"), any(word.startswith("rate") for word in here)),
+        (
+            words("weekdays"),
+            (dated or question.asked is Asked.YES_NO) and not theirs & words("weekdays"),
+        ),
+        (words("joining"), joins and not others),
+        (words("mainly"), not others),
+        (words("of_a_compass"), any(pattern("SIDE").fullmatch(word) for word in here)),
+        (words("of_a_rank"), told or here & {"last", "final", "top"}),
+        (words("counted"), told),
+        (words("of_a_score"), pairs),
+        (words("of_a_draw"), any(pair.first == pair.second for pair in pairs)),
+        (frozenset({"because"}), words("reasons") & question.said),
+        (frozenset({"ago"}), "old" in question.said),
+        (titles, named and not theirs & (TITLES - HONORIFICS)),
+    )
+    return frozenset().union(*(free for free, holds in rules if holds))
+
+
+def _of_other_places(wording: Wording) -> frozenset[str]:
+    """Kinds that make another place of a name: Kansas City, Michigan State University."""
+    pairs = itertools.pairwise(wording.tokens)
+    behind = {b.word for a, b in pairs if a.is_name and b.is_name}
+    places = any(t.key in COUNTRIES | STATES for t in wording.tokens)
+    return frozenset(behind & ({"state", "city"} if places else {"state"}))
+
+
+def is_asked(token: Word, question: Question) -> bool:
+    """Whether a word repeats one of the question, in this or another form."""
+    if token.key in question.words or stem_of(token.word) in {
+        stem_of(word) for word in question.said
+    }:
+        return True
+    if token.is_name and token.word not in _KINDS:
         return False
-    keys = {token.key for token in extra}
+    if token.word in words("planned") and question.said & _FUTURE:
+        return True
+    return any(alike(token.word, w) or root_of(token.word) == root_of(w) for w in question.said)
+
+
+def is_known_addition(reading: Reading, extra: Sequence[Word]) -> bool:
+    """Whether the words that only one answer has are a kind of detail that takes nothing back."""
+    keys, traits = {token.key for token in extra}, reading.question.traits
     if {"currency", "money"} & reading.question.said and all(
         is_of_a_country(t.word) for t in extra
     ):
-        return not any(t.word.startswith("dollar") for t in word_by_word(reading).tokens)
-    if are_places(reading, keys) or (
-        reading.is_list and not reading.question.wants_all and _are_items(reading, keys)
-    ):
+        return not any(t.word.startswith("dollar") for t in reading.wording.tokens)
+    if are_places(reading, keys):
         return True
+    if reading.is_list and "ALL" not in traits and _are_items(reading, keys):
+        return True
+    behind_name = [t.word for t in extra] == ["junior"] and len(reading.wording.tokens) > 2
     return (
         _are_given_names(reading, extra)
-        or _is_described(reading, extra)
-        or _is_of_a_work(reading, extra)
-        or _is_located(reading, extra)
-        or _is_junior(reading, extra)
+        or is_description(reading, extra, with_given_names=True)
+        or ("PERSON" not in traits and _is_circumstance(reading, keys))
+        or (behind_name and reading.wording.tokens[-1] in extra)
     )
 
 
 def are_places(reading: Reading, keys: set[str]) -> bool:
     """Whether these words are the state or country in which the best known such place is."""
-    countries = keys & COUNTRIES
-    rest = keys - COUNTRIES
-    places = {t.key for t in word_by_word(reading).tokens} - keys
-    if _JOINED.search(reading.affirmed) or places & COUNTRIES:
+    countries, rest = keys & COUNTRIES, keys - COUNTRIES
+    places = {t.key for t in reading.wording.tokens} - keys
+    if pattern("ANY_JOINED").search(reading.affirmed) or places & COUNTRIES:
         return False  # a list of countries
     if countries:
-        rest = {key for key in rest if not _COMPASS.fullmatch(key)}
+        rest = {key for key in rest if not pattern("COMPASS").fullmatch(key)}
     if (rest and not is_state(rest)) or not (rest or countries):
         return False
-    for place in places:
-        if place in BEST_KNOWN and not BEST_KNOWN[place] & keys:
-            return False
-        if rest and place in SEVERAL_PLACES and place not in BEST_KNOWN:
-            return False
-    return True
+    known = places & BEST_KNOWN.keys()
+    several = rest and places & SEVERAL_PLACES - BEST_KNOWN.keys()
+    return all(BEST_KNOWN[place] & keys for place in known) and not several
 
 
 def _are_items(reading: Reading, extra: set[str]) -> bool:
@@ -106,104 +164,75 @@ def _are_items(reading: Reading, extra: set[str]) -> bool:
     return bool(added) and extra == frozenset().union(*added)
 
 
-def _are_given_names(reading: Reading, extra: Sequence[Token]) -> bool:
+def _are_given_names(reading: Reading, extra: Sequence[Word]) -> bool:
     """Whether people are asked for and the extra words are names before a family name."""
-    if not reading.question.wants_person:
+    if "PERSON" not in reading.question.traits:
         return False
-    tokens = reading.affirmed.split()
-    uncapped = len(tokens) == len(reading.words) <= _MOST_OF_ITEM and reading.affirmed.islower()
-    keys = list(reading.name_sequence)
-    named = all((t.is_name or uncapped) and t.word not in RANKS for t in extra)
+    count, keys = len(reading.affirmed.split()), list(reading.name_sequence)
+    uncapped = count == len(reading.words) <= _MOST_OF_ITEM and reading.affirmed.islower()
+    named = all((t.is_name or uncapped) and t.word not in words("ranks") for t in extra)
     if not keys or not named or keys[-1] in {t.key for t in extra}:
         return False
-    if {t.surface for t in extra} & set(_OWNED.findall(reading.affirmed)):
+    if {t.surface for t in extra} & set(re.findall(r"\b(\w+) of\b", reading.affirmed)):
         return False  # "the King of"
-    behind = {a: b.word for a, b in pairwise(word_by_word(reading).tokens)}
+    behind = {a: b.word for a, b in itertools.pairwise(reading.wording.tokens)}
     if any(behind.get(token) in TITLES for token in extra):
         return False  # "Foreign Minister"
     return not has_other_bearer(keys[-1], {t.key for t in extra})
 
 
-def is_description(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words say what the bearer of a name is, and none is a part of the name."""
-    return _is_described(reading, extra, with_given_names=False)
-
-
-def _is_described(
-    reading: Reading, extra: Sequence[Token], *, with_given_names: bool = True
+def is_description(
+    reading: Reading, extra: Sequence[Word], *, with_given_names: bool = False
 ) -> bool:
     """Whether the extra words say what the bearer of a name is, beside the whole of the name."""
     text = reading.affirmed.strip(' ."')
     told = _told_before(text, extra) or _told_behind(text)
-    if not told or _TAKES_BACK.search(told):
+    if not told or pattern("TAKES_BACK").search(told):
         return False
     spelt = f"{told} {one_spelling(told)}".casefold()
-    keys = {key_of(word) for word in re.findall(r"[\w-]+", spelt)}
-    keys |= {key_of(word) for word in re.findall(r"\w+", spelt)}
+    keys = {key_of(w) for form in (r"[\w-]+", r"\w+") for w in re.findall(form, spelt)}
     given = [t for t in extra if t.key not in keys]
     if not given:
         return True
     return with_given_names and len(given) < len(extra) and _are_given_names(reading, given)
 
 
-def _told_before(text: str, extra: Sequence[Token]) -> str | None:
+def _told_before(text: str, extra: Sequence[Word]) -> str | None:
     """The words before a name that say what its bearer is: "the German city of"; else None."""
-    words = one_spelling(text).split()
-    wanted = {t.word for t in extra}
-    for end in range(1, min(_MOST_BEFORE_NAME, len(words) - 1) + 1):
-        told, named = words[:end], words[end:]
-        if not named[0][:1].isupper() or wanted.isdisjoint(" ".join(told).casefold().split()):
+    parts, wanted = one_spelling(text).split(), {t.word for t in extra}
+    for end in range(1, min(_MOST_BEFORE_NAME, len(parts) - 1) + 1):
+        told, named = parts[:end], parts[end]
+        if not named[:1].isupper() or wanted.isdisjoint(" ".join(told).casefold().split()):
             continue
         *head, last = told
-        if last == "of":
-            if head and head[-1] in PLACES:
-                return " ".join(told)
-            continue
-        if "of" not in head and _is_role(last):
+        if (last == "of" and head and head[-1] in words("places")) or (
+            last != "of" and "of" not in head and _is_role(last)
+        ):
             return " ".join(told)
     return None
 
 
 def _told_behind(text: str) -> str | None:
     """The words behind a name that say what its bearer is: ", archbishop of York"; else None."""
-    found = _BEHIND.match(text)
-    if not found:
-        return None
-    told = found["told"]
-    head = re.split(r" (?:of|at|for|in) ", told, maxsplit=1)[0].split()
-    return told if head and _is_role(head[-1]) else None
+    found = pattern("TOLD_BEHIND").match(text)
+    head = re.split(r" (?:of|at|for|in) ", found["told"], maxsplit=1)[0].split() if found else []
+    return found["told"] if found and head and _is_role(head[-1]) else None
 
 
 def _is_role(word: str) -> bool:
-    if word.casefold() in TITLES - _SAINTS:
+    if word.casefold() in TITLES - _SAINTS or word in _KINDS | words("places"):
         return True
-    return word in KINDS | PLACES or bool(_BEARER.fullmatch(word))
+    return word.islower() and bool(pattern("BEARER").fullmatch(word))
 
 
-def _is_located(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words say where something is that has a name and is no place asked for."""
-    found = _LOCATED.match(reading.affirmed.strip(" ."))
-    if not found or reading.question.wants_person or reading.question.asks_where:
+def _is_circumstance(reading: Reading, keys: set[str]) -> bool:
+    """Whether the extra words say where a thing is of which no place is asked, or whose work."""
+    text, question = reading.affirmed.strip(' ."'), reading.question
+    place = "WHERE" not in question.traits and pattern("LOCATED").match(text)
+    inside = "WHERE" not in question.traits and question.asked is Asked.OTHER
+    found = place or (inside and pattern("LOCATED_INSIDE").match(text))
+    if found and pattern("TAKES_BACK").search(f"{found['named']} {found['told']}"):
         return False
-    if found["where"] and reading.question.asked is not Asked.OTHER:
-        return False
-    where, thing = found["told"] or found["where"], found["named"] or found["thing"]
-    told = {key_of(word) for word in re.findall(r"\w+", where.casefold())}
-    return {t.key for t in extra} <= told and not _TAKES_BACK.search(f"{thing} {where}")
-
-
-def _is_junior(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether all that is extra is a "Jr." behind a given and a family name."""
-    tokens = word_by_word(reading).tokens
-    return [t.word for t in extra] == ["junior"] and tokens[-1] in extra and len(tokens) > 2
-
-
-def _is_of_a_work(reading: Reading, extra: Sequence[Token]) -> bool:
-    """Whether the extra words say whose a thing of a name is: "Beloved by Toni Morrison"."""
-    found = _WORK_OF.match(reading.affirmed.strip(' ."'))
-    if not found or reading.question.wants_person:
-        return False
-    by, named = found["told"] or found["owner"], found["named"] or found["own"]
-    told = {key_of(word) for word in re.findall(r"\w+", by.casefold())}
-    capital = any(char.isupper() for char in named)
-    return capital and {t.key for t in extra} <= told
+    found = found or pattern("WORK_BY").match(text) or pattern("WORK_OF").match(text)
+    told = re.findall(r"\w+", found["told"].casefold()) if found else []
+    return bool(told) and keys <= {key_of(word) for word in told}

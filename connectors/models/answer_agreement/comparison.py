@@ -12,19 +12,25 @@ from enum import Enum
 
 from rapidfuzz.distance import Indel
 
-from radarstream.connectors.models.answer_agreement.accounting import Account, account
+from radarstream.connectors.models.answer_agreement.accounting import Account, account, is_share
 from radarstream.connectors.models.answer_agreement.additions import (
     are_places,
     is_description,
     is_known_addition,
 )
 from radarstream.connectors.models.answer_agreement.known_names import bare, expansions
-from radarstream.connectors.models.answer_agreement.phrases import NEGATIONS
 from radarstream.connectors.models.answer_agreement.question import Asked
 from radarstream.connectors.models.answer_agreement.reading import Reading
-from radarstream.connectors.models.answer_agreement.values import Match, Quantity, compare_values
-from radarstream.connectors.models.answer_agreement.wording import Pair, Token, word_by_word
-from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES
+from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS
+from radarstream.connectors.models.answer_agreement.tables import pattern
+from radarstream.connectors.models.answer_agreement.values import (
+    Match,
+    Pair,
+    Quantity,
+    Value,
+    compare_values,
+)
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, Word
 
 
 class Likeness(Enum):
@@ -44,6 +50,7 @@ class Likeness(Enum):
 
 
 VARIANT_SPELLING = 0.7  # from here on, two given names may be one (Mohammed, Muhammad)
+_MOST_PARTS = 6  # of a name
 _BY_VALUES = {
     Match.SAME: Likeness.SAME,
     Match.PREMISE_FINER: Likeness.PREMISE_ADDS,
@@ -55,12 +62,15 @@ _BY_VALUES = {
     Match.INCOMPARABLE: Likeness.KINDS_DIFFER,
 }
 _OPEN = (Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES, Match.COMPATIBLE)
-AGREEING = (
+_DIFFER = (Likeness.WORDS_DIFFER, Likeness.VALUES_DIFFER, Likeness.KINDS_DIFFER)
+_AGREEING = (
     Likeness.SAME,
     Likeness.PREMISE_ADDS,
     Likeness.HYPOTHESIS_ADDS,
     Likeness.HYPOTHESIS_LISTS_MORE,
 )
+_OFFICES = (TITLES - HONORIFICS) | {"prime-minister", "vice-president"}
+_ADDRESSED = (frozenset(("mr", "sir", "lord")), frozenset(("ms", "mrs", "miss", "dame", "lady")))
 
 
 def compare(premise: Reading, hypothesis: Reading) -> Likeness:
@@ -75,48 +85,39 @@ def compare(premise: Reading, hypothesis: Reading) -> Likeness:
 
 
 def _compare_polarity(premise: Reading, hypothesis: Reading) -> Likeness | None:
-    said = (premise.says_yes, hypothesis.says_yes)
-    if premise.is_open != hypothesis.is_open and premise.question.asked is Asked.YES_NO:
+    said, polar = (premise.says_yes, hypothesis.says_yes), premise.question.asked is Asked.YES_NO
+    if premise.is_open != hypothesis.is_open and polar:
         return Likeness.UNCOMMITTED
     if None not in said:
         return Likeness.SAME if said[0] == said[1] else Likeness.VALUES_DIFFER
-    if said != (None, None) and premise.question.asked is not Asked.YES_NO:
-        bare = premise if premise.says_yes is not None else hypothesis
-        return None if bare.words or bare.values else Likeness.KINDS_DIFFER
-    return Likeness.KINDS_DIFFER if said != (None, None) else None
+    only = premise if said[0] is not None else hypothesis
+    if said == (None, None) or (not polar and (only.words or only.values)):
+        return None
+    return Likeness.KINDS_DIFFER
 
 
 def _compare_claims(premise: Reading, hypothesis: Reading) -> Likeness:
     asks_value = premise.question.asked in (Asked.NUMBER, Asked.DATE)
-    value_only = (premise.is_value_only, hypothesis.is_value_only)
-    if premise.values and hypothesis.values and (asks_value or any(value_only)):
-        found = _BY_VALUES[compare_values(premise.values, hypothesis.values)]
+    by_value = asks_value or premise.is_value_only or hypothesis.is_value_only
+    match = compare_values(premise.values, hypothesis.values)
+    both = bool(premise.values and hypothesis.values)
+    if by_value and both:
+        found = _BY_VALUES[match]
         if found is Likeness.HYPOTHESIS_ADDS and hypothesis.is_list and not premise.is_list:
             found = Likeness.HYPOTHESIS_LISTS_MORE
-        return _with_alternatives(premise, hypothesis, found)
-    if bool(premise.values) != bool(hypothesis.values) and (asks_value or any(value_only)):
+    elif by_value and (premise.values or hypothesis.values):
         return Likeness.KINDS_DIFFER
-    if not premise.words or not hypothesis.words:
+    elif not premise.words or not hypothesis.words:
         return Likeness.SAME if premise.words == hypothesis.words else Likeness.KINDS_DIFFER
-    found = _with_alternatives(premise, hypothesis, _compare_words(premise, hypothesis))
-    if premise.values and hypothesis.values and found is not Likeness.WORDS_DIFFER:
-        return _with_values(found, compare_values(premise.values, hypothesis.values))
-    return found
-
-
-def _with_values(found: Likeness, match: Match) -> Likeness:
-    """What words show, less what the values beside them leave open or contradict."""
+    else:
+        found = _compare_words(premise, hypothesis)
+    if premise.is_open != hypothesis.is_open and found not in _DIFFER:
+        return Likeness.UNCOMMITTED  # an answer that leaves a choice open commits itself to neither
+    if by_value or not both or found is Likeness.WORDS_DIFFER:
+        return found
     if match is Match.DIFFERENT:
         return Likeness.VALUES_DIFFER
-    return Likeness.UNCOMMITTED if match in _OPEN and found in AGREEING else found
-
-
-def _with_alternatives(premise: Reading, hypothesis: Reading, found: Likeness) -> Likeness:
-    """An answer that leaves a choice open commits itself to neither."""
-    differ = (Likeness.WORDS_DIFFER, Likeness.VALUES_DIFFER, Likeness.KINDS_DIFFER)
-    if premise.is_open != hypothesis.is_open and found not in differ:
-        return Likeness.UNCOMMITTED
-    return found
+    return Likeness.UNCOMMITTED if match in _OPEN and found in _AGREEING else found
 
 
 def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
@@ -133,17 +134,12 @@ def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
         return Likeness.PREMISE_ADDS
     if premise.is_sentence or hypothesis.is_sentence:
         return Likeness.PARTLY_SHARED
-    initials = any(len(word) == 1 for word in mine ^ theirs)
-    if initials or not premise.question.wants_person:
-        return Likeness.PHRASES_DIFFER
     given = (" ".join(sorted(words)) for words in (mine - theirs, theirs - mine))
-    variants = Indel.normalized_similarity(*given) >= VARIANT_SPELLING
-    return Likeness.PHRASES_DIFFER if variants else Likeness.VALUES_DIFFER
-
-
-_ID = re.compile(r"(?=\w*[A-Za-z])(?=\w*\d)\w+(?:-\w+)*|\b[A-Za-z]+-\d+\b")
-_NAME_PART = re.compile(r"\b[A-Z](?:\.|[^\W\d_]*)(?=\s|$)")
-_MOST_PARTS = 6
+    initials = any(len(word) == 1 for word in mine ^ theirs)
+    named = "PERSON" in premise.question.traits and not initials
+    if named and Indel.normalized_similarity(*given) < VARIANT_SPELLING:
+        return Likeness.VALUES_DIFFER
+    return Likeness.PHRASES_DIFFER
 
 
 def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: bool) -> Likeness:
@@ -157,7 +153,7 @@ def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: boo
         return finding
     if _expands(one, other) or _expands(other, one):
         return Likeness.SAME
-    if not any(w.tokens or w.values for w in map(word_by_word, (one, other))):
+    if not any(r.wording.tokens or r.wording.values for r in (one, other)):
         return finding
     told = account(one, other)
     if _says_the_same(one, other, told, opposite=opposite):
@@ -173,85 +169,92 @@ def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness
     """The finding for two answers of which one says something that the other does not."""
     if _denies_only_others(one, told.mine, other) or _denies_only_others(other, told.theirs, one):
         return Likeness.UNEXPLAINED if told.mine and told.theirs else Likeness.SAME
-    if finding in AGREEING and _differs_in_values_only(one, other, told):
+    if finding in _AGREEING and _differs_in_values_only(one, other, told):
         return finding
-    if _other_titles(one, other):
-        return Likeness.UNEXPLAINED if finding in AGREEING else finding
-    if told.mine and told.theirs:
-        if is_description(one, told.mine) and is_known_addition(other, told.theirs, (), told):
-            return Likeness.HYPOTHESIS_ADDS
-        if is_description(other, told.theirs) and is_known_addition(one, told.mine, (), told):
-            return Likeness.PREMISE_ADDS
-    if is_known_addition(one, told.mine, told.theirs, told):
-        return Likeness.PREMISE_ADDS
-    if is_known_addition(other, told.theirs, told.mine, told):
-        places = are_places(other, {token.key for token in told.theirs})
-        listed = other.is_list and not one.is_list and not places
+    if one.says_yes is not None and one.says_yes == other.says_yes:
+        return _elaborated(one, other)
+    unexplained = Likeness.UNEXPLAINED if finding in _AGREEING else finding
+    if _other_titles(one, other) or told.turned or told.my_values or told.their_values:
+        return unexplained
+    mine = bool(told.mine) and is_known_addition(one, told.mine)
+    theirs = bool(told.theirs) and is_known_addition(other, told.theirs)
+    if theirs and (not told.mine or is_description(one, told.mine)):
+        places = are_places(other, {word.key for word in told.theirs})
+        listed = other.is_list and not (one.is_list or places or told.mine)
         return Likeness.HYPOTHESIS_LISTS_MORE if listed else Likeness.HYPOTHESIS_ADDS
-    return Likeness.UNEXPLAINED if finding in AGREEING else finding
+    if mine and (not told.theirs or is_description(other, told.theirs)):
+        return Likeness.PREMISE_ADDS
+    return unexplained
+
+
+def _elaborated(one: Reading, other: Reading) -> Likeness:
+    """The finding for two that say yes, or no, of which one may say nothing else."""
+    bare_one, bare_other = (not r.words and not r.values for r in (one, other))
+    longer = other if bare_one else one
+    leads = pattern("LEADING").match(longer.marked)
+    if bare_one == bare_other or not leads or pattern("QUALIFIES").search(longer.affirmed):
+        return Likeness.UNEXPLAINED
+    return Likeness.HYPOTHESIS_ADDS if bare_one else Likeness.PREMISE_ADDS
 
 
 def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: bool) -> bool:
     polar = one.says_yes is not None and other.says_yes is not None
     if not told.balanced or (opposite and not told.negated and not polar):
         return False
-    if polar and one.says_yes != other.says_yes:
-        return False
-    if one.is_open != other.is_open:
+    if (polar and one.says_yes != other.says_yes) or one.is_open != other.is_open:
         return False
     return not _other_titles(one, other) and not _other_initials(one, other)
 
 
-def _is_share(reading: Reading) -> bool:
-    return any(isinstance(v, Quantity) and v.dimension == "percent" for v in reading.values)
-
-
-def _denies_only_others(reading: Reading, extra: Sequence[Token], other: Reading) -> bool:
+def _denies_only_others(reading: Reading, extra: Sequence[Word], other: Reading) -> bool:
     """Whether all that one adds is that it is not something else: "Oslo, not Bergen"."""
-    if not extra or not reading.denied or reading.denied & other.all_keys:
+    if not reading.denied or reading.denied & other.all_keys:
         return False
-    denies = [t for t in extra if t.word in NEGATIONS]
     rest = [t for t in extra if t.word not in NEGATIONS]
-    return bool(denies) and bool(rest) and all(t.is_name and t.key in reading.denied for t in rest)
+    named = all(t.is_name and t.key in reading.denied for t in rest)
+    return 0 < len(rest) < len(extra) and named
 
 
 def _differs_in_values_only(one: Reading, other: Reading, told: Account) -> bool:
     """Whether no word is left, and the values left are members of a list or more or less exact."""
     if told.mine or told.theirs or told.turned:
         return False
-    pairs = [any(isinstance(v, Pair) for v in side) for side in (told.my_values, told.their_values)]
-    if pairs[0] != pairs[1] or (one.question.counts and _is_share(one) != _is_share(other)):
+    left = (told.my_values, told.their_values)
+    pairs = [any(isinstance(v, Pair) for v in side) for side in left]
+    shares = [any(map(is_share, r.values)) for r in (one, other)]
+    if pairs[0] != pairs[1] or ("COUNT" in one.question.traits and shares[0] != shares[1]):
         return False  # another score, another set, or a number and a range
-    if told.my_values and told.their_values:
-        mine, theirs = _dimensions(told.my_values), _dimensions(told.their_values)
-        in_kind = not (mine and theirs) or bool(mine & theirs)
-        return in_kind and len(told.my_values) == len(told.their_values)
-    return (one.is_list or other.is_list) and not one.question.wants_all
+    if all(left):
+        mine, theirs = map(_dimensions, left)
+        return (not (mine and theirs) or bool(mine & theirs)) and len(left[0]) == len(left[1])
+    return (one.is_list or other.is_list) and "ALL" not in one.question.traits
 
 
-def _dimensions(values: Sequence[object]) -> set[str]:
+def _dimensions(values: Sequence[Value]) -> set[str]:
     return {v.dimension for v in values if isinstance(v, Quantity) and v.dimension}
 
 
 def _clash(one: Reading, other: Reading) -> bool:
+    """Whether both have identifiers or scores of which none is the same, or one denies the other's
+    words.
+    """
     ids = [_identifiers(reading) for reading in (one, other)]
     if all(ids) and not ids[0] & ids[1]:
         return True
-    pairs = [[v for v in word_by_word(r).values if isinstance(v, Pair)] for r in (one, other)]
+    pairs = [[v for v in r.wording.values if isinstance(v, Pair)] for r in (one, other)]
     if all(pairs) and len(pairs[0]) == len(pairs[1]) and pairs[0] != pairs[1]:
         return True
     claimed = [(r.telling or r.all_keys) - r.denied for r in (one, other)]
     denies = [r.denied - r.question.words for r in (one, other)]
-    if bool(claimed[0]) and bool(claimed[1]) and (denies[0] & claimed[1] or denies[1] & claimed[0]):
+    if all(claimed) and (denies[0] & claimed[1] or denies[1] & claimed[0]):
         return True
     return _other_initials(one, other)
 
 
 def _identifiers(reading: Reading) -> frozenset[str]:
-    """Tokens of letters and digits ("BA117", "uranium-235"), without marks between them."""
-    asked = reading.question.words
-    found = (re.sub(r"\W", "", token).casefold() for token in _ID.findall(reading.rest))
-    return frozenset(token for token in found if token not in asked)
+    """Words of letters and digits ("BA117", "uranium-235"), without marks between them."""
+    found = (re.sub(r"\W", "", token).casefold() for token in pattern("ID").findall(reading.rest))
+    return frozenset(found) - reading.question.words
 
 
 def _other_initials(one: Reading, other: Reading) -> bool:
@@ -264,17 +267,17 @@ def _other_initials(one: Reading, other: Reading) -> bool:
         return False
     if len(given[0]) == len(given[1]):
         return any(not _fits(a, b) for a, b in zip(*given, strict=True))
-    if not any(_fits(a, b) and a[0] == b[0] for a in given[0] for b in given[1]):
+    if not any(a[0] == b[0] for a in given[0] for b in given[1]):
         return True
     if min(map(len, given)) == 1 and given[0][0][0] == given[1][0][0]:
         return False
     initials = [[part for part in parts if len(part) == 1] for parts in given]
-    return bool(initials[0] and initials[1]) and initials[0] != initials[1]
+    return all(initials) and initials[0] != initials[1]
 
 
 def _name_parts(reading: Reading) -> list[str]:
     """The parts of an answer that is one name, initials included; empty for anything else."""
-    parts = _NAME_PART.findall(reading.affirmed)
+    parts = pattern("NAME_PART").findall(reading.affirmed)
     if " ".join(parts) != " ".join(reading.affirmed.split()) or len(parts) > _MOST_PARTS:
         return []
     names = (part.rstrip(".").casefold() for part in parts)
@@ -287,15 +290,11 @@ def _fits(one: str, other: str) -> bool:
 
 def _other_titles(one: Reading, other: Reading) -> bool:
     """Whether both have an office and not the same one (pope and saint), or "Mr" and "Ms"."""
-    said = [{t.word for t in word_by_word(r).tokens} for r in (one, other)]
+    said = [{t.word for t in r.wording.tokens} for r in (one, other)]
     if any(a & said[0] and b & said[1] for a, b in (_ADDRESSED, _ADDRESSED[::-1])):
         return True
     mine, theirs = (words & _OFFICES for words in said)
     return bool(mine and theirs) and mine != theirs
-
-
-_OFFICES = (TITLES - HONORIFICS) | {"prime-minister", "vice-president"}
-_ADDRESSED = (frozenset(("mr", "sir", "lord")), frozenset(("ms", "mrs", "miss", "dame", "lady")))
 
 
 def _expands(short: Reading, long: Reading) -> bool:

@@ -3,68 +3,12 @@
 import re
 from functools import lru_cache
 
+from radarstream.connectors.models.answer_agreement.tables import rows
 from radarstream.connectors.models.answer_agreement.words import STOPWORDS
 
 _COMPASS = re.compile(r"(north|south)-?(?=east|west)")
 _TOKEN = re.compile(r"[^\W\d_]+|[<>\u2264\u2265]")
-# Words that say which way, wherever they stand.
-_DIRECTIONS = """\
-north(?:ern|erly|wards?|bound)? = south(?:ern|erly|wards?|bound)?
-east(?:ern|erly|wards?|bound)? = west(?:ern|erly|wards?|bound)?
-ris(?:e|es|en|ing)|rose|increas(?:e|es|ed|ing)|gr[eo]w(?:n|s|ing|th)?|climb(?:s|ed|ing)?\
-|expan(?:d|ds|ded|ding|sion)|surplus|upturn|soar(?:s|ed)?|surg(?:e|es|ed) \
-= fall(?:s|en|ing)?|fell|decreas(?:e|es|ed|ing)|declin(?:e|es|ing)|shr[aiu]nk(?:s|ing)?\
-|contract(?:ed|ing|ion)|deficit|downturn|plung(?:e|es|ed)|slump(?:s|ed)?
-clockwise = anticlockwise|counterclockwise
-"""
-# Words of more meanings than one: opposites where one stands in the other's place.
-_ANTONYMS = """\
-left|leftwards?|lefthand = right|rightwards?|righthand
-up|upwards?|gain(?:s|ed|ing)?|higher|profits?|jump(?:s|ed)? \
-= down|downwards?|declined|los(?:e|es|t|s|ses|ing)|drop(?:s|ped|ping)?|lower|contracts?|sank
-more|most|above|over|exceed(?:s|ing)?|[>\u2265] = less|fewer|least|below|under|[<\u2264]
-before|until|till|prior|earlier|earliest|pre|within = after|since|later|latest|following|post
-minimum|min|floor = maximum|max|ceiling|cap
-with = without
-favou?r(?:s|ed|ing)?|support(?:s|ed|ing)?|pro = against|oppos(?:e|es|ed|ing)|anti
-to|into|onto|towards? = from|off
-in|inside|within|inwards?|inbound = out|outside|outwards?|outbound
-forwards?|ahead = backwards?|behind
-positive(?:ly)? = negative(?:ly)?
-imports?|imported = exports?|exported
-win(?:s|ning)?|won|victory = los(?:e|es|t|s|ing)|defeat
-approv(?:e|es|ed|al)|accept(?:s|ed|able)?|pass(?:es|ed)?|grant(?:s|ed)?|confirm(?:s|ed)?\
-|sign(?:s|ed)|up(?:held|holds?)|adopt(?:s|ed) \
-= reject(?:s|ed|ion)?|refus(?:e|es|ed|al)|den(?:y|ies|ied)|veto(?:es|ed)?|fail(?:s|ed)?\
-|overturn(?:s|ed)?|declined|withdr(?:ew|awn)
-allow(?:s|ed)?|permit(?:s|ted)?|lawful|legal(?:ly)?|authori[sz]ed \
-= ban(?:s|ned)?|prohibit(?:s|ed)?|forb(?:ids|ade|idden)|outlaw(?:s|ed)?
-convict(?:s|ed)|condemned|guilty = acquit(?:s|ted)|exonerated|cleared|innocent
-alive|survived?|lives|living = dead|died|dies|killed
-open(?:s|ed)? = clos(?:e|es|ed)|shut
-mandatory|compulsory|obligatory = optional|voluntary
-safe(?:ly)?|harmless = dangerous|harmful|hazardous
-true|correct|right = false|incorrect|wrong
-male|man|men|boys?|father|son|husband = female|wom[ae]n|girls?|mother|daughter|wife
-hot(?:ter|test)?|warm(?:er)? = cold(?:er|est)?|cool(?:er)?
-first = last
-large(?:r|st)?|big(?:ger|gest)?|maximum = small(?:er|est)?|minimum
-highest = lowest
-bought|buys?|buying = sold|sells?|selling
-raise[sd]?|rais(?:ing)|hike[sd]?|strengthen(?:s|ed)? = cuts?|cutting|lowered|weaken(?:s|ed)?
-better|best|improv(?:e|es|ed|ing) = worse|worst|worsen(?:s|ed)?|deteriorat(?:ed|ing)
-always|all|every(?:one|body)? = never|none|nobody
-married|marries = divorced|divorces
-joined|joins|entered = left|leaves|quit
-started|starts|began|begins = ended|ends|stopped|stops|finished
-present|included|includes = absent|excluded|excludes
-success(?:es|ful|fully)?|succeed(?:s|ed)? = fail(?:s|ed|ures?)?|unsuccessful(?:ly)?
-enabled?|active = disabled?
-"""
-_AXES = tuple(
-    tuple(re.compile(words) for words in line.split(" = "))
-    for line in (_DIRECTIONS + _ANTONYMS).splitlines()
-)
+_AXES = tuple(tuple(map(re.compile, sides)) for sides in rows("opposites"))
 _NON = re.compile(r"\bnon[ -](?=\w{4})")
 _VOTE = re.compile(r"\b(vot(?:e|es|ed|ing)) for\b")
 _PASSAGE = re.compile(r"\bto\b|(?<=\d)\s?[-/:]\s?(?=\d)")

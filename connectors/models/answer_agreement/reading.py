@@ -1,74 +1,56 @@
-"""A question and an answer to it as they are compared: values, words, lists, denials, yes or no."""
+"""An answer to a question as it is compared: values, words, lists, denials, yes or no."""
 
 import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from radarstream.connectors.models.answer_agreement.marks import spell_marks
-from radarstream.connectors.models.answer_agreement.number_phrases import numbers_in_one_spelling
-from radarstream.connectors.models.answer_agreement.phrases import in_one_order
-from radarstream.connectors.models.answer_agreement.quantities import (
-    read_roman,
+from radarstream.connectors.models.answer_agreement.numbers import read_roman
+from radarstream.connectors.models.answer_agreement.parsing import (
     take_dates,
+    take_pairs,
     take_quantities,
     take_times,
 )
 from radarstream.connectors.models.answer_agreement.question import (
-    CLAUSE,
-    DENIED_CLAUSE,
-    DENIED_REST,
-    LEADING,
     Asked,
     Question,
     is_doubted,
     read_polarity,
 )
+from radarstream.connectors.models.answer_agreement.spelling import (
+    in_english,
+    in_one_order,
+    numbers_in_one_spelling,
+    one_spelling,
+    spell_marks,
+)
+from radarstream.connectors.models.answer_agreement.synonyms import stem_of
+from radarstream.connectors.models.answer_agreement.tables import pattern, words
 from radarstream.connectors.models.answer_agreement.values import PartialDate, Quantity, Value
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 MOST_CHARACTERS = 300  # that are read: comparing takes the square of it, and answers are untrusted
 SENTENCE_WORDS = 6  # from here on, lower-case words are taken for the sentence round the answer
-
-_ABSTENTION = re.compile(
-    r"\bi (?:don'?t|do not|cannot|can'?t) (?:know|tell|say|answer|determine)\b|\bno information\b"
-    r"|\b(?:cannot|can'?t|could not) be (?:determined|answered)\b|\bnot enough information\b"
-    r"|\b(?:not|isn't|never) (?:explicitly )?(?:mentioned|stated|specified|provided|given|known)\b"
-    r"|^\W*(?:unknown|unclear|n/?a|none given|no answer|not sure|unanswerable)\W*$"
-    r"|\bdoes(?:n't| not) (?:mention|say|state|specify|provide|contain|answer)\b",
-    re.IGNORECASE,
-)
-_NO_SOURCE = "false|fake|rumou?r|hoax|myth|satir|gossip|unconfirmed|disputed"
-_WRAPPER = re.compile(
-    r"^\W*(?:(?:so|thus|therefore|well|indeed)\b,?\s*"
-    rf"|(?:according to|based on) (?!(?:\w+ ){{0,3}}(?:{_NO_SOURCE}))[^,]{{1,80}},\s*"
-    r"|(?:the )?(?:\w+ )?answer(?: to [^:]{1,120}?)?(?: is\b|:)\s*"
-    r"|(?:it|that|this|they|there) (?:is|was|are|were|has been|will be)\b\s*|it's\s)+",
-    re.IGNORECASE,
-)
-_SOURCE_BEHIND = re.compile(
-    rf",?\s+(?:in (?:total|all)\b,?\s*"
-    rf"|according to (?!(?:\w+ ){{0,3}}(?:{_NO_SOURCE}))[^,;]{{1,80}})+\W*$",
-    re.IGNORECASE,
-)
-_ALL_DENIED = re.compile(r"^\W*not\s+(?!only\b)((?:(?!\bbut\b)[^;])*)$", re.IGNORECASE)
-_JOINED = re.compile(r"\s+and\s+|\s*&\s*|;\s*|,\s*(?:and\s+)?", re.IGNORECASE)
-_CONJUNCTION = re.compile(r"\s+and\s+|&|;", re.IGNORECASE)
 _LEAST_REPEATED = 3  # words
+_FEWEST_ITEMS = 2
 _TOKEN = re.compile(r"[\w'.-]*\w")
 _GOES_ON = re.compile(r"[^\w\s]*\s+(?:[-:]\s+)?(?!(?:and|or|nor)\b)", re.IGNORECASE)
 _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
-_ALTERNATIVE = re.compile(r"\bor\b(?! so\b)", re.IGNORECASE)
+_FREE = words("free")
+_METRES = re.compile(r"(?<=\d)\s?m\b")
+_ONE = re.compile(r"an?|one", re.IGNORECASE)
+_ACRONYM = re.compile(r"[A-Z0-9]{2,6}")
 
 
 @dataclass(frozen=True, eq=False)
 class Reading:
     """An answer to one question, parsed once and compared many times; equal only to itself.
 
-    `marked` is the whole text with its marks spelt alike (see `marks`), `affirmed` the part that
-    is no denial, `rest` that part without values; `words` are the content words it affirms,
-    `denied` the keys of those it denies; `values` its numbers, dates and times; `says_yes` its
-    polarity where it has one; `items` the members of a list; `is_open` tells that it leaves open
-    what holds: "Ann or Bob", "yes and no", "Lima?".
+    `marked` is the whole text in one spelling, `affirmed` the part that is no denial, `rest` that
+    part without values; `words` are the content words it affirms, `denied` the keys of those it
+    denies; `values` its numbers, dates and times; `says_yes` its polarity where it has one; `items`
+    the members of a list; `is_open` tells that it leaves open what holds: "Ann or Bob", "yes and
+    no", "Lima?".
     """
 
     plain: str
@@ -85,6 +67,11 @@ class Reading:
     is_open: bool
     is_sentence: bool
     question: Question
+
+    @cached_property
+    def wording(self) -> "Wording":
+        """The answer word by word."""
+        return word_by_word(self)
 
     @cached_property
     def telling(self) -> frozenset[str]:
@@ -106,10 +93,8 @@ class Reading:
     def name_sequence(self) -> tuple[str, ...]:
         """Untitled keys in order: the last is a person's family name."""
         named = [w for w in self.words if not w.is_title and len(w.key) > 1]
-        telling = [
-            w for w in named if w.key in self.telling and (w.is_name or not self.is_sentence)
-        ]
-        return tuple(w.key for w in telling or named if w.key not in _NAME_SUFFIXES)
+        own = [w for w in named if w.key in self.telling and (w.is_name or not self.is_sentence)]
+        return tuple(w.key for w in own or named if w.key not in _NAME_SUFFIXES)
 
     @cached_property
     def in_order(self) -> str:
@@ -119,10 +104,8 @@ class Reading:
     @property
     def acronym(self) -> str | None:
         """The answer as an acronym ("NATO"), if it is one."""
-        if len(self.words) != 1:
-            return None
-        surface = self.words[0].surface
-        return surface.casefold() if 2 <= len(surface) <= 6 and surface.isupper() else None
+        said = self.plain.strip(" .").removeprefix("the ").replace(".", "")
+        return said.casefold() if _ACRONYM.fullmatch(said) else None
 
     @property
     def is_too_long(self) -> bool:
@@ -139,33 +122,32 @@ def read_answer(text: str, question: Question) -> Reading:
     """Parse one answer to `question`. Never raises: any text is an answer of some kind."""
     plain = plain_text(text)
     said = _behind_the_question(plain, question) if len(plain) <= MOST_CHARACTERS else ""
-    body = marked = spell_marks(_SOURCE_BEHIND.sub("", _WRAPPER.sub("", said)) or said)
-    says_yes, is_open = read_polarity(body, question)
-    body = LEADING.sub("", body)
-    affirmed, denied = (body, "") if question.is_negative else _split_denials(body)
+    said = in_english(_without_numbers(said), places="PERSON" not in question.traits)
+    told = pattern("SOURCE_BEHIND").sub("", pattern("WRAPPER").sub("", said)) or said
+    marked = one_spelling(spell_marks(told))
+    says_yes, is_open = read_polarity(marked, question)
+    body = pattern("LEADING").sub("", marked)
+    affirmed, denied = (body, "") if "NEGATIVE" in question.traits else _split_denials(body)
     values, rest = take_values(affirmed, question)
-    words = read_words(rest)
-    if not words and not values and not denied:
-        words = read_words(rest, keep_stopwords=True)  # "The Who", "S"
+    content = read_words(rest)
+    if not content and not values and not denied:
+        content = read_words(rest, keep_stopwords=True)  # "The Who", "S"
     denied_values, denied_rest = take_values(denied, question)
-    is_list = bool(_CONJUNCTION.search(rest)) or rest.count(",") > 1
-    items = [frozenset(w.key for w in read_words(part)) for part in _JOINED.split(rest)]
+    items = [frozenset(w.key for w in read_words(i)) for i in pattern("JOINED").split(rest)]
+    chooses = "CHOICE" not in question.traits and pattern("ALTERNATIVE").search(rest)
     return Reading(
         plain=plain,
         marked=marked,
         affirmed=affirmed,
         rest=rest,
-        abstained=not re.search(r"\w", plain) or bool(_ABSTENTION.search(said)),
+        abstained=not re.search(r"\w", plain) or bool(pattern("ABSTENTION").search(said)),
         says_yes=says_yes,
-        words=tuple(words),
-        denied=frozenset(w.key for w in read_words(denied_rest))
-        | frozenset(repr(value) for value in denied_values),
+        words=tuple(content),
+        denied=frozenset([w.key for w in read_words(denied_rest)] + list(map(repr, denied_values))),
         values=tuple(values),
         items=tuple(item for item in items if item),
-        is_list=is_list,
-        is_open=is_open
-        or is_doubted(said)
-        or (not question.is_choice and bool(_ALTERNATIVE.search(rest))),
+        is_list=bool(pattern("CONJUNCTION").search(rest)) or rest.count(",") > 1,
+        is_open=is_open or is_doubted(said) or bool(chooses),
         is_sentence=len((said or plain).split()) >= SENTENCE_WORDS,
         question=question,
     )
@@ -175,31 +157,39 @@ def _behind_the_question(plain: str, question: Question) -> str:
     """What an answer says behind the last words of the question, three or more; all it says if none
     are in front: "Prime Minister of Peru Ann Lee", to "Who is the Prime Minister of Peru?".
     """
-    if question.is_choice:
+    if "CHOICE" in question.traits:
         return plain
     asked = [word[0].casefold() for word in _TOKEN.finditer(question.text)]
     told = [(word[0].casefold(), word.end()) for word in _TOKEN.finditer(plain)]
-    for words in (told, told[1:] if told[:1] == [("the", 3)] else []):
-        for count in range(min(len(asked), len(words) - 1), _LEAST_REPEATED - 1, -1):
-            if [word for word, _ in words[:count]] == asked[-count:]:
-                rest = plain[words[count - 1][1] :]
+    for each in (told, told[1:] if told[:1] == [("the", 3)] else []):
+        for count in range(min(len(asked), len(each) - 1), _LEAST_REPEATED - 1, -1):
+            if [word for word, _ in each[:count]] == asked[-count:]:
+                rest = plain[each[count - 1][1] :]
                 behind = _GOES_ON.match(rest)
                 return rest[behind.end() :] if behind else plain
     return plain
 
 
+def _without_numbers(text: str) -> str:
+    """A text without the bullets or numbers of a list: "1. France 2. Spain"."""
+    if pattern("SLASHES").fullmatch(text):
+        return text.replace("/", ", ")
+    items = [item.strip(" ,;") for item in pattern("BULLET").split(text)]
+    return ", ".join(filter(None, items)) if len(items) > _FEWEST_ITEMS else text
+
+
 def _split_denials(body: str) -> tuple[str, str]:
     """What a text affirms and what it denies, clause by clause."""
-    if not re.search(r"not|n't|never|no longer|neither|there (?:is|are|was|were) no", body, re.I):
+    if not pattern("MAY_DENY").search(body):
         return body, ""
-    if whole := _ALL_DENIED.match(body):
+    if whole := pattern("ALL_DENIED").match(body):
         return "", whole[1]
     affirmed, denied = [], []
-    for clause in CLAUSE.split(body):
-        if DENIED_CLAUSE.search(clause):
+    for clause in pattern("CLAUSE").split(body):
+        if pattern("DENIED_CLAUSE").search(clause):
             denied.append(clause)
             continue
-        before, *after = DENIED_REST.split(clause, maxsplit=1)
+        before, *after = pattern("DENIED_REST").split(clause, maxsplit=1)
         affirmed.append(before)
         denied.extend(after)
     return ", ".join(part for part in affirmed if part.strip()), ", ".join(denied)
@@ -212,20 +202,94 @@ def take_values(text: str, question: Question) -> tuple[list[Value], str]:
     """
     if not text.strip():
         return [], ""
-    if question.asked is Asked.NUMBER and (roman := read_roman(text.strip(" ."))):
-        return [Quantity(roman, roman)], ""
     asked = question.asked
-    only_digits = not re.search(r"[^\W\d_]", text)
-    times, rest = take_times(text, bare_times=asked is Asked.DATE or only_digits)
+    if asked is Asked.NUMBER and (roman := read_roman(text.strip(" ."))):
+        return [Quantity(roman, roman)], ""
+    dated, only_digits = asked is Asked.DATE, not re.search(r"[^\W\d_]", text)
+    times, rest = take_times(text, bare_times=dated or only_digits)
     dates, rest = take_dates(
-        rest, bare_years=asked is not Asked.NUMBER, bare_months=asked is Asked.DATE
+        rest, bare_years=asked is not Asked.NUMBER, bare_months=dated, short=dated
     )
-    rest = numbers_in_one_spelling(rest)
-    quantities, rest = take_quantities(rest, of_a_fall=question.of_a_fall, unit=question.unit)
-    has_words = any(word.key not in question.words for word in read_words(rest))
+    quantities, rest = take_asked_quantities(numbers_in_one_spelling(rest), question)
     kept: list[PartialDate] = dates
     if asked is Asked.NUMBER and quantities:
         kept = []
-    elif asked is not Asked.DATE and has_words:
+    elif not dated and any(word.key not in question.words for word in read_words(rest)):
         kept = [date for date in dates if not date.aside]
     return [*times, *kept, *quantities], rest
+
+
+def take_asked_quantities(text: str, question: Question) -> tuple[list[Quantity], str]:
+    """The numbers of an answer, with what the question says of their sign and unit."""
+    return take_quantities(
+        text,
+        of_a_fall=question.of_a_fall,
+        unit=question.unit,
+        counts="COUNT" in question.traits,
+    )
+
+
+@dataclass(frozen=True)
+class Wording:
+    """What an answer says, word by word: whatever is not known to add nothing must be found in the
+    other answer too. `asides` counts the dates at the end of `values` that nobody asked for,
+    `counted` has the stem behind each number, with the number.
+    """
+
+    text: str
+    tokens: tuple[Word, ...]
+    values: tuple[Value, ...]
+    asides: int
+    counted: frozenset[tuple[str, str]]
+
+
+def word_by_word(reading: Reading) -> Wording:
+    """All words and values of an answer, in one order."""
+    asked, said = reading.question.asked, reading.question.said
+    text = reading.marked.strip(" .!")
+    text = pattern("LEADING").sub(lambda m: "yes" if m["yes"] else "no", text)
+    if "PERSON" in reading.question.traits:
+        text = pattern("SURNAME_FIRST").sub(r"\2 \1", text)
+    text = in_one_order(pattern("APPOSED").sub(r"\2 \1", text))
+    text = numbers_in_one_spelling(text)
+    if asked is Asked.NUMBER:
+        text = pattern("NONE").sub("0 ", text)
+        text = f"{roman:.0f}" if (roman := read_roman(text)) else text
+    if said & words("lengths"):
+        text = _METRES.sub(" metres", text)
+    clock = asked is Asked.DATE or bool(pattern("ONLY_CLOCK").match(text))
+    times, text = take_times(text, bare_times=clock)
+    pairs, text = take_pairs(text)
+    versioned = asked is Asked.OTHER and (
+        text.count(".") > 1 or "VERSION" in reading.question.traits
+    )
+    versions = pattern("VERSION").findall(text) if versioned else []
+    text = pattern("VERSION").sub(" ", text) if versions else text
+    dates, text = take_dates(
+        text, bare_years=asked is not Asked.NUMBER, bare_months=True, short=clock
+    )
+    counted = pattern("COUNTED").findall(text)
+    quantities, text = take_asked_quantities(text, reading.question)
+    tokens = [_token(m, text) for m in pattern("TOKEN").finditer(text)]
+    kept = (t for t in tokens if t.word not in _FREE or _is_letter(t, text))
+    return Wording(
+        text=text,
+        tokens=(*kept, *(Word(f"v{version}", version, False) for version in versions)),
+        values=(*times, *pairs, *quantities, *dates),
+        asides=0 if asked is Asked.DATE else len(dates),
+        counted=frozenset((stem_of(w.casefold()), _ONE.sub("1", n)) for n, w in counted),
+    )
+
+
+def _token(match: re.Match[str], text: str) -> Word:
+    surface = match.group().removesuffix("'s")
+    first = not re.search(r"\w", text[: match.start()])
+    lower_beside = bool(re.search(r"\b[a-z]{4,}", text))
+    lower_beside = lower_beside and not re.match(r"\s[A-Z]", text[match.end() :])
+    is_name = surface[:1].isupper() and not (first and lower_beside)
+    return Word(surface.casefold(), surface, is_name)
+
+
+def _is_letter(token: Word, text: str) -> bool:
+    """Whether an A is no article: it is the whole text, or stands within it."""
+    return token.surface == "A" and (text[:1] != "A" or len(text) == 1)

@@ -18,6 +18,7 @@ from radarstream.connectors.models.answer_agreement.comparison import Likeness, 
 from radarstream.connectors.models.answer_agreement.opposites import opposed
 from radarstream.connectors.models.answer_agreement.question import read_question
 from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
+from radarstream.connectors.models.answer_agreement.tables import FOLDER
 from radarstream.connectors.models.batching import once_each
 from radarstream.schemas import answer_text
 from radarstream.schemas.evidence import FloatArray
@@ -91,7 +92,8 @@ class AnswerAgreement:
     def model_id(self) -> str:
         """Rules and probabilities: everything that decides a relation."""
         digest = sha256()
-        for file in (*sorted(Path(__file__).parent.glob("*.py")), Path(answer_text.__file__)):
+        rules = sorted((*Path(__file__).parent.glob("*.py"), *FOLDER.iterdir()))
+        for file in (*rules, Path(answer_text.__file__)):
             digest.update(file.read_bytes())
         return f"answer-agreement@{digest.hexdigest()[:12]}"
 

@@ -1,11 +1,17 @@
 """Units of measure and money; numbers, dates and times of day as values that can be compared."""
 
+import re
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Final, NamedTuple
 
-ROUGH_TOLERANCE = 0.015  # "about 3.7 million" and "3.72 million" are one claim
-EXACT_TOLERANCE = 1e-4  # absorbs the decimals of one third
+from radarstream.connectors.models.answer_agreement.tables import PARTS, in_order, mapping, rows
+
+ROUGH = 0.015  # "about 3.7 million" and "3.72 million" are one claim
+ROUNDED = 0.0101  # 33 % for one third
+CONVERTED = 0.006  # 5 km and 3.1 miles
+CALENDAR = 1e-3  # a year and 365 days
+EXACT = 1e-9
 BOUND_MARKS = "<\u2264\u2265>"
 _SIDE = {"": 0, "<": -1, "\u2264": -1, "\u2265": 1, ">": 1}  # of a number, where the value is
 _KILOGRAMS = 0.45359237  # in a pound that is not money
@@ -23,80 +29,35 @@ class Unit(NamedTuple):
 
 
 NO_UNIT: Final = Unit("")
-CURRENCY_SIGNS: Final = {
-    "$": "USD", "\u00a3": "GBP", "\u20ac": "EUR", "\u00a5": "JPY", "\u20b9": "INR",
-    "\u20a9": "KRW", "\u20bd": "RUB", "\u20ba": "TRY", "\u20aa": "ILS", "\u20bf": "BTC",
-}  # fmt: skip
-SPEEDS: Final = {"mph": 0.44704, "kph": 1 / 3.6, "knot": 0.514444, "knots": 0.514444}
-_CODES = "USD GBP EUR JPY INR KRW RUB TRY ILS BTC CHF CNY CAD AUD NZD SEK NOK DKK PLN ZAR BRL MXN"
-CURRENCY_CODES: Final = tuple(_CODES.split())
-# Names in the singular, whatever their case, by how many base units they are.
-_NAMES: Final = {
-    "percent": "1 percent|per cent|pct|%; .1 per mille|\u2030",
-    "percentage points": "1 percentage point; .01 basis point|bps",
-    "time": "1 second|sec; .001 millisecond|ms; 60 minute|min; 3600 hour|hr; 86400 day"
-    "; 604800 week; 2629800 month; 31557600 year|yr",
-    "length": "1 metre|meter; .001 millimetre|millimeter|mm; .01 centimetre|centimeter|cm"
-    "; 1000 kilometre|kilometer|km; 1e-6 micrometre|micrometer|\u03bcm; 1e-9 nanometre|nanometer|nm"
-    "; 1609.344 mile|mi; 1852 nautical mile; .3048 foot|feet|ft; .0254 inch|inche; .9144 yard"
-    "; 9.4607e15 light year|light-year; 3.0857e16 parsec",
-    "mass": "1 kilogram|kilo|kg; .001 gram|gramme|gm; 1e-6 milligram|mg; 1e-9 microgram|mcg|\u03bcg"
-    "|ug; 1e-12 nanogram|ng; 1e-15 picogram|pg; 1000 tonne|metric ton; 907.18474 ton"
-    "; .0283495 ounce|oz; .45359237 lb; 6.35029 stone",
-    "pound": "1 pound",
-    "volume": "1 litre|liter|l; .001 millilitre|milliliter|ml|cc; .01 centilitre|centiliter|cl"
-    "; .1 decilitre|deciliter|dl; 1e-6 microlitre|microliter|\u03bcl|ul; 3.785412 gallon"
-    "; .473176 pint; .0295735 fluid ounce|fl oz; 158.987 barrel; .004929 teaspoon|tsp"
-    "; .014787 tablespoon|tbsp; 1000 cubic metre|cubic meter|m3",
-    "area": "1 square metre|square meter|sq m|m2; 1e6 square kilometre|square kilometer|sq km|km2"
-    "; 1e4 hectare|ha; 4046.856 acre; 2589988.1 square mile|sq mi; .092903 square feet|sq ft",
-    "temperature": "1 celsius|centigrade",
-    "power": "1 watt; 1e3 kilowatt|kw; 1e6 megawatt; 1e9 gigawatt|gw; 745.7 horsepower|hp",
-    "energy": "1 joule; 1e3 kilojoule|kj; 3.6e6 kilowatt hour|kilowatt-hour|kwh"
-    "; 3.6e9 megawatt hour|megawatt-hour|mwh; 3.6e12 gwh; 3.6e15 twh"
-    "; 4184 kilocalorie|calorie|kcal",
-    "data": "1 byte; 1e3 kilobyte|kb; 1e6 megabyte|mb; 1e9 gigabyte|gb; 1e12 terabyte|tb"
-    "; 1e15 petabyte|pb",
-    "frequency": "1 hertz|hz; 1e3 kilohertz|khz; 1e6 megahertz|mhz; 1e9 gigahertz|ghz",
-    "voltage": "1 volt; 1e3 kilovolt|kv",
-    "degrees": "1 degree|\u00b0",
-    "international units": "1 international unit|unit|iu",
-    "amount of substance": "1 mole|mol; .001 millimole|mmol; 1e-6 micromole|\u03bcmol|umol",
-    "equivalents": "1 milliequivalent|meq",
-    "pressure": "1 pascal; 100 hectopascal|hpa|millibar|mbar; 1e3 kilopascal|kpa; 1e5 bar"
-    "; 1e6 megapascal|mpa; 6894.757 psi; 101325 atmosphere|atm; 133.322 mmhg",
-    "bit rate": "1e3 kbps|kbit; 1e6 mbps|mbit; 1e9 gbps|gbit; 1e12 tbps|tbit",
-    "tablets": "1 tablet|pill|capsule",
-    "USD": "1 dollar|us dollar; .01 cent",
-    "GBP": "1 pound sterling; .01 penny|pence",
-    "EUR": "1 euro",
-    "JPY": "1 yen",
-    "INR": "1 rupee",
-    "CNY": "1 yuan|renminbi",
-    "CHF": "1 swiss franc",
-    "RUB": "1 rouble|ruble",
-    "MXN": "1 peso",
-    "CAD": "1 canadian dollar",
-    "AUD": "1 australian dollar",
-}
+# Names in the singular, whatever their case.
 NAMED: Final = {
-    name: Unit(dimension, float(group.split(maxsplit=1)[0]))
-    for dimension, groups in _NAMES.items()
-    for group in groups.split("; ")
-    for name in group.split(maxsplit=1)[1].split("|")
-} | {code.lower(): Unit(code) for code in CURRENCY_CODES} | {
-    **{name: Unit("length", factor) for name, factor in SPEEDS.items()},
-    "fahrenheit": Unit("temperature", 5 / 9, 32.0),
-    "kelvin": Unit("temperature", 1.0, 273.15),
-}  # fmt: skip
+    **{name: Unit(code) for code, *names in rows("currencies") for name in names},
+    **{
+        name: Unit(dimension, float(factor), float(zero))
+        for dimension, factor, zero, names in rows("units")
+        for name in names.split("|")
+    },
+    **{code.lower(): Unit(code) for code in in_order("codes")},
+}
 # Of these the case decides: "mW" and "MW", "g" and the "G" of "5G".
 LETTERS: Final = {
-    "g": Unit("mass", 0.001), "t": Unit("mass", 1000.0), "m": Unit("length"),
-    "h": Unit("time", 3600.0), "V": Unit("voltage"), "mV": Unit("voltage", 0.001),
-    "W": Unit("power"), "mW": Unit("power", 0.001), "MW": Unit("power", 1e6),
-    "Kb": Unit("data", 125.0), "Mb": Unit("data", 1.25e5), "Gb": Unit("data", 1.25e8),
-    "C": Unit("temperature"), "F": NAMED["fahrenheit"], "K": NAMED["kelvin"],
-}  # fmt: skip
+    **{
+        name: Unit(dimension, float(factor))
+        for name, (dimension, _, factor) in (
+            (name, unit.partition(":")) for name, unit in mapping("letters_of_units").items()
+        )
+    },
+    "F": NAMED["fahrenheit"],
+    "K": NAMED["kelvin"],
+    **{code: Unit(code) for code, *_ in rows("currencies")},
+}
+
+
+_NAMES, _LETTERS = (
+    "|".join(sorted(map(re.escape, names), key=len, reverse=True))
+    for names in ([name for name in NAMED if name[-1].isalnum()], LETTERS)
+)
+PARTS["UNIT"] = rf"(?:(?:{_NAMES})s?|(?-i:{_LETTERS}))(?!\w)"
 
 
 def unit_named(text: str) -> Unit:
@@ -126,7 +87,8 @@ class Quantity:
 
     `dimension` is "" for a bare count, else "percent", a currency or a physical dimension; `per` is
     the unit that a rate is per ("a day"). `bound` is a mark such as "<", or "" for the number
-    itself; `rough` tells that it was said to be about so much.
+    itself; `rough` tells that it was said to be about so much, `long` that it has four decimals or
+    more, as two thirds in digits, and may be what others round.
     """
 
     stated: float
@@ -135,13 +97,13 @@ class Quantity:
     rough: bool = False
     bound: str = ""
     per: Unit = NO_UNIT
+    long: bool = False
 
     def compare(self, other: "Quantity") -> Match:
         """Relate two numbers; a missing unit agrees with any unit, a missing "per" with any."""
         one, two = self._in_kind_of(other), other._in_kind_of(self)
         mine, theirs = one.value, two.value
-        inexact = self.rough or other.rough or self.bound or other.bound
-        tolerance = ROUGH_TOLERANCE if inexact else EXACT_TOLERANCE
+        tolerance = self._tolerance(other)
         if one.dimension != two.dimension:
             mine, theirs = one.stated, two.stated
             if one.dimension and two.dimension:
@@ -157,6 +119,17 @@ class Quantity:
         if not close(mine, theirs, tolerance):
             return Match.DIFFERENT
         return self._compare_bounds(other, mine, theirs)
+
+    def _tolerance(self, other: "Quantity") -> float:
+        """How far two numbers may be apart that are one claim, relative to the greater."""
+        if self.rough or other.rough or self.bound or other.bound:
+            return ROUGH
+        if self.long != other.long:
+            return ROUNDED
+        converted = self.value * other.stated != other.value * self.stated
+        if not converted or self.dimension != other.dimension:
+            return EXACT
+        return CALENDAR if self.dimension == "time" else CONVERTED
 
     def _in_kind_of(self, other: "Quantity") -> "Quantity":
         """A pound is money unless the other is a weight; degrees may be of any scale."""
@@ -232,7 +205,23 @@ class ClockTime:
         return Match.PREMISE_DECIDES if self.half_known else Match.HYPOTHESIS_DECIDES
 
 
-Value = Quantity | PartialDate | ClockTime
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two numbers that belong together: a score, a range, a ratio, odds."""
+
+    first: float
+    second: float
+    dimension: str
+
+    def compare(self, other: "Pair") -> Match:
+        """SAME or DIFFERENT; a unit that one leaves out is that of the other."""
+        units = self.dimension == other.dimension or not (self.dimension and other.dimension)
+        if units and (self.first, self.second) == (other.first, other.second):
+            return Match.SAME
+        return Match.DIFFERENT
+
+
+Value = Quantity | PartialDate | ClockTime | Pair
 
 
 def compare_values(premise: tuple[Value, ...], hypothesis: tuple[Value, ...]) -> Match:

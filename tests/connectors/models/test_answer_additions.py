@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
-from radarstream.connectors.models.answer_agreement.phrases import in_one_order
+from radarstream.connectors.models.answer_agreement.spelling import in_one_order
 from radarstream.schemas.prompt import AnswerPair
 
 SCORER = AnswerAgreement()

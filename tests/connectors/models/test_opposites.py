@@ -9,9 +9,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
-from radarstream.connectors.models.answer_agreement.marks import spell_marks
 from radarstream.connectors.models.answer_agreement.opposites import opposed
 from radarstream.connectors.models.answer_agreement.scorer import compare_pair
+from radarstream.connectors.models.answer_agreement.spelling import spell_marks
 from radarstream.schemas.prompt import AnswerPair
 
 SCORER = AnswerAgreement()

@@ -1,0 +1,109 @@
+"""Word lists, patterns and rules of spelling: the data files here, each read when first used."""
+
+import re
+from collections.abc import Callable, Mapping
+from functools import cache, partial
+from pathlib import Path
+from typing import Final
+
+FOLDER: Final = Path(__file__).parent / "data"
+PARTS: Final[dict[str, str]] = {}  # of patterns, that modules make from tables
+_REFERENCE = re.compile(r"<(@?[A-Za-z_]+)>")
+_SPACE, _NOTHING = "\u2423", "\u2205"  # at the ends of a replacement, where editors strip blanks
+
+
+def rows(name: str) -> list[list[str]]:
+    """The cells of each row of a table; lines that begin with "# " are comments."""
+    lines = (FOLDER / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines if line and not line.startswith("# ")]
+
+
+@cache
+def _lists() -> dict[str, list[str]]:
+    return {name: words.split() for name, words in rows("lists")}
+
+
+@cache
+def words(*names: str) -> frozenset[str]:
+    """All words of the lists of these names."""
+    return frozenset(word for name in names for word in _lists()[name])
+
+
+@cache
+def mapping(name: str) -> dict[str, str]:
+    """A list of KEY=VALUE as a map, in its order."""
+    return dict(entry.split("=") for entry in _lists()[name])
+
+
+@cache
+def in_order(name: str) -> tuple[str, ...]:
+    """The words of a list."""
+    return tuple(_lists()[name])
+
+
+@cache
+def _patterns() -> dict[str, str]:
+    return dict(line.split(" = ", maxsplit=1) for (line,) in rows("patterns"))
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """The pattern of that name, for letters of any case."""
+    return re.compile(part(name), re.IGNORECASE)
+
+
+@cache
+def part(name: str) -> str:
+    """A pattern as text, or the words of a list (@name) or keys of a map as alternatives."""
+    if name.startswith("@"):
+        listed = sorted((w.split("=")[0] for w in in_order(name[1:])), key=len, reverse=True)
+        return "|".join(map(re.escape, listed))
+    return filled(PARTS.get(name) or _patterns()[name])
+
+
+def filled(text: str, known: Mapping[str, str] | None = None) -> str:
+    """A pattern with the parts that it calls by name; groups keep their names in small letters."""
+
+    def fill(match: re.Match[str]) -> str:
+        name = match[1]
+        if name.islower() and not name.startswith("@"):
+            return match[0]
+        return (known or {}).get(name) or part(name)
+
+    return _REFERENCE.sub(fill, text)
+
+
+class Rules:
+    """The rewriting rules of a table, each applied to what those before it have left.
+
+    A row is a pattern and what it is replaced by, or `NAME = pattern` for a part that later rows
+    call `<NAME>`. A replacement "@name argument" calls the function of that name in `functions`
+    with the argument, if there is one, and the match.
+    """
+
+    def __init__(self, table: str, functions: Mapping[str, Callable[..., str]]) -> None:
+        self._table, self._functions = table, functions
+
+    def __call__(self, text: str) -> str:
+        """The text with every rule applied."""
+        for pattern, spelt in self._compiled():
+            text = pattern.sub(spelt, text)
+        return text
+
+    @cache  # noqa: B019  (rules are constants of their modules)
+    def _compiled(self) -> list[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]]]:
+        known, found = dict[str, str](), []
+        for row, *spelt in rows(self._table):
+            full = filled(row, known)
+            if spelt:
+                found.append((re.compile(full, re.IGNORECASE), self._replacement(spelt[0])))
+            else:
+                name, _, known_part = full.partition(" = ")
+                known[name] = known_part
+        return found
+
+    def _replacement(self, spelt: str) -> str | Callable[[re.Match[str]], str]:
+        if spelt.startswith("@"):
+            name, *arguments = spelt[1:].split(maxsplit=1)
+            return partial(self._functions[name], *arguments)
+        return spelt.replace(_SPACE, " ").replace(_NOTHING, "")
