@@ -1,6 +1,6 @@
 """The tables of a scoreboard; see `table` for what a table is and how Markdown shows it."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from radarstream.lab.defences.comparison_tables import (
     attacked_steps_table,
@@ -10,8 +10,7 @@ from radarstream.lab.defences.comparison_tables import (
     other_rates_table,
     rates_table,
 )
-from radarstream.lab.defences.documents import COSTS as DOCUMENT_COSTS
-from radarstream.lab.defences.documents import FOOLED, READINGS, DocumentScores
+from radarstream.lab.defences.documents import DocumentScores
 from radarstream.lab.defences.dynamics import Recovery
 from radarstream.lab.defences.planted import planted_tables
 from radarstream.lab.defences.scoreboard import (
@@ -69,9 +68,12 @@ def cost_table(board: Scoreboard) -> Table:
         cells = board.of(contender)
         cost, answers = pooled_cost(cells), sum(cell.answers for cell in cells)
         errors = sum(cell.errors for cell in cells)
-        counts = TableCell(str(answers), value=answers), TableCell(str(errors))
-        means = _costs(cost, COSTS, NOT_COUNTED if answers else NOTHING)
-        rows.append(TableRow(contender, (*counts, *means), contender == board.reference))
+        shown = [TableCell(str(answers), value=answers), TableCell(str(errors))]
+        for name, (_, decimals) in COSTS.items():
+            mean = cost.get(name)
+            unknown = NOT_COUNTED if answers else NOTHING
+            shown.append(TableCell(unknown if mean is None else number(mean, decimals), value=mean))
+        rows.append(TableRow(contender, tuple(shown), contender == board.reference))
     notes = (
         "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
         "reply; a cached completion counts with the seconds it took when it was made, relations "
@@ -87,30 +89,20 @@ def documents_table(found: Sequence[DocumentScores]) -> Table:
     """How each document was read, one row for each condition."""
     rows = []
     for scores in found:
-        rates = [
-            TableCell(percent(rate), f"[{rate.hits} of {rate.trials}]", rate.value)
-            for rate in scores.rates.values()
-        ]
-        cells = *rates, *_costs(scores.means, DOCUMENT_COSTS, NOT_COUNTED)
-        rows.append(TableRow(scores.condition, cells))
+        rates, means = scores.rates.values(), scores.means.items()
+        cells = [TableCell(percent(one), f"[{one.hits} of {one.trials}]", one.value)
+                 for one in rates]  # fmt: skip
+        cells += [TableCell(number(mean, COSTS[name][1]), value=mean) for name, mean in means]
+        rows.append(TableRow(scores.condition, tuple(cells)))
     notes = (
         "Percent of the documents that nobody planted. By the labels a document says the right "
         "answer or the target, whichever its text names alone. Right: its atomic answer is that "
         "one; invented: a word or number of the answer is neither in it nor in the question; "
-        "wrong: any other. Without an answer: missed where it says one, silent where not. Of "
-        "planted documents, whose answer names the target. Calls, tokens and seconds are means for "
-        "a document; a second call asks the nearest sentence alone.",
+        "wrong: any other. Without an answer: missed where it says one, silent where not. Calls, "
+        "tokens and seconds are means for a document; a second call asks the nearest sentence.",
     )
-    heads = (*READINGS, f"planted: {FOOLED}", *(COSTS[name][0] for name in DOCUMENT_COSTS))
+    heads = *found[0].rates, *(COSTS[name][0] for name in found[0].means)
     return Table("documents", "Reading: page by page", "condition", heads, tuple(rows), notes)
-
-
-def _costs(
-    means: Mapping[str, float | None], names: Iterable[str], unknown: str
-) -> Iterator[TableCell]:
-    for name in names:
-        mean = means.get(name)
-        yield TableCell(unknown if mean is None else number(mean, COSTS[name][1]), value=mean)
 
 
 def dynamics_table(board: Scoreboard) -> Table:

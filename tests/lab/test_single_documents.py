@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from radarstream.lab.defences.answers import study_frame
-from radarstream.lab.defences.documents import READINGS, score_documents
+from radarstream.lab.defences.documents import FOOLED, READINGS, score_documents
 from radarstream.lab.defences.records import EvidenceRow
 from radarstream.lab.defences.scores import score_cells
 from radarstream.lab.defences.tables import documents_table, tables_of
@@ -42,31 +42,24 @@ EARLIER = replace(SEEN, step=0, answers=(), labels=Labels(("Cork",), target="Osl
 
 
 def test_each_page_is_read_right_wrong_invented_missed_or_rightly_silent() -> None:
-    elsewhere = replace(SEEN, condition="poison@9")
-    rows = [elsewhere, SEEN, EARLIER]
+    rows = [replace(SEEN, condition="poison@9"), SEEN, EARLIER]
     (found,) = score_documents(rows, ("benign", "pia@1"))
     readings = [reading for _, reading in PAGES.values()]
-    assert found.condition == "benign"
-    assert found.rates.pop("fooled") == Rate(1, 2)
-    assert found.rates == {name: Rate(readings.count(name), 10) for name in READINGS}
-    assert sum(rate.hits for rate in found.rates.values()) == 10
-    assert found.means == {
-        "calls": 1.25, "prompt_tokens": 100, "completion_tokens": 5, "atomic_seconds": 0.5
-    }  # fmt: skip
+    wanted = {name: Rate(readings.count(name), 10) for name in READINGS}
+    assert (found.condition, found.rates) == ("benign", wanted | {FOOLED: Rate(1, 2)})
+    assert list(found.means.values()) == [1.25, 100, 5, 0.5]
 
 
 def test_what_a_model_does_not_count_and_what_nobody_planted_is_not_known() -> None:
     row = replace(SEEN, labels=Labels(("Rome",), target="Oslo"), cost=Cost(prompt_tokens=None))
     (shown,) = documents_table(score_documents([row], ["benign"])).rows
-    assert [str(cell) for cell in shown.cells] == [
-        "25 [3 of 12]", "33 [4 of 12]", "17 [2 of 12]", "17 [2 of 12]", "8 [1 of 12]",
-        "- [0 of 0]", "0.0", "not counted", "0", "0.00",
-    ]  # fmt: skip
+    assert " ".join(map(str, shown.cells)) == (
+        "25 [3 of 12] 33 [4 of 12] 17 [2 of 12] 17 [2 of 12] 8 [1 of 12] - [0 of 0] 0.0 - 0 0.00"
+    )
 
 
 def test_the_table_is_there_where_the_evidence_is_known() -> None:
     frame = study_frame([row("Rome")], record())
     scored = score_cells(frame, record(), evidence=[SEEN])
-    assert [found.condition for found in scored.documents] == ["benign"]
     assert tables_of(scored)[-1].key == "documents"
     assert "documents" not in [t.key for t in tables_of(score_cells(frame, record()))]
