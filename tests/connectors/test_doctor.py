@@ -22,6 +22,7 @@ from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.cli.doctor import models
 from radarstream.pipelines.settings import load_settings
 from tests.brokers import Broker
+from tests.postgresql import POSTGRESQL
 from tests.servers import free_port
 
 Checks = dict[str, dict[str, Any]]
@@ -107,10 +108,7 @@ def test_a_database_in_use_is_read_beside_its_writer(state_url: str, tmp_path: P
     writer.dispose()
 
 
-@pytest.mark.parametrize("stored", ["0005", "9999"])
-def test_a_database_of_another_release_is_told_and_left(
-    state_url: str, stored: str, tmp_path: Path
-) -> None:
+def test_a_database_of_another_release_is_told_and_left(state_url: str, tmp_path: Path) -> None:
     def version(statement: str) -> str:
         engine = open_engine(state_url, migrate=False)
         with engine.begin() as connection:
@@ -121,15 +119,16 @@ def test_a_database_of_another_release_is_told_and_left(
         return told
 
     open_engine(state_url).dispose()
-    version(f"UPDATE alembic_version SET version_num = '{stored}'")
     config = config_of(tmp_path, state_url)
-    check = examined(config)["database"]
-    assert version("SELECT 1") == stored
-    assert not check["ok"]
-    assert "use that release, or name another database" in check["remedy"]
+    for stored in ("0005", "9999"):
+        version(f"UPDATE alembic_version SET version_num = '{stored}'")
+        check = examined(config)["database"]
+        assert version("SELECT 1") == stored
+        assert not check["ok"]
+        assert "use that release, or name another database" in check["remedy"]
 
 
-@pytest.mark.parametrize("state_url", ["postgresql"], indirect=True)
+@pytest.mark.parametrize("state_url", [POSTGRESQL], indirect=True)
 def test_a_user_who_may_make_no_tables_is_sent_to_an_administrator(
     state_url: str, tmp_path: Path
 ) -> None:

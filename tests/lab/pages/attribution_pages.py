@@ -107,33 +107,6 @@ def events() -> list[TaughtEvent]:
     ]
 
 
-def hostile_events() -> list[TaughtEvent]:
-    """Every free text of them attacks the reader."""
-    return [
-        replace(
-            event,
-            query_id=HOSTILE[number % 5],
-            question=HOSTILE[(number + 1) % 5],
-            answer=HOSTILE[(number + 2) % 5],
-            defended_answer=HOSTILE[0],
-            undefended_answer=HOSTILE[1],
-            answer_without=HOSTILE[(number + 3) % 5],
-            detail=HOSTILE[0],
-            attributor=IMAGE,
-            texts=tuple(
-                replace(
-                    one,
-                    url=HOSTILE_URLS[one.rank % len(HOSTILE_URLS)],
-                    title=HOSTILE[one.rank % 5],
-                    excerpt=HOSTILE[(one.rank + 1) % 5],
-                )
-                for one in event.texts
-            ),
-        )
-        for number, event in enumerate(events())
-    ]
-
-
 def complaint_of(event: TaughtEvent, sender: str, comment: str = "") -> StoredComplaint:
     at = milliseconds(event.observed_at) + 3_600_000
     return StoredComplaint(
