@@ -6,7 +6,6 @@ import pickle
 from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -82,11 +81,7 @@ def test_golden_wire_form(sample) -> None:
     golden = (GOLDEN / f"{schema.name}.{schema.version}.json").read_bytes()
     assert encode(sample) + b"\n" == golden
     assert DECODERS[type(sample)](golden) == sample
-
-
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: WIRE_SCHEMAS[type(sample)].name)
-def test_golden_structured_event(sample) -> None:
-    schema = WIRE_SCHEMAS[type(sample)]
+    assert pickle.loads(pickle.dumps(sample)) == sample
     line = structured(envelope(sample), encode(sample))
     golden = (GOLDEN / f"{schema.name}.{schema.version}.cloudevent.json").read_bytes()
     assert line + b"\n" == golden
@@ -275,26 +270,21 @@ def test_encoding_cleans_what_decoding_refuses() -> None:
     assert decoded.generator == ""
 
 
-def test_encoding_refuses_nan() -> None:
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        encode(replace(REJECTED, margin=float("nan")))
-
-
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-@pytest.mark.parametrize("place", ["edge", "margin", "support"])
-def test_encoding_refuses_nan_wherever_it_is(value: float, place: str) -> None:
+def test_encoding_refuses_nan_wherever_it_is(value: float) -> None:
     verdict = ANSWER.verdict
     first, *others = verdict.documents
     assert ANSWER.support is not None
-    event = {
-        "edge": replace(ANSWER, verdict=replace(verdict, edges=((1, 2, value),))),
-        "margin": replace(
+    for event in (
+        replace(REJECTED, margin=value),
+        replace(ANSWER, verdict=replace(verdict, edges=((1, 2, value),))),
+        replace(
             ANSWER, verdict=replace(verdict, documents=(replace(first, margin=value), *others))
         ),
-        "support": replace(ANSWER, support=replace(ANSWER.support, confidence=value)),
-    }[place]
-    with pytest.raises(ValueError, match="not JSON compliant"):
-        encode(event)
+        replace(ANSWER, support=replace(ANSWER.support, confidence=value)),
+    ):
+        with pytest.raises(ValueError, match="not JSON compliant"):
+            encode(event)
 
 
 @pytest.mark.parametrize(
@@ -310,11 +300,6 @@ def test_an_event_that_is_cleaned_is_written_as_one_that_was_clean() -> None:
     support = replace(ANSWER.support, confidence=1e-7) if ANSWER.support else None
     clean, dirty = (replace(ANSWER, answer=text, support=support) for text in ("Rome", "Rome\x7f"))
     assert encode(dirty) == encode(clean)
-
-
-@pytest.mark.parametrize("sample", SAMPLES)
-def test_values_pickle_whole(sample: Any) -> None:
-    assert pickle.loads(pickle.dumps(sample)) == sample
 
 
 def test_reader_verdict_wins_over_payload() -> None:
@@ -359,10 +344,10 @@ def test_file_name_that_is_not_unicode_can_be_published() -> None:
     assert DECODERS[DeadLetter](line).source == "data/caf\ufffd.jsonl"
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"specversion":"1.0","id":"x"}', '{"id":"\ud800"}'])
-def test_damaged_envelope_is_refused(text: str) -> None:
-    with pytest.raises(InputError):
-        decode_envelope(text)
+def test_damaged_envelope_is_refused() -> None:
+    for text in ("", "{}", '{"specversion":"1.0","id":"x"}', '{"id":"\ud800"}'):
+        with pytest.raises(InputError):
+            decode_envelope(text)
 
 
 def test_binary_headers() -> None:

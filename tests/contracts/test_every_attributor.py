@@ -101,14 +101,12 @@ def test_equal_inputs_give_equal_findings_and_stay_unchanged(attributor: Attribu
         assert (event, attributor) == (before, copied)
 
 
-@pytest.mark.parametrize("event", EVENTS)
-def test_texts_may_come_in_any_order(attributor: Attributor, event: Case):
-    found = attribute(attributor, event)
+def test_texts_may_come_in_any_order(attributor: Attributor):
     rng = np.random.default_rng(3)
-    for _ in range(3):
+    for event in EVENTS * 2:
         order = rng.permutation(len(event.texts))
         shuffled = replace(event, texts=tuple(event.texts[i] for i in order))
-        assert attribute(attributor, shuffled) == found
+        assert attribute(attributor, shuffled) == attribute(attributor, event)
 
 
 @pytest.mark.parametrize("name", sorted(ATTRIBUTORS.keys() - {"context_cite"}))
