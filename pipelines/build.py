@@ -7,7 +7,6 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any, assert_never
@@ -43,7 +42,7 @@ from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.plugins import load_plugin, naming_extra
 from radarstream.schemas.snapshot import SearchSnapshot
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import now_ms
 
 SQLITE = "sqlite:///"
 SNAPSHOTS = WIRE_SCHEMAS[SearchSnapshot].topic
@@ -271,8 +270,8 @@ def enter_group(
     know, unless told to `start_over`; BrokerError.
     """
     committed = committed_offsets(settings, group, topic)
-    now_ms = milliseconds(datetime.now(UTC))
-    return enter(shared_engine(settings), group, committed, start_over=start_over, now_ms=now_ms)
+    engine = shared_engine(settings)
+    return enter(engine, group, committed, start_over=start_over, now_ms=now_ms())
 
 
 def shared_corpus(settings: s.Settings) -> Corpus:

@@ -35,6 +35,11 @@ def milliseconds(time: datetime) -> int:
     return (time - EPOCH) // _MILLISECOND
 
 
+def now_ms() -> int:
+    """The present time in whole milliseconds since the epoch."""
+    return milliseconds(datetime.now(UTC))
+
+
 def time_at(since_epoch_ms: int) -> datetime:
     """The time of so many milliseconds. Raises OverflowError where no calendar has it."""
     return EPOCH + since_epoch_ms * _MILLISECOND

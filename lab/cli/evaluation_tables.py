@@ -9,7 +9,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from radarstream.lab.study.table import Table, TableCell
-from radarstream.pipelines.cli.terminal import cell, printable, say, stdout
+from radarstream.pipelines.cli.terminal import cell, say, stdout
+from radarstream.schemas.shown import one_line
 
 COST_COLUMNS = {
     "answers": "answers",
@@ -91,20 +92,20 @@ def _parts(table: Table, width: int) -> Iterator[Table]:
 def _drawn(table: Table) -> RichTable:
     """The table for a terminal; its reference is bold."""
     shown = RichTable(
-        title=printable(table.title),
+        title=one_line(table.title),
         box=box.SIMPLE_HEAD,
         header_style="bold",
         padding=(0, 1, 0, 0),
         pad_edge=False,
         show_edge=False,
     )
-    shown.add_column(printable(table.corner), no_wrap=True)
+    shown.add_column(one_line(table.corner), no_wrap=True)
     for column in table.columns:
         shown.add_column(
             cell(column), overflow="fold", justify="right" if table.key == "cost" else "left"
         )
     for row in table.rows:
-        name = "\n".join(wrap(printable(row.heading), NAME_CHARACTERS))
+        name = "\n".join(wrap(one_line(row.heading), NAME_CHARACTERS))
         shown.add_row(Text(name), *map(_entry, row.cells), style="bold" if row.reference else "")
     return shown
 

@@ -3,11 +3,8 @@
     account -> signals -> Sentinel -> Strategist -> hook A around the retrieval -> signals
             -> Sentinel -> Strategist -> hook B -> hook C -> round -> hook D -> trust
 
-Where the documents settle no answer, more are retrieved, and everything up to the round is done
-again with all of them; models are not asked again what they were asked before.
-
-A list of questions takes every step together, so that they share calls of models. A question that
-fails does so alone.
+Many questions take each step together, so that they share calls of models; one that fails does so
+alone.
 """
 
 from collections.abc import Sequence
@@ -50,11 +47,10 @@ class Answerer(Parts):
         return outcome
 
     def answer_all(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
-        """Answer many questions with few calls of each model, in order.
+        """Answer many questions in order; a reply that failed is an error in its place.
 
-        An error stands in the place of a reply that failed. What the job remembers of a question is
-        read and never written. Questions about own documents share calls, and cached replies, with
-        those of the same user alone.
+        The memory of a watched question is read, never written. Questions about own documents share
+        calls and cached replies with those of the same user alone.
         """
 
         def of_one(user: str, group: list[UserQuestion]) -> list[Reply | RadarstreamError]:
@@ -75,10 +71,8 @@ class Answerer(Parts):
     def _settled(
         self, found: Sequence[Found | RadarstreamError]
     ) -> list[Drafted | RadarstreamError]:
-        """Answer, and once more from more documents as long as those before settle nothing.
-
-        What fails then leaves the answer as it was. What is read takes about as long as all before,
-        so nothing is looked for after half of the time for reading.
+        """Answer, and again from more documents while those settle nothing, for half of the reading
+        time. What fails then leaves the earlier answer.
         """
         until = monotonic() + self.settings.reading.most_seconds / 2
         drafts = self._drafted(found)

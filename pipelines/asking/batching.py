@@ -14,12 +14,11 @@ Asked = tuple[ItemT, asyncio.Future[OutT]]
 
 
 class Batched(Generic[ItemT, OutT]):
-    """Items one by one in, batches to `work` in a thread, each result to whoever asked.
+    """Batches single items of many askers, who wait in one queue each and are served in turn.
 
-    Askers wait in one queue each, and batches of at most `at_once` take from the queues in turn
-    what somebody still waits for. `work` returns one result per item, in order; an exception among
-    them is raised to its asker, and where `work` raises for several items, each is tried alone.
-    `name` is what messages call it. One event loop at a time may ask.
+    `work` runs in a thread on at most `at_once` items and returns one result per item, in order. An
+    exception among them is raised to its asker; where `work` itself raises, each item is tried
+    alone. `name` is for messages. One event loop at a time may ask.
     """
 
     def __init__(

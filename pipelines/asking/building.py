@@ -44,11 +44,10 @@ def build_answerer(
     engine: Engine | None = None,
     repeatable: bool = False,
 ) -> Answerer:
-    """Create what answers questions from the settings: pipeline, modules, places of documents.
+    """Create what answers questions from the settings. Raises ConfigurationError.
 
-    Without `accounts` they are kept in memory. `engine` is the state database, by default that of
-    the settings. `repeatable` draws the noise of a retrieval from the question, as studies
-    need it; it is of no use against an attacker. Raises ConfigurationError.
+    Without `accounts` they are kept in memory; `engine` is the state database, by default that of
+    the settings. `repeatable`, for studies, draws the noise of a retrieval from the question.
     """
     engine = engine or shared_engine(settings)
     # Nobody is told an undefended answer, and it would cost a long prompt.
@@ -97,10 +96,8 @@ def build_control(settings: Settings, models: Models) -> ControlPlane | None:
 def usable_modules(
     settings: Settings, engine: Engine, models: Models
 ) -> tuple[frozenset[Module], Models]:
-    """The modules of the settings that the models allow, and the models with what they ask.
-
-    A module that may act but cannot is left out, with a warning. Raises ConfigurationError for one
-    that always acts.
+    """The modules that the models allow, and the models with what these ask. One that cannot act is
+    left out with a warning. Raises ConfigurationError if it always acts.
     """
     chosen = settings.orchestration
     usable, needs = set(Module) - set(CHOOSING), frozenset[str]()

@@ -1,7 +1,5 @@
-"""Sentinel and Strategist at work: models are asked for them, and whatever fails is replaced.
-
-A model that fails, hangs or replies with nonsense gives way to the rules. Where the rules fail too,
-there is no plan, and the caller lets everything act that may.
+"""Sentinel and Strategist at work. A model that fails, hangs or replies with nonsense gives way to
+the rules; where these fail too there is no plan, and everything acts that may.
 """
 
 import logging
@@ -38,10 +36,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """Who judges and who plans, with the models that they may ask.
-
-    `usual` is what is usual of documents, None where that was not measured. `limit_s` is how many
-    seconds models may take for a batch.
+    """Who judges and who plans, with their models. `usual` is what is usual of documents, None if
+    not measured; models may take `limit_s` seconds for a batch.
     """
 
     sentinel: Sentinel
@@ -132,9 +128,8 @@ _hanging: set[Thread] = set()
 
 
 def within(seconds: float, work: Callable[[], ResultT]) -> ResultT | None:
-    """What `work` returns within so many seconds; None if it takes longer.
-
-    It then goes on in a thread of its own. Where too many do, nothing is begun.
+    """What `work` returns within so many seconds, else None: it then goes on in a thread of its
+    own. Where too many do, nothing is begun.
     """
     _hanging.difference_update([thread for thread in tuple(_hanging) if not thread.is_alive()])
     if len(_hanging) >= HANGING:

@@ -1,6 +1,5 @@
-"""The retrieval, and hooks A, B and C as far as they choose documents.
-
-A module leaves everything as it is unless the plan switches it on, and its record says what it did.
+"""The retrieval, and hooks A, B and C as far as they choose documents. A module acts only if the
+plan switches it on.
 """
 
 import json
@@ -53,11 +52,8 @@ def usable(
 
 
 def retrieve(parts: Parts, planned: Planned) -> Found:
-    """The documents of a question.
-
-    More are looked for than an answer may rest on where a module may drop some; by a search, which
-    costs, only where one is known to act. What it costs is paid before, and stays spent if the
-    retrieval fails.
+    """The documents of a question, more than wanted where a module may drop some (of a search,
+    which costs, only where one is known to). Noise is paid before, also for a retrieval that fails.
     """
     question = planned.asked.question
     private = not why_not(Module.PRIVACY, planned.plan, question.origin)
@@ -82,10 +78,8 @@ def retrieve(parts: Parts, planned: Planned) -> Found:
 
 
 def retrieve_more(parts: Parts, draft: Drafted) -> Found | None:
-    """The documents of a question that those before did not settle, of which more may be read; None
-    where it is settled, or there are no more.
-
-    Those in reserve come first. What was charged for is not found once more.
+    """The documents of a question that those before did not settle, those in reserve first. None
+    where it is settled, where there are no more, and after noisy retrievals.
     """
     found, planned, reading = draft.found, draft.found.planned, parts.settings.reading
     steps = RESULTS_PER_PAGE * reading.further_searches

@@ -1,6 +1,5 @@
-"""What the state database knows of a question that is also watched: its query and its memory.
-
-It is only read. So one search that was poisoned for one user cannot change what the job remembers.
+"""What the state database knows of a question that is also watched. It is only read: a search
+poisoned for one user cannot change what the job remembers.
 """
 
 from collections.abc import Sequence
@@ -46,9 +45,8 @@ class KnownQuery:
         return SearchRequest(self.query) if self.watched is None else self.watched.request
 
     def memory(self, pipeline: DefensePipeline[Any]) -> Memory[Any]:
-        """What the pipeline remembers of the query. Nothing, where another defence wrote it.
-
-        Raises InputError where the row is damaged.
+        """What the pipeline remembers of the query; nothing if another defence wrote it. Raises
+        InputError for a damaged row.
         """
         if self.row is None or self.row.defense != pipeline.name:
             return pipeline.initial_memory()

@@ -67,11 +67,9 @@ def from_question(question: UserQuestion) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """What answers questions is made of.
-
-    `usable` are the modules that can act here, `control` is None where no risk decides. Of the
-    auditors the first may want another answer, which the last judges for good. `seed` is where the
-    noise of a retrieval comes from.
+    """What answers questions is made of. `usable` modules can act here; `control` is None where no
+    risk decides. The first auditor may want another answer, the last judges for good. `seed` gives
+    the noise of a retrieval.
     """
 
     settings: Settings
@@ -109,10 +107,9 @@ class Parts:
 
     @cached_property
     def variant(self) -> Callable[[str | None, int, Prompting], DefensePipeline[Any]]:
-        """The pipeline with the defence of a name, None for that of the settings, whose reranker
-        keeps at most the wanted documents, and with other prompts.
-
-        Raises ConfigurationError for a name that is not known, or that the models do not fit.
+        """The pipeline with another defence (None: the configured one) and prompting, whose
+        reranker keeps at most the wanted documents. Raises ConfigurationError for an unknown or
+        unfit defence.
         """
 
         @lru_cache(maxsize=256)

@@ -1,8 +1,6 @@
-"""Accounts, looks of the Sentinel, plans and trust: what is decided about questions.
-
-What is in `always` acts, whatever is decided. Where nothing can be decided, because the account
-cannot be read or the rules break, everything acts that may: an attacker who breaks the control
-plane gains nothing by it.
+"""Accounts, looks of the Sentinel, plans and trust. Modules in `always` act in any case; where
+nothing can be decided, because an account cannot be read or the rules break, everything acts that
+may.
 """
 
 import logging
@@ -108,9 +106,8 @@ def _decide(
     seen: Sequence[Seen | None],
     earlier: Sequence[tuple[RiskProfile | None, Plan | None]],
 ) -> list[tuple[RiskProfile | None, Plan]]:
-    """A profile, None where nobody judges, and the plan that follows from it.
-
-    Where the risk is not known, the plan is that of the policy, or everything acts.
+    """A profile, None where nobody judges, and the plan that follows; without a risk that of the
+    policy, or everything.
     """
     chosen, control = parts.settings.orchestration, parts.control
     without = plain(chosen)
@@ -156,9 +153,8 @@ def intervened(answered: Replied) -> bool:
 
 
 def bounded(plan: Plan, allowed: Collection[Module], always: Collection[Module]) -> Plan:
-    """The plan with what is in `always` on, and what is in neither of the two off.
-
-    The audit that is off still writes down what it finds; on, it enforces.
+    """The plan with `always` on and what is in neither of the two off. The audit writes down what
+    it finds when off, and enforces when on.
     """
     changed = {}
     for module in Module:

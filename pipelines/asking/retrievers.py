@@ -35,9 +35,8 @@ def given_documents(question: UserQuestion, wanted: int) -> Finding:
 def nearest(
     corpus: Corpus, embedder: Embedder, further: int, question: UserQuestion, wanted: int
 ) -> Finding:
-    """The stored documents that are nearest to the question by cosine, up to `further` times more.
-
-    Raises ModelError, ConfigurationError.
+    """The stored documents nearest to the question by cosine, up to `further` times more. Raises
+    ModelError, ConfigurationError.
     """
     for most in range(wanted, wanted + RESULTS_PER_PAGE * further + 1, RESULTS_PER_PAGE):
         found = corpus.search(question.text, most, embedder)
@@ -76,12 +75,9 @@ class ImpatientClock:
 
 
 class WebSearch(Closing):
-    """What the search service finds, with page texts if `watch.fetch_pages` says so.
-
-    A watched question is searched for as the watchlist says.
-
-    Opened at the first search, since only that needs a key. Searches take turns: the service's
-    client and the reader of pages are not for several threads.
+    """What the search service finds, with page texts if `watch.fetch_pages` says so; a watched
+    question is searched for as the watchlist says. Opened at the first search, which needs a key.
+    Searches take turns.
     """
 
     def __init__(self, settings: Settings, queries: KnownQueries) -> None:
@@ -92,8 +88,8 @@ class WebSearch(Closing):
         self._pages: PageReader | None = None
 
     def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
-        """The first results, and those of further searches. Raises SearchError, and
-        ConfigurationError without a key.
+        """The first results, then those of further searches. Raises SearchError,
+        ConfigurationError.
         """
         (known,) = self._queries.find([query_of(question.text)])
         request = replace(known.request, k=min(wanted, MOST))

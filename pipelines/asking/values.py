@@ -44,12 +44,9 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class UserQuestion:
-    """One question of one user at one time.
-
-    `user` is the name of an account, "" for nobody's. `defense` is a name of `DEFENSES`, None for
-    the configured defence with its options. `wanted` is how many documents the answer may rest on
-    at first, k in the papers. `withstand` is how many lying sites it is to withstand, None as
-    configured.
+    """One question of one user at one time. `user` names an account, "" for none; `defense` is a
+    name of `DEFENSES`, None as configured. The answer rests on `wanted` documents at first (k in
+    the papers) and is to withstand `withstand` lying sites, None as configured.
     """
 
     text: str
@@ -64,9 +61,8 @@ class UserQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Recognised:
-    """A question as a query. `trust` is that of its user, and `seen` what a Sentinel may look at.
-
-    Both are None where the account could not be read, `seen` also where no risk decides.
+    """A question as a query, with its user's `trust` and what a Sentinel may see; both None where
+    the account could not be read, `seen` also where no risk decides.
     """
 
     question: UserQuestion
@@ -86,12 +82,9 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A question with its documents; `plan`, `seen` and `risk` are the latest.
-
-    `finding` gives more documents; the answer rests on at most `wanted`. `observed` has the
-    documents that are left, and the others with the reasons; `hooks` are what modules did.
-    `epsilon` is what the retrieval cost and what is left of the budget, None where nothing was
-    charged.
+    """A question with its documents; `plan`, `seen` and `risk` are the latest. `finding` gives more
+    documents, of which the answer rests on at most `wanted`. `hooks` are what modules did;
+    `epsilon` is the retrieval's cost and what is left, None if free.
     """
 
     planned: Planned
@@ -159,11 +152,8 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a user is told.
-
-    `text` is the answer after the audit, which may have masked or refused what `event` says.
-    `documents` are those that were found, at the ranks of the event; `event.verdict` says of each
-    whether the answer rests on it and why not.
+    """What a user receives: `text` after the audit, which may have masked or refused the answer of
+    `event`, and all `documents` at the ranks of the event.
     """
 
     question: UserQuestion

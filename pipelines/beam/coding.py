@@ -13,10 +13,7 @@ class Element:
 
 
 class ElementCoder(FastCoder):
-    """Pickles elements where they wait for others, and tells no sizes.
-
-    Beam's own coder pickles many elements of each step only to estimate how large they are.
-    """
+    """Pickles elements without telling sizes, for which Beam's own coder pickles many of them."""
 
     encoder = staticmethod(partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL))
 

@@ -1,8 +1,6 @@
-"""The ordered step per query: fold snapshots into memory, one SQL transaction per query.
-
-Snapshots of a query are folded in event-time order; several queries advance in lockstep so that
-their model calls share batches. Memory and outgoing events are committed together by a
-compare-and-set on the row's step. No Beam here: `graph` wraps it.
+"""The ordered step per query: fold snapshots into memory in event-time order, in one SQL
+transaction per query with the events, by a compare-and-set on the row's step. Queries advance in
+lockstep, so that model calls share batches. No Beam here: `graph` wraps it.
 """
 
 from collections import deque
@@ -67,15 +65,11 @@ def fold_queries(
 ) -> Iterator[Outcome]:
     """Fold each query's snapshots into its row; yields what was newly answered, or dead.
 
-    What `witnesses` make of an answer is written in the transaction of its query.
-    A record that says its place in a log is folded by it, so that reading it again is told from
-    reading it too late. The records of a bounded replay say none: `log_epoch` names their input,
-    their log is each query's own snapshots in event-time order, and a snapshot's offset is its
-    event time, since its place would change with the number of earlier ones that a model failed
-    on. So a resumed replay of the same input skips what it has folded, and of two snapshots of
-    one moment only the first counts. Snapshots of a query whose row is damaged become dead
-    letters, and the others go on. Raises StateConflictError if another worker moved a row
-    meanwhile, ConfigurationError if the rows are another defence's.
+    A record with a place in a log is folded by it, so that reading it again differs from reading it
+    too late. In a bounded replay the event time is the place, in a log named `log_epoch`: a resumed
+    replay skips what it has folded. What `witnesses` write is in the transaction of the query.
+    Snapshots of a query with a damaged row become dead letters. Raises StateConflictError if
+    another worker moved a row, ConfigurationError if the rows are another defence's.
     """
     rows = load(engine, list(snapshots))
     queries = {
@@ -133,11 +127,7 @@ def folding_order(ready: Item) -> tuple[int, str, int]:
 
 
 def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
-    """Raise InputError for a row that this defence did not write.
-
-    Raises ConfigurationError instead where another defence wrote it and most others: then it is
-    not the row that is wrong.
-    """
+    """Raise InputError for a row of another defence, ConfigurationError where most rows are."""
     if row.defense == name:
         return
     if row.defense in DEFENSES and 2 * count(engine, name) < count(engine):
@@ -149,9 +139,8 @@ def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
 
 
 def next_to_fold(progress: QueryProgress, log_epoch: str) -> Item | None:
-    """Take the query's next new snapshot; skip what was folded before.
-
-    Parks what is late, and everything new of a query whose memory is damaged.
+    """Take the query's next new snapshot. Parks what is late, and everything new of a damaged
+    memory.
     """
     while progress.waiting:
         ready = progress.waiting.popleft()
@@ -172,9 +161,8 @@ def next_to_fold(progress: QueryProgress, log_epoch: str) -> Item | None:
 
 
 def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
-    """Say by how much a snapshot is late.
-
-    Depends on the record and the row alone: what is folded again after a crash is the same letter.
+    """By how much a snapshot is late, from the record and the row alone: folding again gives the
+    same letter.
     """
     return (
         f"observed {wire_time(snapshot.observed_at)}, but query {shown(snapshot.query.id)} has "

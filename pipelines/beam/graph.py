@@ -1,11 +1,9 @@
-r"""The graph, top to bottom: raw records to defended answers.
+r"""The graph of every job, top to bottom: raw records to defended answers.
 
     decode -> gather -> fold by query -> answers
        \_________\____________\-> dead letters -> outbox
 
-State and outgoing events are in the database of the settings when the run has ended; publishing
-them is the caller's next step. What comes out of the transform tells the caller what happened.
-One composite serves every job.
+State and outgoing events are in the database when the run has ended; the caller publishes them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -66,10 +64,8 @@ class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
 
 class GatherEvidence(beam.PTransform[PCollection[RawRecord], Any]):
     """RawRecords of any source -> Ready snapshots under `READY`, Parked records under `DEAD`.
-
-    Nothing here is grouped, timed or kept, so it is the same for bounded and unbounded sources.
-    `model_hints` are Beam resource hints for the stage that asks models. The fold asks models, too,
-    for the final answer: whoever builds it hints it likewise.
+    `model_hints` are Beam resource hints for the stage that asks models; whoever builds the fold
+    gives it the same.
     """
 
     def __init__(

@@ -27,16 +27,11 @@ class Lane:
 
 @dataclass
 class HoldBack:
-    """Releases records once older ones had their chance.
+    """Holds records until an event `lateness_s` younger was seen in their partition, or nothing
+    more came in it for that long; with 0 nothing is held.
 
-    A record is held while newer ones may still be preceded by older ones: until an event
-    `lateness_s` younger than it was seen in its partition, and in a partition that is read to its
-    end for `lateness_s` of waiting. With a lateness of 0 nothing is held.
-
-    Of two records of a partition that wait, the older one is never released after the newer one,
-    or a fold could pass it by. `event_time` returns seconds, or None for what cannot be ordered
-    and is released at once. `read` is asked once for each record that comes in: what it returns
-    takes the record's place from then on.
+    Of two waiting records of a partition the older one is released first. `event_time` gives
+    seconds, or None for what is released at once. `read` may replace each record that comes in.
     """
 
     lateness_s: float
@@ -111,9 +106,8 @@ def event_time_of(record: RawRecord) -> float | None:
 
 
 def horizon(waiting: Waiting, time_s: float, taken_s: float) -> float:
-    """Return the event time up to which records are released.
-
-    That is `time_s`, or later where a record waits that was taken at `taken_s` or before.
+    """The event time up to which records are released: `time_s`, or later if one was taken at
+    `taken_s`.
     """
     return max([time_s, *(t for t, taken, _ in waiting.values() if taken <= taken_s)])
 

@@ -1,8 +1,6 @@
-"""The step before the fold that asks models, on batches of whole snapshots.
-
-The prompts of all snapshots of a batch go to the models in one call, so no shuffle is needed. A
-snapshot whose model calls fail comes out as a dead letter and the others of its batch go on; dead
-letters of earlier steps pass through.
+"""The step before the fold that asks models, on batches of whole snapshots: their prompts go in one
+call, so no shuffle is needed. A snapshot that fails becomes a dead letter; earlier dead letters
+pass through.
 """
 
 from collections.abc import Sequence

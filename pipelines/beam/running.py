@@ -1,9 +1,6 @@
-"""The graph on a runner: once over the records of files, or over one handful after another.
-
-Building and translating the graph takes half a second, running the translated one a tenth of that.
-So `MicroBatch` builds it once. Records go in and outcomes come out through a slot of this process:
-the runner executes the steps in-process, on copies that were pickled, so that only a module can be
-shared with them.
+"""The graph on a runner: once over files, or over one batch after another. `MicroBatch` builds and
+translates it once, which takes half a second. The runner pickles the steps, so records and outcomes
+pass through a slot of this module.
 """
 
 import copy
@@ -32,10 +29,9 @@ def new_pipeline() -> beam.Pipeline:
 def run_replay(
     settings: Settings, source: Callable[[], Iterable[RawRecord]], log_epoch: str
 ) -> None:
-    """Replay every record of `source` (picklable) into the database of the settings.
-
-    `log_epoch` identifies the input: replaying the same input again folds nothing twice. The
-    project's errors come out as they were raised, with the step's name appended.
+    """Replay every record of `source` (picklable) into the database of the settings. `log_epoch`
+    names the input: replaying it again folds nothing twice. Raises the project's errors, the step's
+    name appended.
     """
     pipeline = new_pipeline()
     (
@@ -72,10 +68,9 @@ _numbers = count()
 
 
 class MicroBatch:
-    """Records -> the AnswerEvents and DeadLetters they led to, all in the database on return.
-
-    Errors come out as the steps raised them, or as a RuntimeError with the error as its cause.
-    Records that were folded before lead to nothing. One thread at a time.
+    """Records -> the AnswerEvents and DeadLetters they led to, all in the database on return; known
+    records lead to nothing. Raises what the steps raise, or RuntimeError from it. One thread at a
+    time.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -50,10 +50,8 @@ def keep_events(steps: int) -> Witness:
 
 
 def archive(settings: Settings) -> Witness:
-    """Keep the documents of answered snapshots in the corpus; nothing is embedded here.
-
-    So are those that a reranker dropped: what stands behind others for one question may be the best
-    for the next, whoever searches can ask the reranker again, and attribution finds them.
+    """Keep the documents of answered snapshots in the corpus, also those that a reranker dropped:
+    they may be the best for the next question. Nothing is embedded here.
     """
     corpus = shared_corpus(settings)
 

@@ -1,7 +1,7 @@
-"""Entry point: takes a command and turns the project's errors into exit codes.
+"""Entry point: runs a command and turns the project's errors into exit codes.
 
-Exit codes: 0 done; 1 a model, database, broker or input failed, or nothing has the given id; 2
-wrong usage or settings; 3 too many inputs of a job are dead.
+0 done; 1 a model, database, broker or input failed, or nothing has the given id; 2 wrong usage or
+settings; 3 too many inputs of a job are dead.
 """
 
 import gc

@@ -35,6 +35,7 @@ from radarstream.pipelines.pages.verdict_words import (
 )
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.orchestration import Orchestration
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import TOLD_APART
 
@@ -90,10 +91,9 @@ def ask(
     job remembers of a watched question is read, never changed.
     """
     settings = chosen.settings()
-    if question == STDIN:
-        if STDIN in (files or ()):
-            raise BadParameter("standard input cannot be both question and document")
-        question = sys.stdin.read().strip()
+    if question == STDIN and STDIN in (files or ()):
+        raise BadParameter("standard input cannot be both question and document")
+    text = sys.stdin.read().strip() if question == STDIN else question
     given = tuple(_documents(files or (), document or (), settings))
     own = bool(files or document)
     origin = source or (Origin.DOCUMENTS if own else Origin(settings.serving.source))
@@ -102,30 +102,22 @@ def ask(
     if given and origin is not Origin.DOCUMENTS:
         raise BadParameter(f"documents are given, but --source is {origin}")
     wanted = k or len(given) or settings.serving.documents
-    asked = UserQuestion(question, "", datetime.now(UTC), origin, wanted, given, defense)
+    asked = UserQuestion(text, "", datetime.now(UTC), origin, wanted, given, defense)
     engine = (existing_engine if origin is Origin.CORPUS else shared_engine)(settings)
     reply = build_answerer(settings, engine=engine).answer(asked)
     if as_json:
-        print_json(
-            {
-                "answer": reply.text,
-                "event": reply.event,
-                "documents": reply.documents,
-                "orchestration": reply.orchestration,
-            }
-        )
+        behind = {name: getattr(reply, name) for name in ("event", "documents", "orchestration")}
+        print_json({"answer": reply.text} | behind)
         return
     _print_answer(reply)
     _print_documents(reply)
-    if found := findings_in_words(reply.orchestration.audit):
-        say(f"the audit noted of this answer: {found}", style="yellow")
+    if findings := findings_in_words(reply.orchestration.audit):
+        say(f"the audit noted of this answer: {findings}", style="yellow")
     if origin is Origin.CORPUS and not reply.documents:
-        note(
-            "nothing was found in the corpus; `radarstream corpus add FILE.jsonl` adds texts to it"
-        )
+        note("the corpus has nothing on this; `radarstream corpus add FILE.jsonl` adds texts to it")
     say(f"modules that acted: {acted(reply.orchestration.hooks)}")
     if explain:
-        _explain(reply)
+        _explain(reply.orchestration)
 
 
 def _documents(
@@ -191,37 +183,31 @@ def _print_documents(reply: Reply) -> None:
     verdict, support = reply.event.verdict, reply.event.support
     if not verdict.documents:
         return
-    print_table(
-        ("", "counted", "its answer", "why", "document"),
+    rows = (
         (
-            (
-                judged.rank,
-                cell(side, SIDE_STYLES.get(side, "dim")),
-                cell(judged.atomic_answer, limit=60),
-                cell(reason_in_words(judged, verdict, support), limit=120),
-                cell(_name(documents[judged.rank]), limit=120),
-            )
-            for judged in verdict.documents
-            for side in (side_in_words(judged, support),)
-        ),
+            judged.rank,
+            cell(side, SIDE_STYLES.get(side, "dim")),
+            cell(judged.atomic_answer, limit=60),
+            cell(reason_in_words(judged, verdict, support), limit=120),
+            cell(document.url or document.title or document.text, limit=120),
+        )
+        for judged in verdict.documents
+        for side, document in ((side_in_words(judged, support), documents[judged.rank]),)
     )
+    print_table(("", "counted", "its answer", "why", "document"), rows)
 
 
-def _name(document: Document) -> str:
-    return document.url or document.title or document.text
-
-
-def _explain(reply: Reply) -> None:
-    """What was decided, step by step."""
+def _explain(decided: Orchestration) -> None:
+    """Print what was decided about a question, step by step."""
     say(TOLD_APART, wrap=True)
-    told = reply.orchestration
-    for name, profile in (("risk of the question", told.before), ("with documents", told.after)):
+    risks = (("risk of the question", decided.before), ("with documents", decided.after))
+    for name, profile in risks:
         if profile is not None:
             say(f"{name}: {risk_in_words(profile)}")
-    if told.plan.reasoning:
-        say(f"plan: {told.plan.reasoning}")
-    for record in told.hooks:
+    if decided.plan.reasoning:
+        say(f"plan: {decided.plan.reasoning}")
+    for record in decided.hooks:
         say(f"{record.hook}: {module_in_words(record)}")
-    if spent := epsilon_in_words(told):
+    if spent := epsilon_in_words(decided):
         say(spent)
-    say(f"trust: {told.trust:.2f}, then {told.trust_after:.2f}")
+    say(f"trust: {decided.trust:.2f}, then {decided.trust_after:.2f}")

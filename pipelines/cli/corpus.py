@@ -27,7 +27,7 @@ from radarstream.pipelines.cli.terminal import (
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.times import milliseconds, stored_time
+from radarstream.schemas.times import milliseconds, now_ms, stored_time
 from radarstream.schemas.wording import counted_noun
 
 LINES_AT_ONCE: Final = 500  # added in one transaction
@@ -49,7 +49,7 @@ def add(
 ) -> None:
     """Add a file of texts; they stay until removed. Bad lines are reported and left out."""
     settings = load_settings(config)
-    seen_ms = milliseconds(datetime.now(UTC))
+    seen_ms = now_ms()
     corpus, bad, new, known = shared_corpus(settings), list[BadLine](), 0, 0
     lines = read_corpus(file, settings.limits)
     while batch := list(islice(lines, LINES_AT_ONCE)):
@@ -112,26 +112,19 @@ def search(
         note(f"embedding {counted_noun(waiting, 'text')} first")
     nearest = shared_corpus(settings).search(question, k, build_embedder(settings.embedder))
     if as_json:
-        rows = [
+        texts = [
             {"rank": text.document.rank, "similarity": text.similarity, "id": text.id}
             | words_of(text.document)
             for text in nearest
         ]
-        print_json({"question": question, "texts": rows})
+        print_json({"question": question, "texts": texts})
         return
-    print_table(
-        ("rank", "similarity", "id", "text", "url"),
-        (
-            (
-                text.document.rank,
-                f"{text.similarity:.3f}",
-                text.id,
-                cell(text.document.passage, limit=120),
-                cell(text.document.url),
-            )
-            for text in nearest
-        ),
+    rows = (
+        (d.rank, f"{text.similarity:.3f}", text.id, cell(d.passage, limit=120), cell(d.url))
+        for text in nearest
+        for d in (text.document,)
     )
+    print_table(("rank", "similarity", "id", "text", "url"), rows)
 
 
 @app.command("list")
@@ -143,34 +136,25 @@ def list_texts(
     """List texts, the last seen first."""
     texts = newest(existing_engine(load_settings(config)), limit)
     if as_json:
-        rows = [
-            {
-                "id": text.id,
-                "name": text.name,
-                "own": text.own,
-                "first_seen": stored_time(text.first_seen_ms),
-                "last_seen": stored_time(text.last_seen_ms),
-                "queries": list(text.queries),
-            }
+        values = [
+            {name: getattr(text, name) for name in ("id", "name", "own")}
+            | {"first_seen": stored_time(text.first_seen_ms)}
+            | {"last_seen": stored_time(text.last_seen_ms), "queries": list(text.queries)}
             | words_of(text.document)
             for text in texts
         ]
-        print_json({"texts": rows})
+        print_json({"texts": values})
         return
-    print_table(
-        ("id", "seen", "from", "queries", "text", "url"),
+    rows = (
         (
-            (
-                text.id,
-                stored_time(text.last_seen_ms).replace("T", " "),
-                cell(text.name or "added" if text.own else "found", limit=30),
-                len(text.queries),
-                cell(text.document.passage),
-                cell(text.document.url),
-            )
-            for text in texts
-        ),
+            text.id,
+            stored_time(text.last_seen_ms).replace("T", " "),
+            cell(text.name or "added" if text.own else "found", limit=30),
+            *(len(text.queries), cell(text.document.passage), cell(text.document.url)),
+        )
+        for text in texts
     )
+    print_table(("id", "seen", "from", "queries", "text", "url"), rows)
 
 
 @app.command()

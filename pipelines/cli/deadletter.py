@@ -20,7 +20,6 @@ from radarstream.pipelines.cli.terminal import (
     print_json,
     print_table,
     print_values,
-    printable,
     say,
 )
 from radarstream.pipelines.job.answering import dead_letters
@@ -33,6 +32,7 @@ from radarstream.pipelines.job.operating.letters import (
 )
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
+from radarstream.schemas.shown import one_line
 from radarstream.schemas.wording import counted_noun
 
 MINUTE = slice(len("2025-"), len("2025-06-01T12:00"))
@@ -88,12 +88,14 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Show one dead letter and the start of the original record, made safe to look at."""
-    found = list(_chosen(config, LetterSelection((letter_id,))))
-    letter = dead_letters.only_one(found, letter_id)
+    letter = dead_letters.only_one(list(_chosen(config, LetterSelection((letter_id,)))), letter_id)
     if raw:
-        _write_raw(letter.payload)
+        if sys.stdout.isatty():
+            raise ConfigurationError("raw bytes may harm a terminal: redirect them to a file")
+        sys.stdout.buffer.write(letter.payload)
+        sys.stdout.buffer.flush()
         return
-    start = printable(letter.payload.decode("utf-8", "replace"), SHOWN_CHARACTERS)
+    start = one_line(letter.payload.decode("utf-8", "replace"), SHOWN_CHARACTERS)
     if as_json:
         print_json(letter.plain() | {"start": start})
         return
@@ -141,11 +143,9 @@ def replay(
     publish_again(kafka, plan.publish)
     if not letters:
         note(_left_alone(everything))
-    done = {
-        "replayed": [letter.id for letter in plan.publish],
-        "replayed_before": [letter.id for letter in plan.replayed_before],
-        "tried_too_often": [letter.id for letter in plan.tried_too_often],
-    }
+    sorted_out = (plan.publish, plan.replayed_before, plan.tried_too_often)
+    names = ("replayed", "replayed_before", "tried_too_often")
+    done = {n: [x.id for x in some] for n, some in zip(names, sorted_out, strict=True)}
     if as_json:
         print_json(done)
     else:
@@ -156,8 +156,8 @@ def _left_alone(letters: Iterable[Letter]) -> str:
     faults = Counter(letter.content.disposition for letter in letters).most_common()
     if not faults:
         return "there are no dead letters"
-    counts = ", ".join(f"{count} {printable(fault)}" for fault, count in faults)
-    return f"left alone: {counts}; name an id or give --disposition {printable(faults[0][0])}"
+    counts = ", ".join(f"{count} {one_line(fault)}" for fault, count in faults)
+    return f"left alone: {counts}; name an id or give --disposition {one_line(faults[0][0])}"
 
 
 def _since(since: str | None) -> datetime | None:
@@ -175,32 +175,20 @@ def _warn(problem: str) -> None:
     note(f"warning: {problem}")
 
 
-def _write_raw(payload: bytes) -> None:
-    """Write the original bytes to a file or a pipe, never to a terminal."""
-    if sys.stdout.isatty():
-        raise ConfigurationError("raw bytes may harm a terminal: redirect them to a file")
-    sys.stdout.buffer.write(payload)
-    sys.stdout.buffer.flush()
-
-
 def print_rows(rows: list[dict[str, Any]]) -> None:
     """Print dead letters as a table."""
     whole = ("id", "written", "reason", "disposition")
     record = Column("record", min_width=12, overflow="fold")
     detail = Column("detail", min_width=10, overflow="fold")
-    print_table(
-        (*whole, record, detail),
+    cells = (
         (
-            (
-                row["id"][:SHORT_ID],
-                (row["written_at"] or "")[MINUTE].replace("T", " "),
-                row["reason"],
-                row["disposition"],
-                cell(f"{EPOCH.sub('', row['source'])}@{row['position']}", limit=100),
-                cell(row["detail"], limit=200),
-            )
-            for row in rows
-        ),
-        whole=whole,
-        title=counted_noun(len(rows), "dead letter"),
+            row["id"][:SHORT_ID],
+            (row["written_at"] or "")[MINUTE].replace("T", " "),
+            *(row["reason"], row["disposition"]),
+            cell(f"{EPOCH.sub('', row['source'])}@{row['position']}", limit=100),
+            cell(row["detail"], limit=200),
+        )
+        for row in rows
     )
+    title = counted_noun(len(rows), "dead letter")
+    print_table((*whole, record, detail), cells, whole=whole, title=title)

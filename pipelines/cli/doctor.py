@@ -1,6 +1,5 @@
-"""`radarstream doctor`: do the settings work here, and if not, what to do about it.
-
-Models are asked without the response cache: a cached answer would say nothing about today.
+"""`radarstream doctor`: do the settings work here, and if not, what to do. The response cache is
+left out.
 """
 
 import math
@@ -80,14 +79,10 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
     if as_json:
         print_json(checks)
     else:
+        states = {True: cell("ok", "green"), False: cell("missing", "bold red")}
         rows = (
-            (
-                check.name,
-                cell("ok", "green") if check.ok else cell("missing", "bold red"),
-                cell(check.found, limit=300),
-                cell("" if check.ok else check.remedy, limit=300),
-            )
-            for check in checks
+            (c.name, states[c.ok], *(cell(t, limit=300) for t in (c.found, c.remedy * (not c.ok))))
+            for c in checks
         )
         print_table(("check", "", "found", "what to do"), rows, title="radarstream doctor")
     if not all(check.ok for check in checks):
@@ -230,10 +225,7 @@ def _tokens(settings: s.Settings) -> str:
 
 
 def local_servers(settings: s.Settings) -> Iterator[Diagnosis]:
-    """Say which servers of models are there and what to type to use one; none is a failure.
-
-    Only loopback is asked, for its list of models, at the usual ports.
-    """
+    """Say which servers of models answer at the usual ports of loopback and how to use one."""
     found = False
     for name, port in PORTS.items():
         address = f"http://127.0.0.1:{port}/v1"

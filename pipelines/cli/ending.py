@@ -1,7 +1,5 @@
-"""Signals that come before a command has begun anything: it ends at once.
-
-Taken over before the imports of a command, which last for seconds. The first process of a container
-is never killed by a signal that it has not taken over.
+"""Signals before a command has begun: it ends at once. Taken over before the imports, which last
+for seconds, also in a container's first process, which no untaken signal kills.
 """
 
 import os

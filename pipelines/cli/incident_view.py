@@ -18,21 +18,18 @@ MINUTE = slice(0, len("2025-06-01T12:00"))
 
 def print_incidents(rows: Sequence[dict[str, Any]], who: Sequence[Senders]) -> None:
     """Print a row for each incident."""
-    print_table(
-        ("id", "received", "query", "wrong answer", "senders", "status"),
+    cells = (
         (
-            (
-                row["incident"][:SHORT_ID],
-                stored_time(row["received_ms"])[MINUTE].replace("T", " "),
-                cell(f"{row['query_id']}/{row['step']}"),
-                cell(row["answer"], "bold", limit=80),
-                some.words,
-                cell(_status(row)),
-            )
-            for row, some in zip(rows, who, strict=True)
-        ),
-        whole=("id", "senders"),
+            row["incident"][:SHORT_ID],
+            stored_time(row["received_ms"])[MINUTE].replace("T", " "),
+            cell(f"{row['query_id']}/{row['step']}"),
+            cell(row["answer"], "bold", limit=80),
+            *(some.words, cell(_status(row))),
+        )
+        for row, some in zip(rows, who, strict=True)
     )
+    columns = ("id", "received", "query", "wrong answer", "senders", "status")
+    print_table(columns, cells, whole=("id", "senders"))
 
 
 def print_event(event: TaughtEvent) -> None:
@@ -48,27 +45,25 @@ def print_event(event: TaughtEvent) -> None:
     print_values(lines)
     if not event.texts:
         return
-    shown = [text for text in event.texts if text.flagged or text.search_rank]
+    texts = [text for text in event.texts if text.flagged or text.search_rank]
     blamed = "cleared" if event.cleared else "blamed"
-    print_table(
-        ("", "rank", "score", "similar", "semantic", "influence", "address", "text begins"),
+    cells = (
         (
-            (
-                cell(blamed if text.flagged else "", "red"),
-                text.search_rank or "-",
-                *(
-                    None if number is None else f"{number:.2f}"
-                    for number in (text.score, text.similarity, text.semantic, text.generation)
-                ),
-                cell(text.url or text.title, "dim", limit=120),
-                cell(text.excerpt, limit=80),
-            )
-            for text in shown
-        ),
+            cell(blamed if text.flagged else "", "red"),
+            text.search_rank or "-",
+            *(
+                None if number is None else f"{number:.2f}"
+                for number in (text.score, text.similarity, text.semantic, text.generation)
+            ),
+            cell(text.url or text.title, "dim", limit=120),
+            cell(text.excerpt, limit=80),
+        )
+        for text in texts
     )
-    if len(shown) < len(event.texts):
-        others = counted_noun(len(event.texts) - len(shown), "text")
-        say(f"and {others} of the corpus, not flagged")
+    scores = ("score", "similar", "semantic", "influence")
+    print_table(("", "rank", *scores, "address", "text begins"), cells)
+    if others := len(event.texts) - len(texts):
+        say(f"and {counted_noun(others, 'text')} of the corpus, not flagged")
 
 
 def _status(row: Mapping[str, Any]) -> str:
@@ -82,12 +77,9 @@ def _status(row: Mapping[str, Any]) -> str:
 
 def incident_json(row: Mapping[str, Any]) -> dict[str, Any]:
     """An incident with one of its complaints as JSON values."""
-    values = dict(row)
-    return {
-        "incident": values.pop("incident"),
-        "sent_at": stored_time(values.pop("sent_ms")),
-        "received_at": stored_time(values.pop("received_ms")),
-    } | values
+    times = {"sent_at": stored_time(row["sent_ms"]), "received_at": stored_time(row["received_ms"])}
+    others = {name: row[name] for name in row if name not in ("incident", "sent_ms", "received_ms")}
+    return {"incident": row["incident"]} | times | others
 
 
 def event_json(event: TaughtEvent | None) -> Any:

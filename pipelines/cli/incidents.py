@@ -1,6 +1,5 @@
 """`radarstream incidents`: look at wrong answers and decide about them."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,12 +19,13 @@ from radarstream.pipelines.cli.incident_view import (
     print_incidents,
 )
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import agree, note, print_json, print_values, printable, say
+from radarstream.pipelines.cli.terminal import agree, note, print_json, print_values, say
 from radarstream.pipelines.job.incidents.settling import decide
 from radarstream.pipelines.job.operating.incidents import MEANING, only_one, removal_of, senders_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.incidents import ComplaintState, Decision
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.shown import one_line
+from radarstream.schemas.times import now_ms
 from radarstream.schemas.wording import counted_noun
 
 ONE_COMPLAINTS_OWN = {"complaint_id", "sent_at", "sender", "comment"}
@@ -151,16 +151,11 @@ def _decide(
     row = only_one(engine, named)
     if decision is Decision.APPROVED and not yes:
         _print_removal(engine, row["incident"], settings.attribution)
-    deed = f"say that {printable(row['answer'], 80)!r} is {MEANING[decision]}"
-    agree(f"{printable(row['query_id'])}: {deed}?", deed, yes=yes)
-    now_ms = milliseconds(datetime.now(UTC))
+    deed = f"say that {one_line(row['answer'], 80)!r} is {MEANING[decision]}"
+    agree(f"{one_line(row['query_id'])}: {deed}?", deed, yes=yes)
+    rules = settings.attribution
     event = decide(
-        engine,
-        complaint_of(row),
-        decision,
-        settings.attribution,
-        now_ms=now_ms,
-        everywhere=everywhere,
+        engine, complaint_of(row), decision, rules, now_ms=now_ms(), everywhere=everywhere
     )
     if as_json:
         print_json({"incident": row["incident"], "decision": decision, "event": event_json(event)})
@@ -179,8 +174,8 @@ def _print_removal(engine: Engine, incident: str, rules: Rules) -> None:
         return
     note(f"this leaves out {counted_noun(len(removal.texts), 'text')}:")
     for row in removal.texts:
-        address = printable(row["url"] or row["title"], 120)
-        begins = printable(row["excerpt"], 80)
+        address = one_line(row["url"] or row["title"], 120)
+        begins = one_line(row["excerpt"], 80)
         note(f"- {row['text_key'][:SHORT_KEY]}  {address}  {begins}", 250)
 
 

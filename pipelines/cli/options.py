@@ -1,7 +1,5 @@
-"""Options that mean the same in every command that has them, and times as a user types them.
-
-A parameter of a command whose type is one of the dataclasses here stands for all its fields, each
-an option; `commands.py` expands it.
+"""Options shared by commands, and times as a user types them. A parameter whose type is one of the
+dataclasses here stands for its fields, each an option; `commands.py` expands it.
 """
 
 import re
@@ -77,9 +75,8 @@ class ModelOptions:
     ] = None
 
     def settings(self, **flags: Any) -> Settings:
-        """Read the settings; `flags` are further ones. Raises ConfigurationError.
-
-        A service without a named model is asked for its only one, which is said.
+        """Read the settings; `flags` are further ones. A service without a named model is asked for
+        its only one. Raises ConfigurationError.
         """
         named = chosen_model(self.model, self.base_url, self.profile)
         if self.base_url is not None and self.model is None:
@@ -129,10 +126,9 @@ class RerankerOptions:
     ] = None
 
     def over(self, settings: Settings) -> Settings:
-        """Lay what was given over the settings. A reranker that the settings do not name gets none
-        of the options there; it may bring its own, as in `grada:likeness=dense`.
-
-        Raises ConfigurationError for --keep where nobody chooses, and for options without a value.
+        """Lay what was given over the settings; options of a reranker that they do not name are its
+        own, as in `grada:likeness=dense`. Raises ConfigurationError for --keep without one, options
+        without values.
         """
         changed: dict[str, Any] = {}
         method, _, rest = (self.reranker or "").partition(":")

@@ -9,7 +9,8 @@ from typing import NamedTuple
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from radarstream.pipelines.cli.terminal import note, printable, stderr
+from radarstream.pipelines.cli.terminal import note, stderr
+from radarstream.schemas.shown import one_line
 
 BAR_SECONDS = 0.5
 LINE_SECONDS = 30.0
@@ -67,7 +68,7 @@ def _show_bar(look: Callable[[], State], finished: Event) -> None:
         task = bar.add_task("", total=look().total, left="")
         while not finished.wait(BAR_SECONDS):
             state = look()
-            doing = printable(state.doing, 60)
+            doing = one_line(state.doing, 60)
             bar.update(task, description=doing, completed=state.done, left=state.left)
 
 

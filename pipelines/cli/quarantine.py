@@ -1,6 +1,5 @@
 """`radarstream quarantine`: look at the texts that are left out, and let them back in."""
 
-from datetime import UTC, datetime
 from typing import Annotated
 
 import typer
@@ -13,10 +12,11 @@ from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.incident_view import SHORT_KEY
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
 from radarstream.pipelines.cli.queries import id_of
-from radarstream.pipelines.cli.terminal import agree, cell, print_json, print_table, printable, say
+from radarstream.pipelines.cli.terminal import agree, cell, print_json, print_table, say
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
-from radarstream.schemas.times import milliseconds, stored_time
+from radarstream.schemas.shown import one_line
+from radarstream.schemas.times import now_ms, stored_time
 from radarstream.schemas.wording import counted_noun
 
 app = typer.Typer(help="Show or release texts that taught a wrong answer.", no_args_is_help=True)
@@ -38,22 +38,20 @@ def list_texts(
     if as_json:
         print_json([row | {"updated_at": stored_time(row.pop("updated_ms"))} for row in rows])
         return
-    print_table(
-        ("text", "for", "state", "address", "text begins"),
+    cells = (
         (
-            (
-                row["text_key"][:SHORT_KEY],
-                "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
-                "out" if row["active"] else "released" if row["released"] else row["status"],
-                cell(row["url"] or row["title"], "dim", limit=120),
-                cell(row["excerpt"], limit=100),
-            )
-            for row in rows
-        ),
-        whole=("text", "state"),
+            row["text_key"][:SHORT_KEY],
+            "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
+            "out" if row["active"] else "released" if row["released"] else row["status"],
+            cell(row["url"] or row["title"], "dim", limit=120),
+            cell(row["excerpt"], limit=100),
+        )
+        for row in rows
     )
+    columns = ("text", "for", "state", "address", "text begins")
+    print_table(columns, cells, whole=("text", "state"))
     if not rows:
-        which = f" of query {printable(query)!r}" if query else ""
+        which = f" of query {one_line(query)!r}" if query else ""
         say(f"no text{which} is left out")
 
 
@@ -79,6 +77,6 @@ def release(
         raise ConfigurationError(f"query {query!r} has several texts in quarantine{key}")
     count = counted_noun(len(chosen), "text")
     agree(f"Let {count} of {query!r} back in?", f"let {count} back in", yes=yes)
-    now_ms = milliseconds(datetime.now(UTC))
-    in_transaction(engine, lambda one: quarantine.release(one, query, sorted(chosen), now_ms))
+    at_ms = now_ms()
+    in_transaction(engine, lambda one: quarantine.release(one, query, sorted(chosen), at_ms))
     say(f"{count} released")

@@ -6,8 +6,8 @@ from typing import NamedTuple
 from sqlalchemy import Engine, Table
 
 from radarstream.connectors.state_table.queries import lookup
-from radarstream.pipelines.cli.terminal import printable
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import Query
 
 SHOWN = 10  # ids in a message
@@ -21,13 +21,12 @@ class Named(NamedTuple):
 
 
 def named_query(engine: Engine, text: str, tables: Sequence[Table]) -> Named | None:
-    """Find the query with rows in one of the tables that an id or a question names; None if none.
-
-    Raises ConfigurationError where a question names several queries.
+    """Find the query with rows in the tables that an id or a question names. Raises
+    ConfigurationError for several.
     """
     found = lookup.queries_named(engine, text, tables)
     if len(found) > 1:
-        ids = ", ".join(map(printable, found[:SHOWN])) + (", …" if found[SHOWN:] else "")
+        ids = ", ".join(map(one_line, found[:SHOWN])) + (", …" if found[SHOWN:] else "")
         raise ConfigurationError(f"{len(found)} queries ask this, name one by its id: {ids}")
     if not found:
         return None

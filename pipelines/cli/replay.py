@@ -31,7 +31,6 @@ from radarstream.pipelines.job.replaying.results import (
 from radarstream.pipelines.job.replaying.running import replayed
 from radarstream.pipelines.job.replaying.source import ReplayInput
 from radarstream.pipelines.pages.verdict_words import STATUSES, reranking_in_words
-from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.plugins import lab_installed, load_plugin
 from radarstream.schemas.retrieval import Reranking
@@ -72,8 +71,9 @@ def replay(
         study.check_table(table)
     # Its state is kept beside its results, never in a job's database.
     settings = chosen.settings(database=sqlite_url(out / STATE))
-    settings = rule.over(_with_defense(settings, defense))
-    settings = reranking.over(settings)
+    if defense is not None:  # without the options of another one
+        settings = settings.model_copy(update={"defense": settings.defense.named(defense)})
+    settings = reranking.over(rule.over(settings))
     poisoning = study.parse_attack(attack) if attack else NoAttack()
     with hold_directory(out):  # before the first change: another replay may be writing there
         # Baselines that cannot take part are refused before the first answer.
@@ -95,9 +95,8 @@ def replay(
 
 
 def _study(*, insisted: bool) -> Any:
-    """What attacks, compares and scores a replay; None without the lab, unless it is insisted on.
-
-    Raises ConfigurationError.
+    """The lab's part of a replay; None without the lab, unless insisted on. Raises
+    ConfigurationError.
     """
     return load_plugin("lab", "replay") if insisted or lab_installed() else None
 
@@ -107,14 +106,10 @@ def _print(results: Results, out: Path, study: Any) -> None:
     if study is not None:
         load_plugin("lab", "print_scored")(results)
     run = results.run
-    print_table(
-        ("stage", "requests", "model calls", "cache hits", "seconds"),
-        (
-            (s.stage, s.requests, s.model_calls, s.cache_hits, f"{s.seconds:.2f}")
-            for s in run.stages
-        ),
-        title="cost",
-    )
+    stages = ((s.stage, s.requests, s.model_calls, s.cache_hits, f"{s.seconds:.2f}")
+              for s in run.stages)  # fmt: skip
+    columns = ("stage", "requests", "model calls", "cache hits", "seconds")
+    print_table(columns, stages, title="cost")
     made = counted_noun(run.answers, "answer")
     taken = counted_noun(run.snapshots, "snapshot")
     dead = counted_noun(run.dead_letters, "dead letter")
@@ -133,10 +128,3 @@ def _print(results: Results, out: Path, study: Any) -> None:
         note("for scores, attacks and a report: pip install 'radarstream[lab]'")
     else:
         print_path("report", out / REPORT)
-
-
-def _with_defense(settings: Settings, name: str | None) -> Settings:
-    """The settings with a named defence, without the options of another one."""
-    if name is None:
-        return settings
-    return settings.model_copy(update={"defense": settings.defense.named(name)})

@@ -1,7 +1,6 @@
 """`radarstream sources`: which sites taught wrong answers; pardon or block them."""
 
 from dataclasses import asdict
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -24,7 +23,7 @@ from radarstream.pipelines.job.operating.sources import consequence, described, 
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas import sites
 from radarstream.schemas.errors import NotFoundError
-from radarstream.schemas.times import milliseconds, stored_time
+from radarstream.schemas.times import now_ms, stored_time
 
 DAY = slice(0, len("2025-06-01"))
 Domain = Annotated[
@@ -51,21 +50,17 @@ def list_(
         print_json({"sources": len(found), "rows": rows})
         return
     whole = ("wrong answers", "first", "last", "verdict")
-    print_table(
-        ("domain", *whole, "about"),
+    cells = (
         (
-            (
-                # `block` takes a domain: it is folded, never cut.
-                cell(row["domain"], "red" if row["verdict"] else "", sites.KEY_CHARACTERS),
-                row["wrong_answers"],
-                *((row[when] or "")[DAY] for when in ("first", "last")),
-                row["verdict"],
-                cell("; ".join(row["claims"])),
-            )
-            for row in rows
-        ),
-        whole=whole,
+            # `block` takes a domain: it is folded, never cut.
+            cell(row["domain"], "red" if row["verdict"] else "", sites.KEY_CHARACTERS),
+            row["wrong_answers"],
+            *((row[when] or "")[DAY] for when in ("first", "last")),
+            *(row["verdict"], cell("; ".join(row["claims"]))),
+        )
+        for row in rows
     )
+    print_table(("domain", *whole, "about"), cells, whole=whole)
     say(f"{len(rows)} of {len(found)} sites")
 
 
@@ -81,21 +76,16 @@ def show(domain: Domain, config: Config = None, as_json: AsJson = False) -> None
         print_json(described(source) | {"history": [asdict(blame) for blame in source.blame]})
         return
     print_values({"domain": name, "verdict": source.verdict or "none", "note": source.note or ""})
-    print_table(
-        ("when", "incident", "query", "step", "wrong answer", "address"),
+    cells = (
         (
-            (
-                stored_time(blame.observed_ms)[DAY],
-                blame.incident[:8],
-                cell(blame.query_id, limit=200),
-                blame.step,
-                cell(blame.answer),
-                cell(blame.url, "dim", limit=120),
-            )
-            for blame in source.blame
-        ),
-        whole=("when", "incident"),
+            *(stored_time(blame.observed_ms)[DAY], blame.incident[:8]),
+            *(cell(blame.query_id, limit=200), blame.step),
+            *(cell(blame.answer), cell(blame.url, "dim", limit=120)),
+        )
+        for blame in source.blame
     )
+    columns = ("when", "incident", "query", "step", "wrong answer", "address")
+    print_table(columns, cells, whole=("when", "incident"))
 
 
 @app.command()
@@ -119,7 +109,7 @@ def clear(domain: Domain, config: Config = None) -> None:
 def _judge(
     domain: str, config: Path | None, verdict: SourceVerdict | None, note: str | None
 ) -> None:
-    name, at_ms = source_named(domain), milliseconds(datetime.now(UTC))
+    name, at_ms = source_named(domain), now_ms()
     engine = existing_engine(load_settings(config))
 
     def write(connection: Connection) -> None:

@@ -34,7 +34,6 @@ from radarstream.pipelines.cli.terminal import (
     print_path,
     print_table,
     print_values,
-    printable,
     say,
 )
 from radarstream.pipelines.settings import Settings, load_settings
@@ -46,10 +45,11 @@ from radarstream.schemas.errors import (
     NotFoundError,
     RadarstreamError,
 )
+from radarstream.schemas.shown import one_line
 from radarstream.schemas.times import stored_time, wire_time
 
 # Names of a belief's fields that mean something else elsewhere.
-SHOWN = {"support": "entailment", "conflict": "contradiction"}
+RENAMED = {"support": "entailment", "conflict": "contradiction"}
 
 app = typer.Typer(
     help="Show, export and import the state database; forget a query.", no_args_is_help=True
@@ -174,27 +174,20 @@ def migrate(
 
 
 def _described(row: memory.MemoryRow, engine: Engine) -> dict[str, Any]:
-    """A row with its state decoded, as JSON values.
-
-    `question` is None where it is not on record: the row itself has none. `answer` is what the
-    defence remembers, `entailment` and `contradiction` how far the documents of its step said the
-    same and the opposite; `standing` is the answer that stands.
+    """A row with its state decoded, as JSON values: `question` None if not on record, `answer` the
+    defence's, `entailment` and `contradiction` of its step's documents, `standing` the answer that
+    stands.
     """
+    unknown = ("standing", "standing_confirmed_at", "answer", "entailment", "contradiction")
+    log = ("log_epoch", "log_partition", "log_offset", "log_high_offset")
     values: dict[str, Any] = {
         "query_id": row.query_id,
         "question": question_on_record(engine, row.query_id),
         "defense": row.defense,
         "step": row.step,
         "as_of": stored_time(row.as_of_ms),
-        "standing": None,
-        "standing_confirmed_at": None,
-        "answer": None,
-        "entailment": None,
-        "contradiction": None,
-        "log_epoch": row.log_epoch,
-        "log_partition": row.log_partition,
-        "log_offset": row.log_offset,
-        "log_high_offset": row.log_high_offset,
+        **dict.fromkeys(unknown),
+        **{name: getattr(row, name) for name in log},
         "bytes": memory.row_bytes(row),
     }
     try:
@@ -205,35 +198,23 @@ def _described(row: memory.MemoryRow, engine: Engine) -> dict[str, Any]:
         at = standing.confirmed_at
         values["standing"] = standing.answer
         values["standing_confirmed_at"] = None if at is None else wire_time(at)
-    return values | (asdict(state, dict_factory=_shown) if state else {})
-
-
-def _shown(items: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The fields of a state under the names that they are shown by."""
-    return {SHOWN.get(name, name): value for name, value in items}
+    fields = asdict(state) if state else {}
+    return values | {RENAMED.get(name, name): value for name, value in fields.items()}
 
 
 def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
-    whole = max((len(row["query_id"]) for row in rows), default=1)
-    print_table(
+    query = Column("query", min_width=max((len(row["query_id"]) for row in rows), default=1))
+    snapshots = Column("snapshots", no_wrap=True)
+    cells = (
         (
-            Column("query", min_width=whole),
-            "standing answer",
-            "confirmed",
-            Column("snapshots", no_wrap=True),
-            "as of",
-        ),
-        (
-            (
-                f"{row['query_id']}\n{printable(row['question'] or '')}".rstrip(),
-                cell(row["standing"] if "damaged" not in row else f"({row['damaged']})"),
-                _confirmed(row),
-                row["step"],
-                row["as_of"].replace("T", " "),
-            )
-            for row in rows
-        ),
+            f"{row['query_id']}\n{one_line(row['question'] or '')}".rstrip(),
+            cell(row["standing"] if "damaged" not in row else f"({row['damaged']})"),
+            _confirmed(row),
+            *(row["step"], row["as_of"].replace("T", " ")),
+        )
+        for row in rows
     )
+    print_table((query, "standing answer", "confirmed", snapshots, "as of"), cells)
     if total > len(rows):
         say(f"{len(rows)} of {total} queries; --limit shows more")
 
@@ -268,7 +249,7 @@ def forget_query(
     if named.query_id != query:
         note(f"the query that asks this: {named.query_id}")
     query, question = named
-    name = repr(printable(query))
+    name = repr(one_line(query))
     advice = "" if question else f" Cached model answers stay: {QUESTION_UNKNOWN}."
     agree(f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes)
     forgotten = forget(engine, query, question)
@@ -281,17 +262,15 @@ def forget_query(
     if forgotten.cached_answers is None:
         kept.insert(0, f"cached model answers: {QUESTION_UNKNOWN}")
     if question and (alike := queries_named(engine, question, ANYWHERE)):
-        kept.insert(0, f"queries that ask the same: {', '.join(map(printable, alike))}")
+        kept.insert(0, f"queries that ask the same: {', '.join(map(one_line, alike))}")
     if as_json:
         print_json({"query_id": query, "deleted": deleted, "kept": kept})
     elif found or retract:
-        print_table(
-            ("deleted", "rows"),
-            (
-                (name.replace("_", " "), "not looked for" if rows is None else rows)
-                for name, rows in deleted.items()
-            ),
+        cells = (
+            (name.replace("_", " "), "not looked for" if rows is None else rows)
+            for name, rows in deleted.items()
         )
+        print_table(("deleted", "rows"), cells)
         say("not deleted:")
         for sentence in kept:
             say(f"- {sentence}")
@@ -302,25 +281,22 @@ def forget_query(
 
 
 def _unrecorded(text: str, *, retract: bool) -> Named:
-    """The query of an id or a question of which no row is left.
-
-    Raises ConfigurationError where a tombstone is wanted and its key, the id, is not known.
+    """The query of an id or a question without rows. Raises ConfigurationError where --retract
+    needs its id.
     """
     if text == "".join(text.split()):
         return Named(text, None)
     if retract:
         raise ConfigurationError(
-            f"no query on record asks {printable(text)!r}: --retract needs its id, under which "
+            f"no query on record asks {one_line(text)!r}: --retract needs its id, under which "
             "its answers were published"
         )
     return Named(text, text)
 
 
 def _publish_tombstones(settings: Settings, query: str) -> RadarstreamError | None:
-    """Publish to the topics of answers and attributions that the query was forgotten.
-
-    After the database: an event that was unsent cannot come behind its tombstone. Returns what
-    went wrong, so that the command can still say what was deleted.
+    """Publish to the topics of answers and attributions that the query was forgotten, after the
+    database; return what went wrong.
     """
     try:
         from radarstream.connectors.kafka.sink import KafkaSink  # an extra

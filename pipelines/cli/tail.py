@@ -13,7 +13,7 @@ from typer import Option
 
 from radarstream.connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
 from radarstream.pipelines.cli.options import Config, Once, moment
-from radarstream.pipelines.cli.terminal import cell, note, printable, stdout
+from radarstream.pipelines.cli.terminal import cell, note, stdout
 from radarstream.pipelines.job.alerting.following import (
     ANSWERS,
     ATTRIBUTIONS,
@@ -34,7 +34,7 @@ from radarstream.schemas.codec import encode, envelope, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError
 from radarstream.schemas.events import AnswerEvent, RejectedEvent
 from radarstream.schemas.incidents import TaughtEvent
-from radarstream.schemas.shown import escaped_json
+from radarstream.schemas.shown import escaped_json, one_line
 from radarstream.schemas.support import AnswerStatus
 
 POLL_S = 1.0
@@ -123,15 +123,14 @@ def _events(
     forgotten: str | None,
     queries: Collection[str],
 ) -> Iterator[Event]:
-    """The events that are new and wanted. What cannot be read is reported on standard error.
-
-    Forgotten queries are printed as their tombstones in the topic `forgotten` come.
+    """The events that are new and wanted; forgotten queries are printed, unreadable records
+    reported.
     """
     for record in records:
         if record.value is None:
             query = record.key.decode("utf-8", "replace")
             if record.topic == forgotten and (not queries or query in queries):
-                _write(f"forgotten {printable(query)}")
+                _write(f"forgotten {one_line(query)}")
             continue
         try:
             event = following.event(record.topic, record.read())
@@ -173,8 +172,8 @@ def _write(line: str) -> None:
 
 
 def _answer_line(event: AnswerEvent) -> Text:
-    """Time, query and step, question, answer, what it rests on (or the documents kept and cut),
-    documents dropped before that, memory, change.
+    """Time, query and step, question, answer, support (or documents kept and cut), reranking,
+    memory, change.
     """
     seen, kept = event.seen, len(event.verdict.kept_ranks)
     memory = event.verdict.memory

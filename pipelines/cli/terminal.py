@@ -26,28 +26,19 @@ stdout = Console(width=None if width_is_known else PIPED_COLUMNS)
 stderr = Console(stderr=True)  # progress and errors; stdout stays clean for pipes
 
 
-def printable(text: str, limit: int = 200) -> str:
-    """Make untrusted text safe to print: one line, nothing hidden, capped.
-
-    >>> printable("Paris" + chr(27) + "[2J" + chr(10) + "France")
-    'Paris[2J France'
-    """
-    return one_line(text, limit)
-
-
 def cell(text: object, style: str = "", limit: int = 60) -> Text:
     """Make a table cell of untrusted text, empty for None; never interpreted as markup."""
-    return Text("" if text is None else printable(str(text), limit), style=style)
+    return Text("" if text is None else one_line(str(text), limit), style=style)
 
 
 def say(text: str, limit: int = 2_000, *, style: str = "", wrap: bool = False) -> None:
     """Print a text on standard output, never as markup: one line, or wrapped between words."""
-    stdout.print(Text(printable(text, limit)), style=style, highlight=False, soft_wrap=not wrap)
+    stdout.print(Text(one_line(text, limit)), style=style, highlight=False, soft_wrap=not wrap)
 
 
 def note(text: str, limit: int = 500, *, style: str = "") -> None:
     """Print one line that is not output on standard error, never as markup."""
-    stderr.print(Text(printable(text, limit)), style=style, highlight=False, soft_wrap=True)
+    stderr.print(Text(one_line(text, limit)), style=style, highlight=False, soft_wrap=True)
 
 
 def print_table(
@@ -57,9 +48,8 @@ def print_table(
     whole: Sequence[str] = (),
     title: str | None = None,
 ) -> None:
-    """Print a table. A value that is no `Text` becomes a `cell` of up to 200 characters.
-
-    Columns fold their text, except those named in `whole` and those given as a `Column`.
+    """Print a table; a value that is no `Text` becomes a `cell` of up to 200 characters. Columns
+    fold, except those in `whole` and those given as a `Column`.
     """
     headers = [
         Column(column, overflow="fold", no_wrap=column in whole)
@@ -108,13 +98,11 @@ def interactive() -> bool:
 
 
 def agree(question: str, deed: str, *, yes: bool) -> None:
-    """Ask before something that cannot be undone, unless --yes was given.
-
-    A "no" ends the command with exit code 1. Raises ConfigurationError, which says what --yes
-    would do, where nobody can be asked.
+    """Ask before what cannot be undone, unless `yes`; a "no" ends with exit code 1. Raises
+    ConfigurationError where nobody can be asked.
     """
     if yes:
         return
     if not interactive():
         raise ConfigurationError(f"give --yes to {deed}")
-    typer.confirm(printable(question, 500), abort=True, err=True)
+    typer.confirm(one_line(question, 500), abort=True, err=True)

@@ -30,15 +30,12 @@ def _print_topics(found: Sequence[Topic], as_json: bool) -> None:
         print_json(found)
     else:
         columns = ("topic", "state", "partitions", "replication", "differs from the settings")
+        there = {True: cell("created", "green"), False: cell("there", "green")}
         rows = (
             (
                 topic.name,
-                cell("created" if topic.created else "there", "green")
-                if topic.exists
-                else cell("missing", "bold red"),
-                topic.partitions,
-                topic.replication,
-                cell("; ".join(topic.differences), limit=200),
+                there[topic.created] if topic.exists else cell("missing", "bold red"),
+                *(topic.partitions, topic.replication, "; ".join(topic.differences)),
             )
             for topic in found
         )

@@ -1,7 +1,5 @@
 """`radarstream users`: who may use the service, and what they may do."""
 
-from collections.abc import Sequence
-from datetime import UTC, datetime
 from typing import Annotated, Any
 
 import typer
@@ -12,10 +10,11 @@ from radarstream.connectors.state_table.serving import forgetting, users
 from radarstream.connectors.state_table.serving.users import StoredUser
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import agree, note, print_json, print_table, printable, say
+from radarstream.pipelines.cli.terminal import agree, note, print_json, print_table, say
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import NotFoundError
-from radarstream.schemas.times import milliseconds, stored_time
+from radarstream.schemas.shown import one_line
+from radarstream.schemas.times import now_ms, stored_time
 from radarstream.schemas.users import Role
 
 ROLES = f"A role, once for each: {', '.join(Role)}."
@@ -38,41 +37,42 @@ def add(
     about incidents, sources and dead letters in the console). None includes another.
     """
     engine = shared_engine(load_settings(config))
-    token = users.add_user(engine, name, role, _now())
+    token = users.add_user(engine, name, role, now_ms())
     _print_token(users.checked_name(name), token, as_json=as_json)
 
 
 @app.command("list")
 def list_(config: Config = None, as_json: AsJson = False) -> None:
     """List all users with their roles; no tokens."""
-    rows = [_told(user) for user in users.list_users(shared_engine(load_settings(config)))]
+    rows = [_described(user) for user in users.list_users(shared_engine(load_settings(config)))]
     if as_json:
         print_json({"users": rows})
         return
     names = ("name", "roles", "created", "revoked")
-    print_table(names, [[_cell(row[name]) for name in names] for row in rows])
+    rows = [row | {"roles": ", ".join(row["roles"])} for row in rows]
+    print_table(names, (row.values() for row in rows))
 
 
 @app.command()
 def rotate(name: Name, config: Config = None, as_json: AsJson = False) -> None:
     """Give a user a new token and print it. The old token and all sessions end."""
-    token = users.rotate_token(shared_engine(load_settings(config)), name, _now())
+    token = users.rotate_token(shared_engine(load_settings(config)), name, now_ms())
     _print_token(name, token, as_json=as_json)
 
 
 @app.command()
 def revoke(name: Name, config: Config = None, yes: Yes = False) -> None:
     """Let a user in no more. Trust and spent epsilon stay, until `users add` or `forget`."""
-    agree(f"Revoke user {printable(name)!r}?", f"revoke user {printable(name)!r}", yes=yes)
-    users.revoke_user(shared_engine(load_settings(config)), name, _now())
-    say(f"{printable(name)}: revoked")
+    agree(f"Revoke user {one_line(name)!r}?", f"revoke user {one_line(name)!r}", yes=yes)
+    users.revoke_user(shared_engine(load_settings(config)), name, now_ms())
+    say(f"{one_line(name)}: revoked")
 
 
 @app.command()
 def roles(name: Name, role: Roles, config: Config = None) -> None:
     """Give a user these roles and no others."""
-    users.set_roles(shared_engine(load_settings(config)), name, role, _now())
-    say(f"{printable(name)}: {', '.join(sorted(set(role)))}")
+    users.set_roles(shared_engine(load_settings(config)), name, role, now_ms())
+    say(f"{one_line(name)}: {', '.join(sorted(set(role)))}")
 
 
 @app.command()
@@ -82,12 +82,12 @@ def forget(name: Name, config: Config = None, yes: Yes = False, as_json: AsJson 
     Complaints and the action log keep what was said and done, under a random name. Exit code 1 if
     nothing was found.
     """
-    told = repr(printable(name))
-    agree(f"Delete everything about user {told}?", f"delete user {told}", yes=yes)
+    quoted = repr(one_line(name))
+    agree(f"Delete everything about user {quoted}?", f"delete user {quoted}", yes=yes)
     engine = shared_engine(load_settings(config))
     deleted = forgetting.forget_user(engine, name)._asdict()
     if not any(deleted.values()):
-        raise NotFoundError(f"nothing was found about user {told}")
+        raise NotFoundError(f"nothing was found about user {quoted}")
     kept = [*filter(None, [compact(engine)])]
     if as_json:
         print_json({"name": name, "deleted": deleted, "kept": kept})
@@ -101,11 +101,11 @@ def _print_token(name: str, token: str, *, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "token": token})
         return
-    note(f"token of {printable(name)}; it is shown this once:")
+    note(f"token of {one_line(name)}; it is shown this once:")
     say(token)
 
 
-def _told(user: StoredUser) -> dict[str, Any]:
+def _described(user: StoredUser) -> dict[str, Any]:
     revoked = user.revoked_ms
     return {
         "name": user.name,
@@ -113,13 +113,3 @@ def _told(user: StoredUser) -> dict[str, Any]:
         "created": stored_time(user.created_ms),
         "revoked": None if revoked is None else stored_time(revoked),
     }
-
-
-def _cell(value: str | Sequence[str] | None) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else ", ".join(value)
-
-
-def _now() -> int:
-    return milliseconds(datetime.now(UTC))

@@ -122,20 +122,14 @@ def counts_of(found: Sequence[Verified]) -> dict[str, dict[str, int]]:
 
 def _print(found: Sequence[Verified], *, everything: bool) -> None:
     counts = counts_of(found)
-    print_table(
-        ("check", *Outcome),
-        (
-            (about, *(str(outcomes.get(outcome, 0)) for outcome in Outcome))
-            for about, outcomes in counts.items()
-        ),
-        title="checks",
-    )
+    outcomes = ((about, *(str(of.get(o, 0)) for o in Outcome)) for about, of in counts.items())
+    print_table(("check", *Outcome), outcomes, title="checks")
     rows = []
     for one in found:
         if everything or one.wrong:
             name = cell(f"{one.event.query_id}/{one.event.step}")
-            told = {check.about: check for check in one.checks}
-            cells = [_cell(told[about]) if about in told else "" for about in counts]
+            checks = {check.about: check for check in one.checks}
+            cells = [_cell(checks[about]) if about in checks else "" for about in counts]
             rows.append((name, one.event.defense, *cells))
     if rows:
         print_table(("answer", "defence", *counts), rows, title="answers")

@@ -58,17 +58,9 @@ def _plan(settings: Settings, file: Path | None) -> dict[str, Any]:
     for entry in read_watchlist(file):
         price = entry.request.pages
         a_day = price * DAY_S / cadence_seconds(entry.cadence) if entry.active else 0.0
-        queries.append(
-            {
-                "id": entry.query.id,
-                "question": entry.question,
-                "active": entry.active,
-                "k": entry.k,
-                "cadence": entry.cadence,
-                "credits_a_fetch": price,
-                "credits_a_day": round(a_day, 3),
-            }
-        )
+        said = entry.model_dump(include={"question", "active", "k", "cadence"})
+        costs = {"credits_a_fetch": price, "credits_a_day": round(a_day, 3)}
+        queries.append({"id": entry.query.id} | said | costs)
     a_day = sum(query["credits_a_day"] for query in queries)
     return {
         "queries": queries,
@@ -84,20 +76,18 @@ def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_json(plan)
         return
-    print_table(
-        ("query", "question", "k", "cadence", "credits", "a day"),
+    rows = (
         (
-            (
-                cell(query["id"], "" if query["active"] else "dim", limit=24),
-                cell(query["question"], "" if query["active"] else "dim"),
-                query["k"],
-                query["cadence"] if query["active"] else "not active",
-                query["credits_a_fetch"],
-                f"{query['credits_a_day']:g}",
-            )
-            for query in plan["queries"]
-        ),
+            cell(query["id"], style, limit=24),
+            cell(query["question"], style),
+            query["k"],
+            query["cadence"] if query["active"] else "not active",
+            *(query["credits_a_fetch"], f"{query['credits_a_day']:g}"),
+        )
+        for query in plan["queries"]
+        for style in ("" if query["active"] else "dim",)
     )
+    print_table(("query", "question", "k", "cadence", "credits", "a day"), rows)
     over = plan["credits_a_month"] > plan["monthly_credits"]
     fast = plan["requests_an_hour"] > plan["requests_per_hour"]
     say(

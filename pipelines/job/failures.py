@@ -18,11 +18,9 @@ AWAY: Final = (BrokerError, DatabaseUnavailableError, StateConflictError)
 
 
 def kind_of(error: BaseException) -> ErrorKind:
-    """Judge an error by what is behind it: the runner may have wrapped it.
-
-    "transient": a broker or database that restarts, another worker that moved a row first.
-    "fatal": the project's other errors, the machine's (no space, no memory) and an interruption.
-    "defect": anything else, which some record must have provoked.
+    """Judge an error by what is behind it. "transient": a broker or database that restarts, a row
+    that moved. "fatal": the project's other errors, the machine's, an interruption. "defect":
+    anything else.
     """
     chain = list(behind(error))
     if any(isinstance(e, AWAY) or is_transient(e) for e in chain):

@@ -14,10 +14,8 @@ class AskedToStopError(Exception):
 
 
 class Stop:
-    """A wish to stop, raised by SIGTERM or SIGINT; a second one ends the process at once.
-
-    `event` and `reload` are set by a thread of their own: an Event that a signal handler sets can
-    deadlock with the very code that it interrupts.
+    """A wish to stop, by SIGTERM or SIGINT; a second one ends the process. A thread sets `event`
+    and `reload`: set in a handler they could deadlock.
     """
 
     def __init__(self) -> None:

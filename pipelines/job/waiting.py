@@ -33,10 +33,8 @@ def repeating(
     every_s: float,
     at_end: Callable[[], object] = lambda: None,
 ) -> Iterator[None]:
-    """Do `work` at once and every so many seconds until the context ends, then what is `at_end`.
-
-    Its failures are logged, the first of a series, and change nothing. Work that hangs at the end
-    is left behind: it ends with the process.
+    """Do `work` at once and every so many seconds until the context ends, then `at_end`. Of a
+    series of failures the first is logged. Work that hangs at the end is left behind.
     """
     over = Event()
 
@@ -63,9 +61,8 @@ def repeating(
 
 
 def unless_stopped(work: Callable[[], ResultT], stopping: Callable[[], bool]) -> ResultT:
-    """Return what `work` returns, or raise what it raises; AskedToStopError as soon as asked to.
-
-    What cannot be interrupted, such as a connection that is being made, is left behind then.
+    """What `work` returns or raises; AskedToStopError as soon as asked to, leaving what hangs
+    behind.
     """
     outcome: Future[ResultT] = Future()
 
@@ -91,9 +88,8 @@ def pause_s(attempt: int, settings: JobSettings, random: Random) -> float:
 
 @dataclass
 class Waiting:
-    """Tries until it succeeds, or somebody asks to stop; /healthz answers meanwhile.
-
-    Not `patient`, it tries once: somebody sits before a command that ends by itself.
+    """Tries until it succeeds, or somebody asks to stop; /healthz answers meanwhile. If not
+    `patient`, it tries once.
     """
 
     health: Health
@@ -103,9 +99,8 @@ class Waiting:
     random: Random = field(default_factory=Random)
 
     def until(self, check: Check, work: Callable[[], ResultT]) -> ResultT:
-        """Return what `work` returns, once it does; the check has passed then.
-
-        Raises AskedToStopError, and at once what does not heal by itself.
+        """What `work` returns, once it does; then the check has passed. Raises AskedToStopError,
+        and what does not heal.
         """
         attempt = 0
         while True:

@@ -1,7 +1,5 @@
-"""The frame of every page: one template, one stylesheet, small scripts, and nothing from outside.
-
-Templates escape everything, fail on unknown names and show hidden characters. A report is one HTML
-file that asks the network for nothing; a page of the console is served with its files beside it.
+"""The frame of every page. Templates escape everything, fail on unknown names and show hidden
+characters. A report is one HTML file; pages of the console have their files beside them.
 """
 
 import json
@@ -53,11 +51,9 @@ OUTCOMES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What the frame shows round the content.
-
-    `sentence` says what was found, `plot` shows it before and after, `more` qualifies it. `links`
-    are entries of the menu (address, name, whether to show it) between the result and the words,
-    which every page has. Hashes belong under `provenance` only.
+    """What the frame shows: `sentence` is the result, `plot` a drawing, `more` qualifies it;
+    `links` are entries of the menu (address, name, whether to show it). Hashes belong under
+    `provenance` only.
     """
 
     title: str

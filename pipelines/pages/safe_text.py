@@ -1,7 +1,5 @@
-"""Untrusted text made fit for a page: hidden characters shown, links vetted, settings redacted.
-
-HTML escaping is the template engine's work. This module covers what escaping leaves open:
-characters a reader cannot see, link schemes a browser would run, and secrets in settings.
+"""Untrusted text made fit for a page, as far as escaping does not: hidden characters shown, links
+vetted, secrets of settings redacted.
 """
 
 import re
@@ -102,10 +100,8 @@ def domain(url: str) -> str:
 
 
 def shorten(text: str, characters: int) -> str:
-    """One line of at most `characters`, ending in an ellipsis where it was cut.
-
-    Hidden characters are shown before cutting, so that their notes are never cut in half by a
-    later step.
+    """One line of at most `characters`, ending in an ellipsis where it was cut; hidden characters
+    are shown before.
     """
     line = str(visible(" ".join(text.split())))
     if len(line) <= characters:

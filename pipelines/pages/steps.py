@@ -24,9 +24,8 @@ class CandidateLine:
 
 @dataclass(frozen=True, slots=True)
 class DocumentLine:
-    """A document and what became of it; `attack` is the attack that planted it, if one did.
-
-    The document has the text that was read; `left_out` says how many characters it has besides.
+    """A document, with the text that was read, and what became of it; `attack` planted it,
+    `left_out` counts the characters that were not read.
     """
 
     verdict: DocumentVerdict

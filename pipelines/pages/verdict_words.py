@@ -84,9 +84,7 @@ def support_in_words(support: Support) -> str:
 
 
 def depth_in_words(event: AnswerEvent) -> str:
-    """How many documents were found and read, in how many result pages, and whether they settled
-    the answer.
-    """
+    """How many documents and result pages were read, and whether they settled the answer."""
     told = f"{len(event.seen)} of {len(event.verdict.documents)} documents were read"
     if pages := event.result_pages:
         told += f", of {pages} result page{'s' * (pages > 1)}"
@@ -131,9 +129,8 @@ def standing_in_words(standing: StandingAnswer) -> str:
 
 
 def memory_in_words(event: AnswerEvent) -> str:
-    """What became of the previous answer, in a word; empty if there was none.
-
-    Where it is not given up for another it stands, on whichever side of the cut it was.
+    """What became of the previous answer, in a word; empty without one. It stands unless given up
+    for another.
     """
     decision = event.verdict.memory.decision
     if decision is MemoryDecision.NONE:
@@ -183,9 +180,8 @@ def reranking_in_words(reranking: Reranking) -> str:
 def reason_in_words(
     document: DocumentVerdict, verdict: Verdict, support: Support | None = None
 ) -> str:
-    """Why this document was kept or cut, as a sentence fragment for a reader.
-
-    `support` tells who contradicts it; without it those who do not agree are named.
+    """Why this document was kept or cut, as a fragment; `support` tells who contradicts it, else
+    those who do not agree are named.
     """
     if document.reason is Reason.CUT:
         return _why_cut(document, verdict, support or Support())

@@ -51,9 +51,8 @@ def decide(
     costs: Costs,
     rule: Rule,
 ) -> list[Decided[StateT] | Failure]:
-    """Run the defence on one snapshot of each of several queries, in lockstep.
-
-    Comparing answers with each other is no part of the defence: no item pays for it.
+    """Run the defence on one snapshot of each of several queries, in lockstep. No item pays for
+    comparing answers.
     """
     known: list[Known] = [{} for _ in items]
     with charging(Stage.DEFENCE, models, costs, len(items)):
@@ -68,9 +67,8 @@ def defended(
     costs: Costs,
     known: Sequence[Known] | None = None,
 ) -> list[tuple[Verdict, StateT] | Failure]:
-    """The verdicts of a defence and the states after them.
-
-    Into `known`, one per item, go the relations that the defence asks for.
+    """The verdicts of a defence and the states after them; the relations it asks for go into
+    `known`.
     """
     heard: Sequence[Known] = [{} for _ in items] if known is None else known
 
@@ -97,10 +95,8 @@ def weighed(
     models: Models,
     rule: Rule,
 ) -> list[Decided[StateT] | Failure]:
-    """Each verdict with what is behind its answer, and whether that means something else than the
-    previous one.
-
-    Relations that are not `known` are asked in one batch.
+    """Each verdict with its support, and whether its answer means something else than the previous
+    one. Relations that are not `known` are asked in one batch.
     """
     unclear: dict[int, Relate] = {}
     for place, (evidence, outcome) in enumerate(zip(evidences, outcomes, strict=True)):

@@ -1,6 +1,5 @@
-"""What a defence is given of each snapshot: the texts, what each says, and how that relates.
-
-Each step makes one batch per model. Where an item fails stands its error.
+"""What a defence is given of each snapshot: texts, atomic answers, relations. A step is one batch
+per model; an item that fails is an error in its place.
 """
 
 from collections.abc import Callable, Sequence
@@ -66,12 +65,10 @@ def read_on(
     models: Models,
     costs: Costs,
 ) -> list[Ready | Failure]:
-    """Read on in rank order, block by block: until so many documents of each are read at `least`,
-    and it is enough.
+    """Read on in rank order, block by block, until `least` documents are read and it is enough.
 
-    The snapshots advance together: each block of all of them is one batch per model. What is known
-    is not asked again. Where a defence reads all, and where no atomic answers are needed, all
-    documents are one block.
+    Each block of all snapshots is one batch per model; what is known is not asked again. A defence
+    that reads all, or needs no atomic answers, has one block.
     """
     started = monotonic()
     needs, enough, reading = plan
@@ -213,9 +210,8 @@ def relate(
     costs: Costs,
     before: Sequence[Evidence | None] | None = None,
 ) -> list[Evidence | Failure]:
-    """Add the relations between the atomic answers of each snapshot, where they are needed.
-
-    What was related `before` is not asked again.
+    """Add the relations between the atomic answers of each snapshot, where needed; those `before`
+    are not asked again.
     """
 
     def ask(scorer: RelationScorer, some: Sequence[WithBefore]) -> list[Relations]:

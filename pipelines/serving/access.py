@@ -1,8 +1,7 @@
 """Who may use a route: bearer tokens for programs, session cookies for the console.
 
-Every route takes a user, such as `MayAsk`, or declares `Depends(open_to_all)` if it needs none.
-A request by cookie that changes something needs the session's CSRF token as well, as the header
-X-CSRF-Token or the form field csrf, and must come from a page of this service.
+Every route takes a user, such as `MayAsk`, or declares `Depends(open_to_all)`. A change by cookie
+must come from a page of this service, with the session's CSRF token as X-CSRF-Token or csrf.
 """
 
 from secrets import compare_digest
@@ -73,10 +72,8 @@ def not_signed_in() -> ServiceError:
 
 
 async def user_of(request: Request) -> User | None:
-    """Who makes a request; None for nobody known. Raises ServiceError 401, 403 or 429.
-
-    Where anybody may ask, a token that is not known is nobody's: clients of OpenAI's interface
-    always send one.
+    """Who makes a request; None for nobody known. Where anybody may ask, an unknown token is
+    nobody's: OpenAI's clients always send one. Raises ServiceError 401, 403 or 429.
     """
     context = context_of(request)
     token, anybody = bearer_token(request), context.settings.serving.anonymous == "ask"
@@ -94,9 +91,8 @@ async def user_of(request: Request) -> User | None:
 
 
 async def by_token(request: Request, token: str) -> User:
-    """The user of a token. Raises ServiceError: 401, and 429 after too many wrong ones.
-
-    Wrong tokens shut out nobody at the same address whose token is right.
+    """The user of a token. Raises ServiceError 401, and 429 after too many wrong ones, which shut
+    out nobody whose token is right.
     """
     context = context_of(request)
     user = await context.by_token(token) if token else None

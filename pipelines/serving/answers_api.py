@@ -63,24 +63,24 @@ def router(context: Context) -> APIRouter:
     ) -> dict[str, Any]:
         """The latest answer of every watched query, newest first."""
         page = kept_events.latest_events(engine, search=search, limit=limit, offset=offset)
-        return {"total": page.total, "answers": [latest(one) for one in page.latest]}
+        found = [
+            as_json(one.event) | {"changed_at": one.changed_at and one.changed_at.isoformat()}
+            for one in page.latest
+        ]
+        return {"total": page.total, "answers": found}
 
     @routes.get("/answers/{query:path}", response_class=JSONResponse)
     def history(query: str, _user: MayAsk, limit: Limit = 100) -> dict[str, Any]:
         """The kept answers of one query, named by its id or its question; the latest first."""
         return history_of(engine, query, limit)
 
-    @routes.post(
-        "/reports",
-        status_code=201,
-        openapi_extra=described(WrongAnswer),
-        response_class=JSONResponse,
-    )
-    async def wrong(request: Request, user: MayReport) -> dict[str, Any]:
+    @routes.post("/reports", status_code=201, openapi_extra=described(WrongAnswer),
+                 response_class=JSONResponse)  # fmt: skip
+    async def report_wrong_answer(request: Request, user: MayReport) -> dict[str, Any]:
         """Report a wrong answer of a watched query, as `radarstream complain` does."""
-        told = await body_of(request, WrongAnswer)
-        said = (told.query, told.answer, told.step, told.comment)
-        return await run_in_threadpool(reported, context, user, *said)
+        wrong = await body_of(request, WrongAnswer)
+        fields = (wrong.query, wrong.answer, wrong.step, wrong.comment)
+        return await run_in_threadpool(reported, context, user, *fields)
 
     return routes
 
@@ -102,12 +102,6 @@ def reported(
     """The complaint of a user, as it is stored."""
     stored = report(context.settings, context.engine, user.name, query, answer, step, comment)
     return {name: getattr(stored, name) for name in STORED}
-
-
-def latest(one: kept_events.Latest) -> dict[str, Any]:
-    """The latest event of a query, and when its answer last changed."""
-    changed = None if one.changed_at is None else one.changed_at.isoformat()
-    return as_json(one.event) | {"changed_at": changed}
 
 
 def as_json(event: AnswerEvent) -> dict[str, Any]:

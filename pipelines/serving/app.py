@@ -41,9 +41,8 @@ def create_app(
     engine: Engine | None = None,
     people: People | None = None,
 ) -> FastAPI:
-    """The service as an ASGI app; what is not given is built from the settings.
-
-    Raises ConfigurationError where the settings let anybody ask who should not.
+    """The service as an ASGI app, built from the settings. Raises ConfigurationError where anybody
+    might ask who should not.
     """
     check_serving(settings)
     engine = engine or shared_engine(settings)
@@ -86,9 +85,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 def built_answerer(
     settings: Settings, engine: Engine, metrics: ServingMetrics
 ) -> tuple[AnswerAll, Warming]:
-    """What answers, with accounts in the database and the models' own figures exported; and what
-    loads its models.
-
+    """What answers, with accounts in the database and figures exported, and what loads its models.
     Raises ConfigurationError.
     """
     accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
@@ -98,9 +95,8 @@ def built_answerer(
 
 
 def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
-    """Serve the tools of one agent until standard input ends. It may ask and report.
-
-    Trust, spent epsilon and complaints are those of the user `name`. Raises ConfigurationError.
+    """Serve the tools of one agent, as the user `name`, until standard input ends. Raises
+    ConfigurationError.
     """
     user = User(checked_name(name), frozenset({Role.ASK, Role.REPORT}))
     metrics, people = ServingMetrics(), People(engine, settings.serving.session_hours)

@@ -40,10 +40,8 @@ OwnDocuments = Annotated[list[OwnDocument], Field(min_length=1, max_length=MOST_
 
 
 class Sources(Body):
-    """Where the documents of a question come from, how many it may be answered from, and how many
-    lying sites the answer is to withstand.
-
-    Without `source`, own documents if any are given, else what `serving.source` says.
+    """Where documents come from (by default own ones, if given, else `serving.source`), how many
+    are wanted, and how many lying sites the answer is to withstand.
     """
 
     source: Origin | None = None

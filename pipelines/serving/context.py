@@ -17,9 +17,7 @@ WRONG_TOKENS_PER_MINUTE = 30  # of one address
 
 @dataclass
 class Context:
-    """What routes may use. Made by `create_app`, one per process; on `app.state.context`.
-
-    `questions` is how a route asks one, `warming` loads the models. `stopping` is set when the
+    """What routes share, one per process, on `app.state.context`; `stopping` is set when the
     service is asked to stop.
     """
 

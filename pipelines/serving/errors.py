@@ -1,7 +1,5 @@
-"""What the service says when it cannot do what was asked: one shape for every route.
-
-The body is that of OpenAI's interface, `{"error": {"message", "type", "param", "code"}}`. It never
-holds a stack trace, a text of a document or words of another library.
+"""What the service says when it cannot do what was asked, in the shape of OpenAI's interface:
+`{"error": {"message", "type", "param", "code"}}`, without traces or words of others.
 """
 
 from collections.abc import Callable, Mapping
@@ -78,10 +76,8 @@ def too_many(what: str, seconds: float) -> ServiceError:
 
 
 def told_of(error: BaseException) -> ServiceError:
-    """What a client is told of an error of ours or of the database.
-
-    Only NotFoundError, BudgetSpentError, InputError and refused reports repeat their own words:
-    those of the others may name hosts.
+    """What a client is told of an error. Only NotFoundError, BudgetSpentError, InputError and
+    refused reports repeat their words: others may name hosts.
     """
     match error:
         case ServiceError():

@@ -1,7 +1,5 @@
-"""What holds for every request before a route sees it, and for every response.
-
-Checks the host's name, and size and time of the body; gives known users places; adds the security
-headers; counts, times and logs the request without a word of its content.
+"""What holds for every request and response: host name, size and time of the body, places of known
+users, security headers, and a count, a time and a log line without content.
 """
 
 import asyncio
@@ -129,9 +127,8 @@ class RequestLimits:
 
 
 def take_place(request: Request, user: User) -> None:
-    """Hold one of the places for requests until the end, or until the request leaves it.
-
-    The whole request has arrived, and the user is known. Raises ServiceError 503.
+    """Hold one of the places for a known user's whole request until its end. Raises ServiceError
+    503.
     """
     scope = request.scope
     scope[KNOWN] = True

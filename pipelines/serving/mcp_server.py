@@ -1,7 +1,5 @@
-"""Tools for agents: the Model Context Protocol over HTTP (at /mcp) and over stdio.
-
-Each tool needs a role of the user whose token the request brings; over stdio, whoever started the
-process may use all. What documents say is untrusted, and every result with words of them says so.
+"""Tools for agents: the Model Context Protocol over HTTP (at /mcp) and stdio. Each tool needs a
+role; over stdio the user may use all. Results with words of documents say that these are untrusted.
 """
 
 from collections.abc import AsyncIterator, Callable
@@ -176,9 +174,8 @@ def explained(
 
 
 class McpRoute:
-    """ASGI endpoint of /mcp: knows the user by the bearer token, then lets the SDK answer.
-
-    Without a session of the protocol: every request stands alone, so several processes may serve.
+    """ASGI endpoint of /mcp: knows the user by the bearer token, then the SDK answers, without
+    sessions.
     """
 
     def __init__(self, context: Context) -> None:

@@ -17,7 +17,7 @@ from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.serving.access import MayAsk
 from radarstream.pipelines.serving.bodies import Sources, body_of, described, question_of
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import ServiceError, told_of
+from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.question_queue import QuestionQueue
 from radarstream.pipelines.serving.told import facts_of, text_of
 
@@ -27,16 +27,10 @@ PIECE: Final = re.compile(r"\S+\s*|\s+")
 CONFIGURED: Final = "radarstream"  # the model that stands for the configured defence
 # What asks for another kind of answer than one defended text. Others, such as `temperature`, only
 # say how a model should write, and are ignored.
-UNSUPPORTED: Final = [
-    "tools",
-    "functions",
-    "audio",
-    "logprobs",
-    "top_logprobs",
-    "stop",
-    "prediction",
-    "web_search_options",
-]
+UNSUPPORTED: Final = (
+    *("tools", "functions", "audio", "logprobs", "top_logprobs"),
+    *("stop", "prediction", "web_search_options"),
+)
 
 
 class Loose(BaseModel):
@@ -84,19 +78,18 @@ class ChatRequest(Loose):
 
     @property
     def question(self) -> str:
-        """The text of the last message of the user: the only one that is read.
-
-        Raises ServiceError 400.
+        """The text of the last message of the user, the only one that is read. Raises ServiceError
+        400.
         """
         asked = [message for message in self.messages if message.role == "user"]
         if not asked:
-            told = "messages: there is no user message"
-            raise ServiceError(400, "no_question", told, param="messages")
+            why = "messages: there is no user message"
+            raise ServiceError(400, "no_question", why, param="messages")
         content = asked[-1].content
         if isinstance(content, list):
             if any(part.type != "text" or part.text is None for part in content):
-                told = "messages: only parts of text are read, no images, audio or files"
-                raise ServiceError(400, "unsupported_content", told, param="messages")
+                why = "messages: only parts of text are read, no images, audio or files"
+                raise ServiceError(400, "unsupported_content", why, param="messages")
             return "\n".join(part.text or "" for part in content)
         return content or ""
 
@@ -116,8 +109,8 @@ class ChatRequest(Loose):
         if self.modalities not in (None, ["text"]):
             refused.append("modalities")
         if refused:
-            told = f"{refused[0]} is not supported: an answer is one text from defended documents"
-            raise ServiceError(400, "unsupported_parameter", told, param=refused[0])
+            why = f"{refused[0]} is not supported: an answer is one text from defended documents"
+            raise ServiceError(400, "unsupported_parameter", why, param=refused[0])
 
 
 def router(context: Context) -> APIRouter:
@@ -146,11 +139,10 @@ def router(context: Context) -> APIRouter:
         if asked.stream:
             return await streamed(questions, request, asked, question)
         reply = await questions.reply(request, question)
-        text = text_of(reply)
-        usage = usage_of(question.text, text)
-        return JSONResponse(
-            completion(new_name(), now(), asked.model, text, facts_of(reply), usage)
-        )
+        message = {"role": "assistant", "content": text_of(reply), "refusal": None}
+        choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
+        rest = {"choices": [choice], "usage": usage_of(question.text, text_of(reply))}
+        return JSONResponse(head_of(asked) | rest | {"radarstream": facts_of(reply)})
 
     return routes
 
@@ -158,24 +150,14 @@ def router(context: Context) -> APIRouter:
 def known(name: str) -> str:
     """The name of a model. Raises ServiceError 404 for one that there is not."""
     if name != CONFIGURED and name not in DEFENSES:
-        told = "there is no such model; GET /v1/models lists them"
-        raise ServiceError(404, "model_not_found", told, param="model")
+        why = "there is no such model; GET /v1/models lists them"
+        raise ServiceError(404, "model_not_found", why, param="model")
     return name
 
 
 def model(name: str) -> dict[str, Any]:
     """A defence as a model."""
     return {"id": name, "object": "model", "created": 0, "owned_by": "radarstream"}
-
-
-def new_name() -> str:
-    """A new name for a completion."""
-    return f"chatcmpl-{uuid4().hex}"
-
-
-def now() -> int:
-    """Seconds since 1970."""
-    return int(datetime.now(UTC).timestamp())
 
 
 async def streamed(
@@ -200,35 +182,40 @@ async def streamed(
 async def events(
     reply: "asyncio.Task[Reply]", asked: ChatRequest, question: str
 ) -> AsyncIterator[str]:
-    """The role, the words once they are decided, the facts, the usage, the end.
-
-    Comments keep the connection alive meanwhile. An error that comes late is an event.
+    """The role, the words once decided, the facts, the usage, the end; comments meanwhile, a late
+    error as an event.
     """
-    head = {
-        "id": new_name(),
-        "object": "chat.completion.chunk",
-        "created": now(),
-        "model": asked.model,
-    }
+    head = head_of(asked, "chat.completion.chunk")
     try:
         yield event(head | chunk({"role": "assistant", "content": ""}, asked))
         while not (await asyncio.wait({reply}, timeout=HEARTBEAT_S))[0]:
             yield ": the question is being answered\n\n"
         try:
-            found = reply.result()
+            replied = reply.result()
         except ServiceError as error:
-            yield event(told_of(error).body)
+            yield event(error.body)
             return
-        text = text_of(found)
+        text = text_of(replied)
         for piece in PIECE.findall(text):
             yield event(head | chunk({"content": piece}, asked))
         last = chunk({}, asked, finish="stop")
-        yield event(head | last | {"radarstream": facts_of(found)})
+        yield event(head | last | {"radarstream": facts_of(replied)})
         if asked.with_usage:
             yield event(head | {"choices": [], "usage": usage_of(question, text)})
         yield "data: [DONE]\n\n"
     finally:
         reply.cancel()
+
+
+def head_of(asked: ChatRequest, kind: str = "chat.completion") -> dict[str, Any]:
+    """The fields of a completion, or of all its chunks, that say which one it is."""
+    created = int(datetime.now(UTC).timestamp())
+    return {
+        "id": f"chatcmpl-{uuid4().hex}",
+        "object": kind,
+        "created": created,
+        "model": asked.model,
+    }
 
 
 def chunk(delta: dict[str, Any], asked: ChatRequest, finish: str | None = None) -> dict[str, Any]:
@@ -243,18 +230,6 @@ def event(value: dict[str, Any]) -> str:
 
 
 def usage_of(question: str, text: str) -> dict[str, int]:
-    """Words of question and answer: a defence asks its models many times, and there is no one
-    number of tokens.
-    """
+    """Counts of words: a defence asks models many times, so there is no one number of tokens."""
     asked, said = len(question.split()), len(text.split())
     return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
-
-
-def completion(
-    name: str, created: int, model: str, text: str, facts: dict[str, Any], usage: dict[str, int]
-) -> dict[str, Any]:
-    """A whole chat completion."""
-    message = {"role": "assistant", "content": text, "refusal": None}
-    choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
-    head = {"id": name, "object": "chat.completion", "created": created, "model": model}
-    return head | {"choices": [choice], "usage": usage, "radarstream": facts}

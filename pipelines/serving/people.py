@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from hashlib import sha256
 from time import monotonic
 from typing import Final
@@ -13,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 
 from radarstream.connectors.state_table.serving import users
 from radarstream.connectors.state_table.serving.users import StoredUser
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import now_ms
 from radarstream.schemas.users import Role
 
 __all__ = ["People", "Remembered", "Role", "User", "address_of", "share_of"]
@@ -23,8 +22,8 @@ REMEMBERED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who makes a request. `name` is "" for nobody; `session` is the secret of a browser's session,
-    "" for a bearer token.
+    """Who makes a request: `name` "" is nobody; `session` is a browser's secret, "" for a bearer
+    token.
     """
 
     name: str
@@ -78,11 +77,6 @@ class People:
 def known(stored: StoredUser | None, session: str = "") -> User | None:
     """A stored user as the service knows them."""
     return None if stored is None else User(stored.name, stored.roles, session)
-
-
-def now_ms() -> int:
-    """The present time in milliseconds since 1970."""
-    return milliseconds(datetime.now(UTC))
 
 
 class Remembered:

@@ -28,9 +28,7 @@ AnswerAll = Callable[[Sequence[UserQuestion]], list[Reply | RadarstreamError]]
 
 
 class QuestionQueue:
-    """Questions of requests. Models run in a thread, on a few questions at once: nobody waits
-    behind all that another user asked. Each user has a queue, and they are served in turn.
-    """
+    """Questions of requests, answered by a thread in small batches, each user's queue in turn."""
 
     def __init__(
         self,
@@ -44,11 +42,11 @@ class QuestionQueue:
         self._batched = Batched[UserQuestion, Reply](answer_all, "service", AT_ONCE)
 
     async def reply(self, request: Request | None, question: UserQuestion) -> Reply:
-        """The reply. Raises ServiceError: 429 where the user, or the address without one, asked too
-        much, 499 where the client went away.
+        """The reply. Raises ServiceError: 429 where the share asked too much, 499 where the client
+        left.
 
-        A batch that has begun goes on without whoever left; one that waits is not begun for them.
-        Without `request` nobody can leave. The time limit counts from when the models are loaded.
+        A batch that has begun goes on without those who left. The time limit counts from when the
+        models are loaded. Without `request` nobody can leave.
         """
         share, started = share_of(question.user, request), perf_counter()
         if wait := self._buckets.take(share):
@@ -106,10 +104,7 @@ async def first_of(
     leaving: "asyncio.Task[None]",
     timeout_s: float | None = None,
 ) -> bool:
-    """Wait until the first of two is done, and not for ever; whether it is the wanted one.
-
-    What is wanted is cancelled if it is not done.
-    """
+    """Wait for the first of two; whether it is the wanted one, which is cancelled if it is not."""
     task = asyncio.ensure_future(wanted)
     try:
         await asyncio.wait({task, leaving}, timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED)

@@ -37,8 +37,8 @@ log = structlog.get_logger("radarstream")
 
 
 class Patient(H11Protocol):
-    """A connection that is cut off when the head of a request does not arrive in time, or when too
-    many others have no request of a known user either.
+    """A connection that ends when the head of a request is late, or too many have no known user's
+    request.
     """
 
     _deadline: TimerHandle | None = None
@@ -86,8 +86,8 @@ class Patient(H11Protocol):
 
 
 def make_room(connections: set[Any], most: int) -> None:
-    """Where more than `most` connections have no request of a known user, cut one off: the oldest
-    of the network that has most of them.
+    """Of more than `most` connections without a known user's request cut off the oldest of the
+    largest network.
     """
     if len(connections) <= most:
         return

@@ -14,9 +14,8 @@ KNOWN: Final = 10_000  # names whose buckets are kept; the one idle for longest 
 
 
 class Buckets:
-    """A bucket of tokens per name: full at first, refilled evenly, one token a request.
-
-    Each process has its own, so N processes allow N times as much. Call it from one thread.
+    """A bucket of tokens per name, refilled evenly, one token a request; one per process. Call it
+    from one thread.
     """
 
     def __init__(self, per_minute: float, now: Callable[[], float] = monotonic) -> None:

@@ -1,7 +1,6 @@
 """What a user is told of a reply: a text for a chat, and the facts behind it as JSON."""
 
 import re
-from collections.abc import Iterator
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -33,8 +32,8 @@ CAUTIONS: Final = {
 
 
 def text_of(reply: Reply) -> str:
-    """The answer for a chat, with the sites it rests on; what is wrong with it, or why there is
-    none. Addresses of documents are not repeated: a chat could load what they point to.
+    """The answer for a chat with its sites, or why there is none; no addresses, which a chat could
+    load.
     """
     event = reply.event
     if event.abstention is not None:
@@ -42,12 +41,12 @@ def text_of(reply: Reply) -> str:
         if event.standing is not None:
             lines.append(f"Earlier answer: {harmless(standing_in_words(event.standing))}.")
         return " ".join(lines)
-    parts = [harmless(reply.text)]
-    if event.status in CAUTIONS:
-        parts.append(CAUTIONS[event.status])
-    if names := list(dict.fromkeys(cited_names(reply)))[:CITED]:
-        parts.append(f"Sources: {', '.join(names)}.")
-    return "\n\n".join(parts)
+    parts = [harmless(reply.text), CAUTIONS.get(event.status, "")]
+    cited = (one for one in reply.documents if one.rank in ranks_cited(event))
+    names = dict.fromkeys(host_of(one) or f"document {one.rank}" for one in cited)
+    if names:
+        parts.append(f"Sources: {', '.join(list(names)[:CITED])}.")
+    return "\n\n".join(filter(None, parts))
 
 
 def harmless(text: str) -> str:
@@ -59,14 +58,6 @@ def harmless(text: str) -> str:
     shown = str(visible(text))
     escaped = re.sub(r"(\\*)<(?=[a-zA-Z/!?])", r"\1\1\\<", shown)  # behind any backslash
     return escaped.replace("![", r"!\[")
-
-
-def cited_names(reply: Reply) -> Iterator[str]:
-    """The sites that say so; "document 2" for one without an address."""
-    cited = ranks_cited(reply.event)
-    for document in reply.documents:
-        if document.rank in cited:
-            yield host_of(document) or f"document {document.rank}"
 
 
 def ranks_cited(event: AnswerEvent) -> frozenset[int]:

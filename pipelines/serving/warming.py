@@ -15,10 +15,8 @@ log = structlog.get_logger("radarstream")
 
 
 class Warming:
-    """Loads models in a thread; `load` raises where one does not answer. None: nothing to load.
-
-    `ready` says whether all models have answered. Questions wait only for the first try: where it
-    fails, each fails by itself, and the models are tried again until they answer.
+    """Loads models in a thread; `load` raises where one does not answer, None loads nothing.
+    Questions wait for the first try; it is repeated until all models have answered (`ready`).
     """
 
     def __init__(self, load: Callable[[], None] | None = None) -> None:

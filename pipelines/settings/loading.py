@@ -157,11 +157,8 @@ def chosen_model(
 
 
 def with_served_model(flags: dict[str, Any], *layers: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags, with the only model of the service that they name by its address alone.
-
-    They stay as they are where they name no address or a model, or one of the `layers` of settings
-    below them names a model of a service, the last one first. Raises ConfigurationError, which
-    names the models, where the service has not exactly one.
+    """The flags, with the only model of the service that they name by address alone, unless one of
+    the `layers` below names one. Raises ConfigurationError where the service has not exactly one.
     """
     asked = flags.get("generator", {})
     if "base_url" not in asked or "model" in asked:

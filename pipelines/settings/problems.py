@@ -19,10 +19,8 @@ def problems(
     values: Mapping[str, Any],
     layers: Mapping[str, Mapping[str, Any]],
 ) -> str:
-    """Tell every problem, of very many the first, in one line.
-
-    `values` are what was validated. `layers` are the parts it was merged from by their names,
-    the one that wins last. Values are not repeated: one in the wrong place may be a password.
+    """Tell the first problems in one line. `values` were validated, merged from `layers`, the last
+    of which wins. Values are not repeated: one may be a password.
     """
     told = []
     found = error.errors()

@@ -112,11 +112,8 @@ class Watched(Defaults):
         )
 
     def next_due_ms(self, fetched_ms: int) -> int:
-        """Return when the query is due again after a fetch at this time.
-
-        One cadence later, moved by at most the jitter either way. How far depends on the query
-        and the time alone, so every worker computes the same, and queries that were fetched
-        together do not stay together.
+        """When the query is due after a fetch at this time: one cadence later, moved by at most the
+        jitter, equally for every worker, so that queries do not stay together.
         """
         digest = sha256(f"{self.query.id}@{fetched_ms}".encode()).digest()
         share = int.from_bytes(digest[:8]) / 2**63 - 1.0  # -1 .. 1
@@ -125,10 +122,7 @@ class Watched(Defaults):
 
 
 def table_entries(entries: tuple[Watched, ...]) -> list[tuple[str, str]]:
-    """Return (query id, entry as JSON) of the active entries: what the table takes.
-
-    The text is canonical, so that an entry that says the same is the same.
-    """
+    """(query id, entry as canonical JSON) of the active entries, as the table takes them."""
     return [
         (entry.query.id, json.dumps(entry.model_dump(mode="json"), sort_keys=True))
         for entry in entries

@@ -86,10 +86,10 @@ def plain(text: str, limit: int) -> str:
     words = text[: 4 * limit].split()
     line = " ".join(words)
     if not line.isprintable():
-        line = " ".join(shown for word in words if (shown := printable(word)))
+        line = " ".join(shown for word in words if (shown := without_hidden(word)))
     return line[:limit].rstrip()
 
 
-def printable(word: str) -> str:
+def without_hidden(word: str) -> str:
     """Drop what a person would not see."""
     return "".join(character for character in word if category(character)[0] != "C")

@@ -84,9 +84,8 @@ def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def published(about: Mapping[str, Any], rank: int) -> datetime | None:
-    """Return `published_at`, or else the first date of publication that can be read.
-
-    Raises ValueError where `published_at` cannot.
+    """`published_at`, or else the first readable date of publication. Raises ValueError if the
+    first is none.
     """
     told = about.get("published_at")
     if told is None or told == "":

@@ -15,10 +15,8 @@ from radarstream.pipelines.settings.loading import (
 
 
 def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:
-    """Lay the flags over the settings, or over those of a TOML file.
-
-    A service that they name by its address alone is asked for its only model. `model_fields_set`
-    of the result names what the settings and the flags say, and no defaults.
+    """Lay the flags over settings or a TOML file; a service named by address alone is asked for its
+    model. `model_fields_set` of the result names what was given, and no defaults.
     """
     if isinstance(settings, Settings):
         given = settings.model_dump(include=settings.model_fields_set)

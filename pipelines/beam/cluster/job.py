@@ -47,10 +47,8 @@ GROUP_SUFFIX = "-cluster"
 
 @dataclass(frozen=True)
 class Outside:
-    """How workers reach Kafka; picklable.
-
-    `until_end` reads up to the end that the partitions have now. `start_over` accepts a
-    database that does not know what this job's group has committed.
+    """How workers reach Kafka; picklable. `until_end` reads to the present end of the partitions;
+    `start_over` accepts a database that does not know the group's offsets.
     """
 
     settings: Settings
@@ -59,10 +57,8 @@ class Outside:
 
     def partitions(self) -> Iterator[PartitionRange]:
         """List the partitions from their first kept record on; none while the broker is away.
-
-        A job that starts afresh reads everything again: what was folded is recognised by the state
-        table, and its model answers come from the response cache. Where a checkpoint or savepoint
-        knows a partition, its place there counts.
+        Records that were folded before are recognised by the state table; a checkpoint's place
+        counts first.
         """
         try:
             listed = partition_offsets(self.settings.kafka)
@@ -75,10 +71,8 @@ class Outside:
             yield PartitionRange(partition, offsets.first, offsets.end if self.until_end else None)
 
     def open_reader(self, partition: int) -> KafkaPartition:
-        """Open a partition's reader, on a worker: only there the database is sure to be in reach.
-
-        Raises ConfigurationError where the database does not know what the group has committed:
-        whether the job starts afresh or goes on from a savepoint, what it remembered is elsewhere.
+        """Open a partition's reader, on a worker, where the database is in reach. Raises
+        ConfigurationError where it does not know what the group has committed.
         """
         group = self.settings.kafka.group + GROUP_SUFFIX
         enter_group(self.settings, group, start_over=self.start_over)
@@ -91,10 +85,8 @@ class Outside:
 
 
 def arguments(submission: Submission, *, streaming: bool) -> list[str]:
-    """Return the options as Beam's command line spells them.
-
-    Those from `checkpointing_interval` on belong to Flink's job server. Python's Beam does not know
-    them and passes them on; a job server that does not know them either leaves them out.
+    """The options as Beam's command line spells them; those from `checkpointing_interval` on are
+    Flink's job server's.
     """
     external = submission.environment == "EXTERNAL"
     options: dict[str, object] = {
@@ -166,9 +158,8 @@ def by_partition(asked: PartitionRange) -> tuple[int, PartitionRange]:
 
 
 def submit(pipeline: beam.Pipeline) -> PipelineResult:
-    """Hand the pipeline to its runner; returns once the runner has taken it.
-
-    Raises JobFailedError: no job server, or one that refuses the graph.
+    """Hand the pipeline to its runner. Raises JobFailedError without a job server, or if it refuses
+    the graph.
     """
     stay_on_loopback()
     try:
@@ -180,10 +171,8 @@ def submit(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def wait(result: PipelineResult) -> str:
-    """Wait until the job ends and return its last state. Raises JobFailedError.
-
-    What a worker said is repeated only where it is an error of ours: another library's may quote
-    what it was given.
+    """Wait until the job ends and return its last state. Raises JobFailedError with a worker's
+    words only if they are ours.
     """
     try:
         return str(result.wait_until_finish())

@@ -1,12 +1,10 @@
-"""Reading Kafka partitions on a cluster, in pure Python and without a splittable DoFn.
+"""Reading Kafka partitions on a cluster, in pure Python.
 
-A partition is a key. Its state is how far it was read, and a processing-time timer calls for the
-next turn: poll, hold back what may be preceded by older records, pass on the rest. The runner's
-checkpoints hold two numbers a partition. Nothing else decides where to read on: what is committed
-to the consumer group is for whoever watches the lag.
-
-Why no splittable DoFn: Flink's runner kept a state of its own for every pause of one, until
-apache/beam#39191, so that checkpoints grew without end (apache/beam#27648).
+A partition is a key; its state is how far it was read. A processing-time timer calls for the next
+turn: poll, hold back what older records may precede, pass on the rest. Checkpoints hold two numbers
+a partition and alone decide where to read on; commits to the group are for whoever watches the lag.
+Flink's runner keeps a state for every pause of a splittable DoFn until apache/beam#39191
+(apache/beam#27648), so there is none.
 """
 
 import logging
@@ -64,10 +62,8 @@ OpenHolding = Callable[[], HoldBack]
 
 @dataclass
 class Feed:
-    """One partition while a worker reads it; `mark` is that of the turn which left it like this.
-
-    Records are given in the order of offsets, but for those that are held back: they come after
-    older ones that were read within the allowed lateness. `stop` is where reading ends, or None.
+    """One partition on a worker, read up to `stop`, if given; `mark` is that of its last turn.
+    Records come in the order of offsets, held-back ones after older ones.
     """
 
     reader: KafkaPartition

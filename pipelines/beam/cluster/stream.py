@@ -2,13 +2,9 @@
 
     gather evidence -> fold by query -> publish by lane
 
-The stages before the fold and the core that folds are those of `pipelines.beam.graph`. What differs
-is that records come one after the other, put in order at the source, and that publishing is a step
-of the graph.
-
-Beam state holds nothing of a snapshot. What has been folded is known by the query's row in the
-database alone: a runner that goes back to an older checkpoint reads records again, and the row
-tells that they are known.
+The stages before the fold, and the fold, are those of `graph`. Records come one after the other,
+ordered at the source, and publishing is a step. Beam state holds nothing of a snapshot: the query's
+row in the database tells what was folded, also after a return to an older checkpoint.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -88,10 +84,8 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
 class FoldByQuery(FoldQueries):
     """(query id, Ready) -> the outbox lanes that have something to publish, as text.
 
-    Snapshots of a query come in the order in which the source let them go; those of a bundle are
-    folded by event time. One that is older than its query's row is a `late` dead letter. Queries
-    of a bundle advance in lockstep. A lane is named after its events were committed, again when
-    the same records are read again.
+    Snapshots of a bundle are folded by event time, its queries in lockstep; one older than its
+    query's row becomes a `late` dead letter. A lane is named after its events were committed.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -152,12 +146,10 @@ def at_end_of_window(lanes: set[int]) -> Iterator[WindowedValue]:
 
 
 class PublishLanes(beam.DoFn):
-    """(lane, anything) -> nothing; every unsent event of the lanes of a bundle is published.
+    """(lane, anything) -> nothing; publishes every unsent event of a bundle's lanes, at least once.
 
-    At least once, under the same ids with the same payloads. A lane is named after its events
-    were committed. A runner that snapshots a job only between bundles therefore never has a
-    snapshot that lies past an unpublished event: when publishing fails the bundle fails, and what
-    is read again names the lane again. `open_sink` must be picklable; it is called once a worker.
+    If publishing fails the bundle fails, and reading again names the lane again: no snapshot of the
+    job lies past an unpublished event. `open_sink` must be picklable; it is called once a worker.
     """
 
     def __init__(self, settings: Settings, open_sink: OpenSink) -> None:

@@ -1,7 +1,4 @@
-"""What `radarstream submit` is asked for.
-
-Imports no Beam, which takes seconds: what is wrong is told at once.
-"""
+"""What `radarstream submit` asks for. Imports no Beam, which takes seconds."""
 
 from typing import Annotated, Literal
 
@@ -13,10 +10,7 @@ Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}$")]
 
 
 class Submission(Section):
-    """Where and how a job is to run; holds no secret.
-
-    A job server that runs already takes the job: Flink's, or another runner's.
-    """
+    """Where and how a job is to run, on a job server that runs already; holds no secret."""
 
     job_endpoint: Address | Literal["embed"]
     job_name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")] = "radarstream"

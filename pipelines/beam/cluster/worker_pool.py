@@ -1,13 +1,10 @@
-"""Beam's worker pool, on the loopback interface only.
-
-It starts Python workers that run whatever steps they are sent, and Beam's own entry point lets
-every machine that reaches it ask for one. A pool shares the network of the task manager that it
-serves, and loopback is all that one needs.
+"""Beam's worker pool, on the loopback interface only: it runs whatever steps it is sent, and Beam's
+own entry point listens to every machine.
 
     python -m radarstream.pipelines.beam.cluster.worker_pool --service_port=50000
 
-Workers are forked from a process that has imported what they need, which takes seconds: a job that
-recovers waits for them. Task managers of one machine may share a pool.
+Workers are forked from a process that has imported what they need. Task managers of one machine may
+share a pool.
 """
 
 import atexit
@@ -40,10 +37,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Worker:
-    """A worker process, by the id that a task manager gave it and the connection it asked by.
-
-    Ids are unique within a task manager only.
-    """
+    """A worker process, by the id that a task manager gave it and the task manager's connection."""
 
     id: str
     peer: str
@@ -102,11 +96,7 @@ class LoopbackWorkerPool(worker_pool_main.BeamFnExternalWorkerPoolServicer):
         return beam_fn_api_pb2.StartWorkerResponse()
 
     def StopWorker(self, stop_worker_request: Any, unused_context: Any) -> Any:  # noqa: N802
-        """Stop the worker of an id that this connection started, or the only one of that id.
-
-        Who asks has closed the worker's control stream before, so that it ends by itself: where
-        several task managers have a worker of that id, the others go on.
-        """
+        """Stop the worker of an id that this connection started, or the only one of that id."""
         with self._lock:
             named = [w for w in self.workers if w.id == stop_worker_request.worker_id]
             own = [w for w in named if w.peer == unused_context.peer()]

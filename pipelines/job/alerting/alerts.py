@@ -2,9 +2,8 @@
 
     poll -> decode, drop repetitions, select -> deliver -> commit
 
-An alert is committed only when the receiver has it or has refused it for good. A receiver that is
-down holds everything up: what is not delivered stays in the topic, and nothing is dropped until
-the topic's retention ends.
+An alert is committed once the receiver has it or has refused it. A receiver that is down holds
+everything up.
 """
 
 from collections.abc import Callable, Sequence

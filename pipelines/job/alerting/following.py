@@ -1,8 +1,7 @@
 """What a consumer of answers and attributions does first: decode, drop repetitions, select.
 
-Topics are at-least-once: after a crash or an unclear publication the last events come again, with
-the same ids. Within a query the first occurrences come in order, so what is not newer than the
-newest seen is a repetition, and one value per query is all that has to be remembered.
+Topics are at-least-once. First occurrences within a query come in order, so what is not newer than
+the newest seen is a repetition.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,11 +40,9 @@ Place = tuple[datetime, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which events are wanted; what is left empty selects all.
-
-    An event is selected when its query is one of `queries`, it carries one of `tags` and was
-    observed at `since` (aware) or later. `changed_only` keeps answers that mean something else
-    than the one before, and no attributions: they do not tell.
+    """Which events are wanted, by query, tag and time of observation (`since`, aware); what is
+    empty selects all. `changed_only` keeps answers with another meaning than before, and no
+    attributions.
     """
 
     queries: frozenset[str] = frozenset()
@@ -72,9 +69,8 @@ class Following:
     newest: dict[tuple[str, str], Place] = field(default_factory=dict)
 
     def event(self, topic: str, data: bytes) -> Event | None:
-        """Return the event in a record, or None if it is a repetition or not wanted.
-
-        `topic` is the name without a prefix. Raises InputError when the record holds no such event.
+        """The event in a record of a topic (without prefix); None for a repetition or one that is
+        not wanted. Raises InputError.
         """
         event = DECODERS[topic](data)
         series, number = topic, 0  # `number` tells an event from others of its query and step

@@ -91,9 +91,8 @@ def distinct(letters: Iterable[Letter]) -> Iterator[Letter]:
 
 
 def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
-    """Return the letter of a possibly shortened id.
-
-    Raises NotFoundError where there is none, ConfigurationError for several.
+    """The letter of a possibly shortened id. Raises NotFoundError, ConfigurationError
+    for several.
     """
     begins = f"with an id that begins with {letter_id!r}"
     if not letters:
@@ -133,9 +132,8 @@ def replay_key(letter: Letter) -> str:
 
 
 def query_of(letter: DeadLetter) -> str | None:
-    """Return the query's id of a record that was decoded before it came to nothing, else None.
-
-    Records that cannot be decoded may come in great numbers, and are not tried again.
+    """The query's id of a record that was decoded before it failed, else None; others are not
+    decoded again.
     """
     if letter.reason not in DECODED:
         return None

@@ -1,10 +1,10 @@
-"""The continuous job: poll, fold, publish, commit - in that order, for ever.
+"""The continuous job: poll, fold, publish, commit, in that order.
 
     log -> hold back -> batch (memory and events, one transaction a query) -> publish -> commit
 
-Killed between any two steps, the next start reads from the last commit, folds nothing twice and
-publishes what was not yet marked as sent. Everything outside comes in as an argument, so that
-tests can run the loop on a simulated broker, database and clock.
+Killed between two steps, the next start reads from the last commit, folds nothing twice and
+publishes what was not marked as sent. Everything outside is an argument, so that tests can simulate
+it.
 """
 
 from collections import deque
@@ -38,11 +38,9 @@ class DeadShareError(RadarstreamError):
 
 @dataclass
 class Driver:
-    """Runs the loop until it is asked to stop or something does not heal.
-
-    `park` makes a record that breaks the graph a dead letter. By `failures.kind_of`, a "transient"
-    error (a broker or database that restarts) is tried again, a "fatal" one ends the job, and a
-    "defect" of ours is pinned to the record that meets it.
+    """Runs the loop until it is asked to stop or something does not heal. By `failures.kind_of`, a
+    "transient" error is tried again, a "fatal" one ends the job, and for a "defect" `park` makes
+    the record that meets it a dead letter.
     """
 
     log: SnapshotLog
@@ -62,10 +60,8 @@ class Driver:
         self.dead: deque[bool] = deque(maxlen=self.settings.dead_share_after)
 
     def run(self, *, drain: bool = False) -> None:
-        """Run until asked to stop; what is in hand then is finished and committed.
-
-        Asked during an outage, it stops without: the next start finishes it. With `drain`, stop
-        also when the log holds nothing more, as far as the last poll could tell.
+        """Run until asked to stop, and finish what is in hand, unless there is an outage; with
+        `drain`, also stop when the log holds nothing more.
         """
         while not self.stopping():
             try:

@@ -18,10 +18,9 @@ class SnapshotLog(Protocol):
     """A partitioned log of snapshot records that can be read again from the last commit."""
 
     def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
-        """Return new records, offsets ascending within a partition; none after the time-out.
-
-        Every record has its `log` position. `max_bytes` may be exceeded by one record. Raises
-        BrokerError; the next call goes on where the last good one ended.
+        """New records with their `log` positions, offsets ascending within a partition; none after
+        the time-out. One record may exceed `max_bytes`. Raises BrokerError, and goes on at the next
+        call.
         """
 
     def partitions(self) -> frozenset[int]:

@@ -55,11 +55,11 @@ log = structlog.get_logger("radarstream")
 def opened_job(
     settings: Settings, stop: Stop, *, start_over: bool = False, patient: bool = True
 ) -> Iterator[Driver]:
-    """Connect to everything and yield a driver that is ready to run; disconnect afterwards.
+    """Connect to everything and yield a driver that is ready to run.
 
-    A database or a broker that does not answer is waited for, if `patient`; /healthz and /readyz
-    answer meanwhile. Raises AskedToStopError; ConfigurationError for settings, and for a
-    database that does not know what the group has committed, unless told to `start_over`.
+    If `patient`, a database or a broker that does not answer is waited for. Raises
+    AskedToStopError, ConfigurationError; also for a database that does not know the group's
+    offsets, unless `start_over`.
     """
     metrics, kafka = JobMetrics(), settings.kafka
     with ExitStack() as opened:
@@ -126,11 +126,8 @@ def known_lag(kafka: KafkaOptions, metrics: JobMetrics) -> Iterator[Lag]:
 
 
 def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False) -> None:
-    """Run the job until SIGTERM, or until the topic is drained.
-
-    Raises one of the project's errors when it cannot go on: JobFailedError where the cause is
-    another library's, whose words may repeat what it was given. The log then has the frames; of
-    broker, database server and settings only which failed, and nothing at the start.
+    """Run the job until SIGTERM, or until the topic is drained. Raises the project's errors;
+    JobFailedError for another library's, whose words may repeat data: the log has the frames.
     """
     configure_logging(settings.telemetry)
     stop, started = Stop(), False

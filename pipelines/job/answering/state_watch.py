@@ -65,11 +65,8 @@ class StateWatch:
 def open_database(
     settings: Settings, waiting: Waiting, group: str, *, topic: str = SNAPSHOTS, start_over: bool
 ) -> Engine:
-    """Return the state database once it answers.
-
-    Where its SQLite file does not exist, the broker is asked first, which makes missing topics: a
-    group that has committed has lost its memory. That raises ConfigurationError before a new file
-    is made, unless `start_over`.
+    """The state database once it answers. Raises ConfigurationError where its SQLite file is
+    missing although the group has committed, unless `start_over`.
     """
     file = absent_file(settings.database)
 

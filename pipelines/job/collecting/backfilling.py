@@ -88,9 +88,8 @@ def snapshot_id(request: SearchRequest) -> str:
 def run_backfill(
     work: Sequence[SearchRequest], searcher: Searcher, write: Write, stopping: Callable[[], bool]
 ) -> list[tuple[SearchRequest, str]]:
-    """Search and write one after another; return what failed or was not reached, and why.
-
-    Ends early when the budget or the account is used up or the process is asked to stop.
+    """Search and write one after another; return what failed or was not reached, and why. Ends
+    early when budget or account are used up, or the process is asked to stop.
     """
     failed: list[tuple[SearchRequest, str]] = []
     over = ""  # why nothing more is searched for
@@ -109,10 +108,8 @@ def run_backfill(
 
 @contextmanager
 def opened_history(file: Path) -> Iterator[tuple[frozenset[str], Write]]:
-    """Yield the ids of the snapshots that a file holds, and what appends one durably.
-
-    A last line that a crash cut off is removed. One writer at a time in a directory.
-    Raises ConfigurationError, with nothing changed, if the file holds anything but snapshots.
+    """Yield the ids of the snapshots in a file, and what appends one durably, to one writer at a
+    time. A cut-off last line is removed. Raises ConfigurationError for anything but snapshots.
     """
     with hold_directory(file.parent), file.open("a+b") as stream:
 

@@ -1,9 +1,8 @@
-"""Fetches every watched query when it is due, and publishes what was found.
+"""Fetches every watched query when it is due: claim it, search, publish, record the fetch.
 
-Claim the query, search, publish the snapshot, record the fetch: after a crash before the record,
-the claim runs out and the query is fetched again. What was paid for and could not be published is
-kept in memory until the broker is back. After a pause of hours a query is fetched once, the most
-overdue first. Where the last answer of a query was not settled, its next fetch may search further.
+After a crash the claim runs out and the query is fetched again. What could not be published is kept
+in memory until the broker is back. The most overdue query comes first; one whose last answer was
+not settled may be searched for further.
 """
 
 from collections.abc import Callable
@@ -82,10 +81,8 @@ class Collector:
         self.quiet_until = 0.0
 
     def run(self, stopping: Callable[[], bool], every_turn: Callable[[], None]) -> None:
-        """Fetch what is due until asked to stop; `every_turn` runs about once a second.
-
-        A database that restarts is waited for. A fetch that it interrupted is done again when its
-        claim has run out.
+        """Fetch what is due until asked to stop; `every_turn` runs about once a second. A database
+        that restarts is waited for, and the fetch repeated when its claim has run out.
         """
         while not stopping():
             try:
@@ -170,8 +167,8 @@ class Collector:
         return found
 
     def _unsettled(self, entry: Watched) -> tuple[str, ...] | None:
-        """The answers of the query's last step, if it took more documents than a search finds, or
-        would have; else None.
+        """The answers of the query's last step if it took more documents than a search finds, else
+        None.
         """
         if not self.settings.further_searches:
             return None

@@ -30,9 +30,8 @@ log = structlog.get_logger("radarstream")
 
 
 def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
-    """Collect until SIGTERM, or once what is due; return how many fetches of a single pass failed.
-
-    SIGHUP reads the file again. Without a file the list is what the table holds.
+    """Collect until SIGTERM, or once what is due; return how many fetches failed then. SIGHUP reads
+    the file again; without one the list is the table's.
     """
     configure_logging(settings.telemetry)
     stop = Stop()
@@ -76,10 +75,8 @@ def read_again(collector: Collector, file: Path) -> None:
 def opened_collector(
     settings: Settings, stop: Stop, *, patient: bool = True
 ) -> Iterator[tuple[Collector, Callable[[], None]]]:
-    """Connect to everything and yield the collector and what it does at every turn.
-
-    A database or a broker that does not answer is waited for, if `patient`. Raises
-    AskedToStopError.
+    """Connect to everything, waiting if `patient`; yield the collector and what it does at every
+    turn. Raises AskedToStopError.
     """
     clock = SystemClock(stop)
     with ExitStack() as opened:

@@ -1,6 +1,5 @@
-"""The list of watched queries: a YAML file, checked as a whole, or the table it was put into.
-
-Every problem is told with its entry.
+"""The list of watched queries, a YAML file or the table it was put into; problems
+name their entry.
 """
 
 from pathlib import Path

@@ -1,7 +1,5 @@
-"""Deep attribution, beside the job: one incident after the other, within a budget.
-
-Everything that must not be lost or doubled is in the state database. Killed at any point, the next
-start attributes at most one answer again; its event and its quarantine are written once.
+"""Deep attribution, beside the job: one incident after the other, within a budget. State is in the
+database; a crash repeats at most one attribution, and event and quarantine are written once.
 """
 
 from collections.abc import Sequence
@@ -60,9 +58,8 @@ class Attributing:
     reading: ReadingSettings = ReadingSettings()
 
     def step(self) -> bool:
-        """Bring one complaint to its end, or count its failure; False when nothing can be done now.
-
-        Raises ModelOutageError when a model's service is away: the complaint waits.
+        """Bring one complaint to its end, or count its failure; False when nothing can be done.
+        Raises ModelOutageError.
         """
         complaint, reserved = self.budget.next_turn()
         if complaint is None:
@@ -163,9 +160,8 @@ class Attributing:
         return tuple(found)
 
     def driven(self, method: Any, kept: KeptAnswer) -> Any:
-        """Run one generator to its result, answers as long as the query wants them.
-
-        Raises the ModelError it ends with.
+        """Run one generator to its result, in the form of the query's answers. Raises
+        ModelError.
         """
         (outcome,) = in_its_form(
             [method], lambda _: kept.snapshot.query.long_form, drive, self.models

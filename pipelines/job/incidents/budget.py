@@ -1,8 +1,5 @@
-"""Which complaint is attributed next, and which half of the budget pays.
-
-One half is reserved for trusted senders and for what a person approved. The other half is
-everybody's, in turns. What is paid from one half never counts in the other: a flood of invented
-names does not keep trusted people waiting, nor does a busy trusted sender keep a new one waiting.
+"""Which complaint is attributed next, and which half of the budget pays: one half is for trusted
+senders and approvals, the other everybody's in turns, so that neither keeps the other waiting.
 """
 
 from dataclasses import dataclass
@@ -34,10 +31,8 @@ class Budget:
     clock: Clock
 
     def next_turn(self) -> tuple[StoredComplaint | None, bool]:
-        """Return the complaint to look at now, if any, and whether the reserved half pays.
-
-        The half of which less is used goes first. When both are used up, what was attributed before
-        can still be settled: that costs no model call.
+        """The complaint to look at, if any, and whether the reserved half pays; the half of which
+        less is used goes first. With both used up, known attributions can still be settled.
         """
         day_ago_ms = milliseconds(self.clock.now() - DAY)
         first = partial(next_open, self.engine, day_ago_ms=day_ago_ms, trusted=self.trusted())

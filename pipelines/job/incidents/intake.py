@@ -41,9 +41,8 @@ def trust_to_decide(record: senders.Record) -> Trust:
 
 
 def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -> StoredComplaint:
-    """Store a complaint; one that repeats an earlier one changes nothing, and that one is returned.
-
-    Raises RefusedComplaintError when no kept answer is meant, or the sender has sent enough.
+    """Store a complaint; for a repetition return the earlier one. Raises RefusedComplaintError
+    where no kept answer is meant or the sender has sent enough.
     """
     kept, answer = meant(engine, complaint)
     stored = StoredComplaint(
@@ -64,9 +63,8 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
 def taken_in(
     connection: Connection, complaint: StoredComplaint, rules: Rules, *, since_ms: int
 ) -> StoredComplaint:
-    """Store a complaint and return it; limits count from `since_ms`.
-
-    Raises RefusedComplaintError.
+    """Store a complaint and return it; limits count from `since_ms`. Raises
+    RefusedComplaintError.
     """
     if earlier := complaints.repeated(connection, complaint):
         return earlier
@@ -84,10 +82,8 @@ def taken_in(
 
 
 def meant(engine: Engine, complaint: Complaint) -> tuple[KeptAnswer, str]:
-    """Return the kept answer that a complaint is about, and the wrong answer as it is on record.
-
-    Without a step, this is the latest step with this answer, or else the latest of all. Raises
-    RefusedComplaintError where there is none, or several queries ask the complaint's question.
+    """The kept answer that a complaint is about, and the wrong answer as recorded: of the step it
+    names, else the latest with this answer, else the latest. Raises RefusedComplaintError.
     """
     query_id = complaint.query_id
     if query_id is None:

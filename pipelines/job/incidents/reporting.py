@@ -1,6 +1,5 @@
-"""A user says that an answer is wrong: the one way from their words to a stored complaint.
-
-The command line, the interfaces for programs and the tools for agents all call it.
+"""From a user's words to a stored complaint, for the command line, the interfaces and
+the agents.
 """
 
 from datetime import UTC, datetime
@@ -29,11 +28,9 @@ def report(  # noqa: PLR0913 what a complaint is made of
     step: int | None = None,
     comment: str = "",
 ) -> StoredComplaint:
-    """Store a user's complaint about an answer; one that repeats an earlier one changes nothing.
-
-    `query` is an id or a question; without `answer` and `step` the latest is meant. Raises
-    InputError for what makes no complaint, RefusedComplaintError where no kept answer is meant or
-    the user has sent enough.
+    """Store a user's complaint about an answer; a repetition changes nothing. `query` is an id or a
+    question; without `answer` and `step` the latest is meant. Raises InputError,
+    RefusedComplaintError.
     """
     found = queries_named(engine, query, ANSWERED)
     if len(found) > 1:

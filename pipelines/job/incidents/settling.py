@@ -1,7 +1,5 @@
-"""What follows from a wrong answer: one transaction for status, event, quarantine and memory.
-
-An incident is settled again whenever something about it changes. Killed before the commit, nothing
-has happened; killed after it, settling again finds nothing to change.
+"""What follows from a wrong answer: one transaction for status, event, quarantine and memory,
+repeated whenever something about the incident changes.
 """
 
 from collections.abc import Mapping
@@ -33,9 +31,8 @@ LANE = -1  # of the outbox: published by the attribution worker alone, in the or
 
 @dataclass(frozen=True, slots=True)
 class Investigated:
-    """A finished investigation: its event, the texts it flags, what it cost.
-
-    `reserved`: the reserved half of the budget paid.
+    """A finished investigation: its event, the texts it flags, its cost, and whether the reserved
+    half paid.
     """
 
     event: TaughtEvent
@@ -53,10 +50,8 @@ def settle(
     now_ms: int,
     found: Investigated | None = None,
 ) -> TaughtEvent | None:
-    """Settle an incident with what was just found out, or with what is on record.
-
-    None when nothing was found out yet. Of two workers, the first one's result stays, unless it
-    had looked for no texts.
+    """Settle an incident with what was just found out, or is on record; None without either. Of two
+    workers the first result that looked for texts stays.
     """
     if found is not None:
         # Up to a second of computing, which is remembered: others need not wait for it to write.
@@ -77,10 +72,8 @@ def decide(
     now_ms: int,
     everywhere: bool = False,
 ) -> TaughtEvent | None:
-    """Write down a person's decision and what follows from it.
-
-    None when the answer is not attributed yet; the decision then counts as soon as it is. An
-    approved answer that could not be reproduced is attributed anew.
+    """Write down a person's decision and what follows from it; None when the answer is not
+    attributed yet. An approved answer that could not be reproduced is attributed anew.
     """
 
     def work(connection: Connection) -> TaughtEvent | None:

@@ -61,10 +61,8 @@ class Worker:
     idle: bool = field(default=False, init=False)  # nothing could be attributed last time
 
     def run(self, *, drain: bool) -> None:
-        """Work until asked to stop; with `drain`, until nothing can be done any more.
-
-        A broker, a database or a model that is away is waited for; with `drain` only for as long
-        as something else can be done.
+        """Work until asked to stop; with `drain`, until nothing can be done. What is away is waited
+        for; with `drain` only while something else can be done.
         """
         while not self.stop():
             try:
@@ -139,12 +137,9 @@ class Worker:
 def opened_worker(
     settings: Settings, stop: Stop, *, kafka: bool, patient: bool = True, start_over: bool = False
 ) -> Iterator[Worker]:
-    """Connect to everything and yield a worker.
-
-    A database or a broker that does not answer is waited for, if `patient`. Raises
-    AskedToStopError; ConfigurationError for settings, also when the models cannot answer the
-    attributor, and for an empty database under a group that has committed, unless told to
-    `start_over`.
+    """Connect to everything, waiting if `patient`, and yield a worker. Raises AskedToStopError;
+    ConfigurationError also where the models do not fit the attributor or the database does not know
+    the group's offsets, unless `start_over`.
     """
     attribution, registry, clock = settings.attribution, CollectorRegistry(), SystemClock(stop)
     archived = settings.corpus.archive and attribution.corpus_texts > 0

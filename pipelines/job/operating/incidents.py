@@ -99,9 +99,8 @@ def removal_of(engine: Engine, incident: str, rules: Rules) -> Removal:
 
 
 def only_one(engine: Engine, named: str) -> dict[str, Any]:
-    """Return the incident whose id, or a complaint's id, begins so.
-
-    Raises NotFoundError where there is none, ConfigurationError for several.
+    """The incident whose id, or a complaint's, begins so. Raises NotFoundError, ConfigurationError
+    for several.
     """
     found = store.list_incidents(engine, limit=2, prefix=named) if named else []
     if not found:

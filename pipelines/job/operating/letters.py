@@ -22,9 +22,8 @@ SKEW: Final = timedelta(minutes=10)  # clocks of those who write to the topics m
 def letters_of_topic(
     kafka: KafkaOptions, warn: Callable[[str], None], start: Start = "beginning"
 ) -> Iterator[Letter]:
-    """Read the topic to its end; `warn` is told of what is no dead letter.
-
-    Raises BrokerError, ConfigurationError.
+    """Read the topic to its end; `warn` is given what is no dead letter. Raises BrokerError,
+    ConfigurationError.
     """
     with TopicReader(kafka, [DEAD_LETTERS], start=start) as reader:
         for record in reader.to_the_end():
@@ -36,10 +35,7 @@ def letters_of_topic(
 
 
 def replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset[str]:
-    """Ids of letters that a later record of the topic of snapshots replays.
-
-    Raises BrokerError, ConfigurationError.
-    """
+    """Ids of letters that later snapshots replay. Raises BrokerError, ConfigurationError."""
     times = [letter.written_at for letter in letters if letter.written_at is not None]
     if not times:
         return frozenset()
@@ -49,9 +45,8 @@ def replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset
 
 
 def publish_again(kafka: KafkaOptions, letters: Iterable[Letter]) -> None:
-    """Publish the original records once more, marked as replays.
-
-    Raises BrokerError, ConfigurationError.
+    """Publish the original records once more, as replays. Raises BrokerError,
+    ConfigurationError.
     """
     with KafkaSink(kafka) as sink:
         sink.send(

@@ -11,11 +11,8 @@ from radarstream.schemas.wording import counted_noun
 
 @dataclass(slots=True)
 class Planting:
-    """What became of one clause, in snapshots.
-
-    `due` are those whose turn it was, `attacked` and `skipped` parts of them: the others were an
-    earlier clause's, or the attack had nothing to plant yet. Skipped ones lack what the attack
-    needs and stay as they are; `reason` is why, for the first of them.
+    """What became of one clause: `due` snapshots of which some were `attacked`, some `skipped` for
+    lack of what the attack needs; `reason` is that of the first.
     """
 
     clause: str

@@ -29,10 +29,8 @@ class StageCost:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """Provenance and totals of one replay.
-
-    `prompts` and `code` are digests of the wording of tasks and of the code behind answers, both
-    empty where nobody noted them. Until a replay is `finished`, its totals are zero.
+    """Provenance and totals (zero until `finished`) of one replay. `prompts` and `code` are digests
+    of the wording of tasks and of the code behind answers, empty if not noted.
     """
 
     settings: dict[str, Any]

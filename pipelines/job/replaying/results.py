@@ -28,9 +28,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Results:
-    """What a run answered, from what, and at which cost; answers by question, then time.
-
-    Documents of the `snapshots` have the ranks of the answers, also where a reranker gave them.
+    """What a run answered, by question and time, and its cost. Documents of `snapshots` have the
+    ranks of the answers.
     """
 
     run: RunRecord

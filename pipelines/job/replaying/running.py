@@ -45,10 +45,8 @@ def replayed(
     note: Note = LOG.warning,
     show: Show = lambda *_: nullcontext(),
 ) -> Results:
-    """Replay into a directory that no other replay writes to, and read the results back.
-
-    `note` is told what a user should know meanwhile, `show` what is done, of how many and how many
-    already.
+    """Replay into a directory and read the results back. `note` takes what a user should know,
+    `show` what is done, of how many, and what counts it.
     """
     # Wrong settings and input must not cost the results of an earlier replay.
     run = begun(settings, shared_pipeline(settings))
@@ -71,8 +69,8 @@ def replayed(
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
-    """Which inputs the replay in a directory has read. Raises ConfigurationError for a replay that
-    was not like this one, or of which nobody knows.
+    """Which inputs the replay there has read. Raises ConfigurationError for another or an unknown
+    replay.
     """
     logs = log_epochs(shared_engine(settings))
     if (out / RUN).exists():

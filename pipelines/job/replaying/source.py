@@ -27,9 +27,8 @@ class ReplayInput:
     attack: Attack = NoAttack()
 
     def __call__(self, plantings: Sequence[Planting] = ()) -> Iterator[RawRecord]:
-        """Read and decode everything from the start; what cannot be decoded says why.
-
-        `plantings`, one per clause of the attack, count what it changes.
+        """Read and decode everything; what cannot be decoded says why. `plantings`, one a clause,
+        count changes.
         """
         slot: list[SearchSnapshot] = []
         poisoned = self.attack.poison(iter(slot.pop, None), plantings)
@@ -60,10 +59,9 @@ class Survey:
 
 
 def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) -> Survey:
-    """Count the input, and keep every usable snapshot as it will be ingested, one a line.
-
-    Raises ConfigurationError, and leaves `keep` alone, when the input is not there, holds nothing,
-    cannot be attacked as asked, or has another digest than the input that it `resumes`.
+    """Count the input, and keep every usable snapshot, one a line. Raises ConfigurationError,
+    leaving `keep` alone, without input, for an attack that matches nothing, and for another input
+    than it `resumes`.
     """
     attacks = source.attack.plantings()
     records = snapshots = documents = 0

@@ -1,7 +1,5 @@
-"""The HTTP side of telemetry: /metrics, /healthz and /readyz, in a thread of its own.
-
-A connection is one GET, and ends after some seconds without a byte. Nothing a client sends is
-repeated or logged.
+"""/metrics, /healthz and /readyz, in a thread of their own. A connection is one GET; nothing that a
+client sends is repeated or logged.
 """
 
 import json
@@ -33,10 +31,9 @@ log = structlog.get_logger("radarstream")
 def serving(
     listen: str, registry: CollectorRegistry, health: Health, setting: str = "telemetry.listen"
 ) -> Iterator[int]:
-    """Serve until the context ends; yields the port, which the system chose if `listen` says 0.
-
-    An empty `listen`, the value of `setting`, serves nothing and yields 0. Raises
-    ConfigurationError when the address is not ours or in use.
+    """Serve until the context ends and yield the port; an empty `listen`, the value of `setting`,
+    serves nothing and yields 0. Raises ConfigurationError for an address that is not ours or in
+    use.
     """
     if not listen:
         yield 0

@@ -16,12 +16,10 @@ CHECKS: tuple[Check, ...] = ("broker", "partitions", "database", "models")
 
 
 class Health(Collector):
-    """Signs of life; safe to use from any thread. Exports its checks to Prometheus.
+    """Signs of life and checks, safe to use from any thread; exported to Prometheus.
 
-    The job lives while its last sign is younger than `limit_s` seconds, or `busy_limit_s` while a
-    model works: a batch on a slow model is no hang. It is ready once all of its `checks` have
-    passed; a check that fails later takes that back. Nothing is probed here: whoever uses the
-    broker, the database and the models reports the result.
+    The job lives while its last sign is younger than `limit_s` seconds, `busy_limit_s` while a
+    model works, and is ready while all `checks` pass. Others report them: nothing is probed here.
     """
 
     def __init__(

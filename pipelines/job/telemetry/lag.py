@@ -1,7 +1,5 @@
-"""How far the worker is behind, while it is busy too: end offset - committed offset.
-
-The loop reads nothing while a batch runs, and knows only the result of its last poll. So another
-thread asks the broker over a connection of its own, and Prometheus reads the last answer.
+"""How far the worker is behind: end offset - committed offset, asked by a thread with a connection
+of its own, since the loop reads nothing while a batch runs.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,10 +18,8 @@ REFRESH_S = 5.0
 
 @dataclass(eq=False)
 class Lag(Collector):
-    """The lag of the partitions that this worker reads; safe to use from any thread.
-
-    `offsets` asks the broker for the offsets of all partitions; `read_to` has, by partition, the
-    first offset that was not polled.
+    """The lag of this worker's partitions; safe to use from any thread. `offsets` asks the broker;
+    `read_to` is, by partition, the first offset that was not polled.
     """
 
     offsets: Callable[[], Mapping[int, Offsets]]

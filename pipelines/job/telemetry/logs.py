@@ -1,9 +1,7 @@
-"""Logs of the job: one line per event on standard error, and nothing of what the job reads.
+"""Logs: one line per event on standard error, and nothing of what the job reads.
 
-Documents are hostile and private, and libraries put whatever they hold into their messages. So a
-line has only the keys named here, with short printable values. Of an exception it has the classes
-and frames, the message only where it is this project's own words; of a library's record the
-template, only if that stands word for word in the library's source.
+A line has plain, short, printable values only. Of an exception it has classes and frames, the
+message only if it is ours; of a library's record the template, if that is a literal of its source.
 """
 
 import logging
@@ -45,10 +43,9 @@ PLAIN_ERRORS: Final = (ConfigurationError, StateConflictError)  # messages witho
 
 
 def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None) -> None:
-    """Send structlog, standard logging, warnings and uncaught exceptions to one stream.
-
-    Other libraries are heard from "warning" on, from "info" on if the level is "debug". A stream
-    that cannot be written is no error: a job must outlive whoever reads its logs.
+    """Send structlog, standard logging, warnings and uncaught exceptions to one stream; one that
+    cannot be written is no error. Libraries are heard from "warning" on, from "info" on at level
+    "debug".
     """
     out = stream or sys.stderr
     as_json = settings.log_format == "json"
@@ -126,15 +123,15 @@ def plain(value: Any) -> Iterator[Any]:
         case None | bool() | int() | float():
             yield value
         case str():
-            yield printable(value)
+            yield shorten(value)
         case list() | tuple() | set() | frozenset():
             yield [safe for item in list(value)[:LIST_ITEMS] for safe in plain(item)]
 
 
-def printable(text: str) -> str:
+def shorten(text: str) -> str:
     r"""Replace hidden characters by blanks; shorten.
 
-    >>> printable("Paris" + chr(27) + "[2J" + chr(10) + "France")
+    >>> shorten("Paris" + chr(27) + "[2J" + chr(10) + "France")
     'Paris [2J France'
     """
     shown = only_shown(text[: TEXT_CHARACTERS + 1], " ")
@@ -155,10 +152,7 @@ class Bridge(logging.Handler):
 
 
 def is_literal(record: logging.LogRecord) -> bool:
-    """Whether the template is a constant of the function that logged it, hence without values.
-
-    An f-string, a joined text and a text that came from elsewhere are not.
-    """
+    """Whether the template is a constant of the function that logged it, hence without values."""
     frame = sys._getframe()  # the record holds no frame
     while frame.f_back is not None:
         frame = frame.f_back

@@ -1,7 +1,5 @@
-"""What all processes count, for Prometheus: `radarstream_…`, base units, no names, ids or texts.
-
-Label values come from closed sets (enumerations, partitions, exception classes, stage names), so
-the number of series is bounded whatever arrives.
+"""What all processes count, for Prometheus: `radarstream_…`, base units. Label values come from
+closed sets, never from names, ids or texts, so the number of series is bounded.
 """
 
 from collections.abc import Callable, Iterable
@@ -81,9 +79,8 @@ class Metrics:
         known: Iterable[Any] = (),
         **options: Any,
     ) -> FamilyT:
-        """Make a family. Series of the `known` label values start at zero.
-
-        Otherwise, a rate over the first event would miss it. Histograms are of seconds by default.
+        """Make a family, histograms in seconds by default. Series of the `known` label values start
+        at zero, so that rates see their first event.
         """
         if kind is Histogram:
             options = {"buckets": DURATIONS} | options

@@ -25,10 +25,8 @@ PROGRESS_S = 10.0
 
 @dataclass
 class Observer:
-    """Is called by the driver; never raises.
-
-    `outbox_depth` counts the unsent events; `log` is a structlog logger; `group` is the consumer
-    group in the log's words about partitions.
+    """Reports what the driver does; never raises. `outbox_depth` counts unsent events, `log` is
+    structlog's, `group` the consumer group in messages.
     """
 
     log: Any
@@ -174,10 +172,8 @@ class RunningBatch:
 
 @dataclass
 class BatchProgress:
-    """Logs how far the batch in hand is, every `every_s` seconds; a short one is not mentioned.
-
-    `log` is a structlog logger; `generator` may count its calls. Call `tell` from another thread
-    than the batch's, more often than it logs.
+    """Logs how far the batch in hand is, every `every_s` seconds. `generator` may count its calls.
+    Another thread than the batch's calls `tell`, more often than that.
     """
 
     log: Any

@@ -34,12 +34,9 @@ def read(
 
 
 class ModelMetrics(Collector):
-    """Exports what models counted themselves, under the name of their role, such as "generator".
-
-    A model is asked first, then what it `wrapped`, its `client` last: a response cache counts calls
-    and hits, a service's client tokens, `cost`, `errors` by kind, and the state of its `breaker`, a
-    judge of relations its `judgements` by what decided.
-    What none of them has is not exported.
+    """Exports what models counted, by their role, such as "generator": of a model, what it
+    `wrapped`, or its `client`, the first that has `calls`, `hits`, tokens, `cost`, `errors`,
+    `breaker`, `judgements`.
     """
 
     def __init__(self, models: Mapping[str, object]) -> None:

@@ -1,9 +1,8 @@
-"""Actions of operators: proposed with their exact consequence, confirmed once, written down.
-
-A confirmation carries how things stood when it was shown (`seen`). Whoever confirms holds the row
-while that is compared, so of two operators at once one acts and the other is told; a form that is
-sent twice finds that nothing is left to do. The action and its row in the action log are one
+"""Actions of operators: proposed with their consequence, confirmed once, written down in one
 transaction.
+
+A confirmation carries how things stood when it was shown (`seen`). That is compared while the row
+is held: of two operators one acts, and a form sent twice acts once.
 """
 
 from collections.abc import Mapping
@@ -42,9 +41,9 @@ class NothingToDoError(RadarstreamError):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """What an operator is asked to confirm. `about` are names and values, `consequences` what will
-    follow, in sentences; `seen` is how things stand. `fields` are inputs that the form has besides:
-    note, everywhere. `needless` says why nothing is left to do.
+    """What an operator is asked to confirm: `about` (names and values), `consequences` (sentences),
+    how things stand (`seen`), further inputs (`fields`: note, everywhere), and why nothing is left
+    to do.
     """
 
     title: str
@@ -78,10 +77,8 @@ class Action(Protocol):
         """What would follow. Raises RadarstreamError, as where there is no such thing."""
 
     def carry_out(self, target: Target, confirmed: Confirmed) -> str:
-        """Do it, write it down, and return what was done, in words.
-
-        Raises StateConflictError where somebody else changed the thing meanwhile, NothingToDoError
-        where it holds already.
+        """Do it, write it down, and return it in words. Raises StateConflictError after a change by
+        somebody else, NothingToDoError where it holds already.
         """
 
 

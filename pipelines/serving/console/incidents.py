@@ -1,6 +1,4 @@
-"""The inbox of answers that somebody complained about, one incident with its evidence, the texts in
-quarantine, and what persons decide about them.
-"""
+"""The inbox of complaints, one incident, the texts in quarantine, and decisions about them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -26,8 +26,8 @@ UNREACHABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """The dead letters of the topic, oldest first; ids of those that were replayed; what could not
-    be read.
+    """The dead letters of the topic, oldest first; the ids of replayed ones; what could not be
+    read.
     """
 
     letters: tuple[Letter, ...]

@@ -28,7 +28,7 @@ from radarstream.pipelines.serving.people import Role, User
 from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.orchestration import HookRecord, Orchestration
 from radarstream.schemas.snapshot import Query, SearchSnapshot
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import now_ms
 
 TITLE: Final = "Ask"
 COMPLAINT: Final = "Complain about an answer"
@@ -75,8 +75,8 @@ def step_of(reply: Reply, user: User) -> StepView:
 
 
 def may_read(reply: Reply, user: User) -> bool:
-    """Whether a user may read what documents say: operators, and others what the web says, unless
-    the audit had something against the answer.
+    """Whether a user may read what documents say: operators, and others of the web if the audit
+    passed.
     """
     audit = reply.orchestration.audit
     passed = audit is None or audit.action == "pass"
@@ -105,7 +105,7 @@ def taken(  # noqa: PLR0913 what a complaint is made of
 ) -> HTMLResponse:
     """Take a complaint in and write that down; a page says what became of it."""
     status, lines, said = 200, NEXT, "Thank you, the complaint was taken."
-    began_ms = milliseconds(datetime.now(UTC))
+    began_ms = now_ms()
     try:
         stored = report(context.settings, context.engine, user.name, query, answer, step, comment)
     except (InputError, RefusedComplaintError) as error:

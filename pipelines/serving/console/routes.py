@@ -1,6 +1,5 @@
 """All routes of the console."""
 
-from datetime import UTC, datetime
 from typing import Final
 
 from fastapi import APIRouter, Depends, Request
@@ -39,7 +38,7 @@ from radarstream.schemas.errors import (
     StateConflictError,
 )
 from radarstream.schemas.incidents import Decision
-from radarstream.schemas.times import milliseconds
+from radarstream.schemas.times import now_ms
 
 ACTIONS: Final[dict[str, Action]] = {
     action.name: action
@@ -81,8 +80,7 @@ def router(context: Context) -> APIRouter:
     def act(request: Request, user: Operator, form: Form, name: str) -> Response:
         target = Target(context.engine, context.settings, dict(request.query_params))
         action = action_named(name)
-        now_ms = milliseconds(datetime.now(UTC))
-        confirmed = Confirmed(user.name, now_ms, form.get("seen", ""), form)
+        confirmed = Confirmed(user.name, now_ms(), form.get("seen", ""), form)
         try:
             action.carry_out(target, confirmed)
         except tuple(REFUSALS) as error:

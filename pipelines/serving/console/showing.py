@@ -57,9 +57,8 @@ def show(  # noqa: PLR0913 what a page is made of
     live: bool = False,
     **values: Any,
 ) -> HTMLResponse:
-    """Render a page of the console; `words` are terms that it explains.
-
-    `live`: it follows events, and is fetched anew for each.
+    """Render a page of the console; `words` are terms it explains, a `live` one is fetched anew for
+    each event.
     """
     meanings = {term: MEANINGS[term] for term in words}
     text = frame.render_served(
@@ -174,9 +173,8 @@ def file_response(digest: str, name: str) -> Response:
 
 
 def error_page(request: Request, error: ServiceError) -> Response | None:
-    """A page that says what went wrong; None for a request that is not the console's.
-
-    Whoever is not signed in is led to the page where one signs in.
+    """A page that says what went wrong, or the way to sign in; None for a request that is not the
+    console's.
     """
     path = request.url.path
     if path != HOME and not path.startswith(BELOW):

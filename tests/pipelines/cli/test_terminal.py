@@ -9,7 +9,7 @@ import regex
 from radarstream.lab.study.table import escaped
 from radarstream.pipelines.cli import progress, terminal
 from radarstream.pipelines.job.telemetry import logs
-from radarstream.schemas.shown import escaped_json
+from radarstream.schemas.shown import escaped_json, one_line
 
 IGNORABLE = [c for c in map(chr, range(0x110000)) if regex.match(r"\p{DI}", c)]
 
@@ -18,11 +18,11 @@ def test_nothing_hidden_is_printed() -> None:
     """Unicode's ignorable characters too, though Python takes many of them for printable."""
     assert sum(character.isprintable() for character in IGNORABLE) > 250
     hidden = [*IGNORABLE, *map(chr, range(32)), "\x7f", "\x9b", "\u2028", "\ue000", "\ud800"]
-    assert [c for c in hidden if c in terminal.printable(f"a{c}b")] == []
-    assert [c for c in hidden if c in logs.printable(f"a{c}b")] == []
+    assert [c for c in hidden if c in one_line(f"a{c}b")] == []
+    assert [c for c in hidden if c in logs.shorten(f"a{c}b")] == []
     assert [c for c in hidden if c in escaped(f"a{c}b")] == []
-    assert terminal.printable("".join(IGNORABLE) + "ab\r\n\u3164 c") == "ab c"
-    assert terminal.printable("Zürich, 東京, مرحبا, ☕") == "Zürich, 東京, مرحبا, ☕"
+    assert one_line("".join(IGNORABLE) + "ab\r\n\u3164 c") == "ab c"
+    assert one_line("Zürich, 東京, مرحبا, ☕") == "Zürich, 東京, مرحبا, ☕"
 
 
 def test_json_with_anything_hidden_stays_the_same_value() -> None:

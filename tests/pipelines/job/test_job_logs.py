@@ -19,7 +19,7 @@ from kafka.errors import KafkaTimeoutError
 from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.models.openai_http.failures import ServiceError
-from radarstream.pipelines.job.telemetry.logs import configure_logging, printable
+from radarstream.pipelines.job.telemetry.logs import configure_logging, shorten
 from radarstream.pipelines.settings import TelemetrySettings
 from radarstream.schemas.errors import (
     ConfigurationError,
@@ -246,10 +246,10 @@ def test_a_closed_stream_does_not_stop_the_job(restored: None) -> None:
 
 @given(st.text())
 def test_whatever_is_logged_stays_on_one_printable_line(text: str) -> None:
-    shown = printable(text)
+    shown = shorten(text)
     assert shown.isprintable()
     assert len(shown) <= 200
-    assert printable(shown) == shown
+    assert shorten(shown) == shown
 
 
 def test_control_and_direction_characters_are_neutralised(lines: Lines) -> None:
