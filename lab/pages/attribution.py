@@ -28,13 +28,23 @@ from radarstream.lab.pages.studies import Kind, View, cautions, measured, page_o
 from radarstream.lab.study.results import Result
 from radarstream.lab.study.row_files import RowStore
 from radarstream.lab.study.scoring import is_correct
-from radarstream.pipelines.pages.incidents.event_view import EventView, Fact, Tag
-from radarstream.pipelines.pages.incidents.words import FINDINGS, SCORES
 from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.wrong_answers import FINDINGS, EventView, Fact, Tag
 from radarstream.schemas.attribution import TextScore
 from radarstream.schemas.incidents import AttributedText
 from radarstream.schemas.wording import counted_noun
 
+SCORES = {
+    "Similarity": "of the text to the question: the retriever's, or the cosine of their "
+    "embeddings.",
+    "Question": "semantic correlation: mean log-probability of the question's words after the "
+    "text.",
+    "Influence": "on the answer: mean log-probability of the wrong answer's words after text and "
+    "question.",
+    "Combined": "mean of the three, each as standard deviations from the mean of the event. The "
+    "texts are split into two groups where that leaves least spread within them; the higher one "
+    "is flagged. Other attributors score by other means.",
+}
 MOST_EVENTS = 120  # on a page
 LEAST_EVENTS = 2  # of a scenario
 MOST_CHANGES = 10  # rows of the opening plot

@@ -39,8 +39,8 @@ from radarstream.lab.retrieval.tables import tables_of
 from radarstream.lab.study.results import Result
 from radarstream.lab.study.row_files import RowStore
 from radarstream.lab.study.rows import PassageRow
-from radarstream.pipelines.pages.incidents.event_view import Fact, Tag
 from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.wrong_answers import Fact, Tag
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Document
 

@@ -22,13 +22,14 @@ from radarstream.connectors.models.tiers import (
     tier_of,
 )
 from radarstream.lab.pages.charts import panel
+from radarstream.lab.pages.report import render
 from radarstream.lab.pages.scales import Axis, Series, Share, Spot, share, tenths
 from radarstream.lab.study.harness import REPORT, RESULTS, TABLES
 from radarstream.lab.study.rates import Rate
 from radarstream.lab.study.record import RecordT, StudyRecord
 from radarstream.lab.study.row_files import RowStore
 from radarstream.lab.study.table import Table, escaped, markdown
-from radarstream.pipelines.pages.frame import Page, render
+from radarstream.pipelines.pages.frame import Page
 from radarstream.pipelines.pages.safe_text import shorten, visible
 from radarstream.schemas.wording import counted_noun
 

@@ -31,7 +31,7 @@ from radarstream.schemas.errors import ConfigurationError, InputError, ReasonCla
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
-from radarstream.schemas.shown import only_shown
+from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import stored_time, wire_time
 from radarstream.schemas.verdict import Reason
@@ -115,8 +115,9 @@ def start(
         check_defense(pipeline.name, engine, row)
         progress.memory = remembered(row)
     except InputError as error:
-        told = f"the memory of query {shown(row.query_id)} is damaged: {error.detail}"
-        progress.damage = InputError(ReasonClass.DAMAGED_STATE, told)
+        query = one_line(row.query_id, QUERY_CHARACTERS)
+        why = f"the memory of query {query} is damaged: {error.detail}"
+        progress.damage = InputError(ReasonClass.DAMAGED_STATE, why)
     return progress
 
 
@@ -164,16 +165,12 @@ def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
     """By how much a snapshot is late, from the record and the row alone: folding again gives the
     same letter.
     """
+    query, until = one_line(snapshot.query.id, QUERY_CHARACTERS), "now"
+    if row is not None:
+        until = stored_time(row.as_of_ms)
     return (
-        f"observed {wire_time(snapshot.observed_at)}, but query {shown(snapshot.query.id)} has "
-        f"answered up to {stored_time(row.as_of_ms) if row else 'now'}"
+        f"observed {wire_time(snapshot.observed_at)}, but query {query} has answered up to {until}"
     )
-
-
-def shown(query_id: str) -> str:
-    """A query's id for the detail of a dead letter: printable and not too long."""
-    name = only_shown(query_id, " ")
-    return name if len(name) <= QUERY_CHARACTERS else name[:QUERY_CHARACTERS] + "…"
 
 
 def log_position(ready: Item, log_epoch: str) -> LogPosition:

@@ -17,10 +17,9 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import append
-from radarstream.pipelines.beam.coding import Element
 from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
-from radarstream.pipelines.beam.model_stages import InBatches
+from radarstream.pipelines.beam.model_stages import Element, InBatches
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.round.values import Ready

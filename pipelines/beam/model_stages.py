@@ -3,12 +3,16 @@ call, so no shuffle is needed. A snapshot that fails becomes a dead letter; earl
 pass through.
 """
 
+import pickle
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.coders import coder_impl
+from apache_beam.coders.coders import FastCoder
+from apache_beam.coders.typecoders import registry
 
-from radarstream.pipelines.beam.coding import Element
 from radarstream.pipelines.beam.elements import Parked, Recorded, failed
 from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.round.pipeline import DefensePipeline
@@ -17,6 +21,26 @@ from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
+
+
+class Element:
+    """The type of what flows between steps, as the graph declares it to Beam."""
+
+
+class ElementCoder(FastCoder):
+    """Pickles elements without telling sizes, for which Beam's own coder pickles many of them."""
+
+    encoder = staticmethod(partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL))
+
+    def _create_impl(self) -> coder_impl.CoderImpl:
+        return coder_impl.CallbackCoderImpl(self.encoder, pickle.loads, size_estimator=lambda _: 0)
+
+    def is_deterministic(self) -> bool:
+        """Elements are no keys."""
+        return False
+
+
+registry.register_coder(Element, ElementCoder)
 
 
 class InBatches(beam.PTransform[Any, Any]):

@@ -2,12 +2,9 @@
 characters. A report is one HTML file; pages of the console have their files beside them.
 """
 
-import json
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
 from typing import Any, Final
 
@@ -21,7 +18,6 @@ from radarstream.pipelines.pages.safe_text import (
     safe_link,
     shorten,
     visible,
-    without_secrets,
 )
 from radarstream.pipelines.pages.times import day, format_time, minute
 
@@ -69,34 +65,15 @@ class Page:
     settings: object = None
 
 
-def render(template: str, page: Page, *scripts: str, **values: Any) -> str:
-    """A page as text. `scripts` are files of ours that it needs besides the common one."""
-    script = Markup("").join(asset(name) for name in ("page.js", *scripts))
-    settings = without_secrets(page.settings)
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            page=page,
-            settings=json.dumps(
-                settings, indent=2, sort_keys=True, ensure_ascii=False, default=str
-            ),
-            style=asset("page.css"),
-            script=script,
-            script_hash=b64encode(sha256(script.encode()).digest()).decode(),
-            **values,
-        )
-    )
-
-
 def render_served(template: str, page: Page, **values: Any) -> str:
     """A page of a service as text: it names style and scripts, which the service has as files."""
-    return _environment().get_template(template).render(page=page, settings="", **values)
+    return environment().get_template(template).render(page=page, settings="", **values)
 
 
 @cache
-def _environment() -> Environment:
-    environment = Environment(
+def environment() -> Environment:
+    """The template engine of all pages."""
+    made = Environment(
         loader=PackageLoader(PACKAGE),
         autoescape=True,
         undefined=StrictUndefined,
@@ -105,9 +82,9 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     filters = (shorten, decimal, filled, domain, safe_link, excerpt, format_time, day, minute)
-    environment.filters |= {one.__name__: one for one in filters}
-    environment.globals |= {"looks": OUTCOMES, "breakable": breakable}
-    return environment
+    made.filters |= {one.__name__: one for one in filters}
+    made.globals |= {"looks": OUTCOMES, "breakable": breakable}
+    return made
 
 
 @cache

@@ -30,11 +30,6 @@ _HARMLESS: Final = re.compile(
     "\uffa0\U000e0100-\U000e01ef]{1,3}"
 )
 MAX_LINK_CHARACTERS = 2_000
-REDACTED = "(redacted)"
-_SECRET = r"(api[_-]?key|secret|password|passwd|token|credentials?|authorization)"
-_SECRET_KEY = re.compile(rf"(^|[_.-]){_SECRET}$", re.I)
-_URL_PASSWORD = re.compile(r"(://[^:/@\s]*):[^@\s]+@")
-_URL_PARAMETER = re.compile(rf"([?&]{_SECRET}=)[^&\s]+", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,25 +117,6 @@ def excerpt(text: str, phrase: str | None, characters: int = 300) -> Excerpt:
     before = ("…" if start else "") + line[start : found.start()]
     after = line[found.end() : end] + ("…" if end < len(line) else "")
     return Excerpt(before, found.group(), after)
-
-
-def without_secrets(value: Any) -> Any:
-    """A copy of nested settings with passwords, keys and tokens replaced.
-
-    >>> without_secrets({"api_key": "k", "max_tokens": 9, "url": "pg://me:pw@db/x"})
-    {'api_key': '(redacted)', 'max_tokens': 9, 'url': 'pg://me:(redacted)@db/x'}
-    """
-    if isinstance(value, dict):
-        return {
-            key: REDACTED if _SECRET_KEY.search(str(key)) and held else without_secrets(held)
-            for key, held in value.items()
-        }
-    if isinstance(value, list | tuple):
-        return [without_secrets(held) for held in value]
-    if isinstance(value, str):
-        value = _URL_PASSWORD.sub(rf"\1:{REDACTED}@", value)
-        return _URL_PARAMETER.sub(rf"\1{REDACTED}", value)
-    return value
 
 
 def breakable(name: str) -> Markup:

@@ -14,8 +14,8 @@ from radarstream.lab.defences.records import (
     Row,
 )
 from radarstream.lab.study.scoring import is_correct, is_fooled
-from radarstream.pipelines.pages.incidents.event_view import Fact, Tag
 from radarstream.pipelines.pages.verdict_words import ABSTENTIONS, reason_in_words
+from radarstream.pipelines.pages.wrong_answers import Fact, Tag
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import MemoryDecision, Reason, Verdict
 

@@ -27,12 +27,13 @@ from radarstream.lab.pages.charts import before_after, panel
 from radarstream.lab.pages.defences.cases import cases_of
 from radarstream.lab.pages.defences.headline import UNDEFENDED, headline, qualified
 from radarstream.lab.pages.planted import curves, measured, planted_plots
+from radarstream.lab.pages.report import without_secrets
 from radarstream.lab.pages.scales import Axis, Change, Series, Share, Spot, tenths
 from radarstream.lab.pages.studies import Kind, Panel, Place, View, page_of, scatter
 from radarstream.lab.study.harness import judgements_in
 from radarstream.lab.study.row_files import RowStore
 from radarstream.lab.study.table import Table, TableCell, TableRow
-from radarstream.pipelines.pages.safe_text import shorten, without_secrets
+from radarstream.pipelines.pages.safe_text import shorten
 
 LINE_CHARACTERS: Final = 1_000
 DEFINITIONS: Final = {

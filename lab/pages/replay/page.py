@@ -16,6 +16,7 @@ from radarstream.lab.pages.replay.view import (
     ReportView,
     build_view,
 )
+from radarstream.lab.pages.report import render
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.pipelines.pages import frame
@@ -133,7 +134,7 @@ def render_report(
     )
     seen = {step.outcome for step in view.steps}
     bare = [step.undefended_outcome for step in view.steps if step.undefended is not None]
-    return frame.render(
+    return render(
         "replay.html.j2",
         page,
         "replay.js",

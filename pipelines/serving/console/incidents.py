@@ -23,9 +23,14 @@ from radarstream.pipelines.job.operating.incidents import (
     removal_of,
     senders_of,
 )
-from radarstream.pipelines.pages.incidents.event_view import EventView
-from radarstream.pipelines.pages.incidents.incidents_view import view_of
-from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, MODEL_ERRED, WAITING
+from radarstream.pipelines.pages.wrong_answers import (
+    DECISIONS,
+    FINDINGS,
+    MODEL_ERRED,
+    WAITING,
+    EventView,
+    view_of,
+)
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console.acting import (
     Confirmed,

@@ -1,5 +1,6 @@
 """How every page of the console is sent: its frame, its menu, its files, its errors."""
 
+import tomllib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -220,33 +221,6 @@ def own_path(path: str) -> str:
     return path if plain and (path.startswith((BELOW, "/?")) or path == HOME) else HOME
 
 
-MEANINGS: Final = {
-    "Support": "how many independent sites say the answer, and how many its strongest rival. "
-    "Pages of one owner, copies, and pages that name one source are one voice.",
-    "Status": f"what an answer rests on. {TOLD_APART}",
-    "Changed": "when the answer last changed its meaning, as far as events are kept.",
-    "Standing": "the last answer that was confirmed, where the latest snapshot confirms none.",
-    "Belief": "how far the previous answer still holds: the hollow dot before a "
-    "snapshot, the full dot after it.",
-    "Kept, rejected": "what the defence did with a document that neither says so nor otherwise.",
-    "Incident": "one answer that somebody complained about, with its attribution and a person's "
-    "decision.",
-    "Approve": "the answer is wrong and the flagged texts taught it: they are left out.",
-    "Dismiss": "the answer is not wrong: its texts are let back in.",
-    "The model erred": "the answer is wrong and no source is to blame: texts are let back in.",
-    "Quarantine": "texts that are left out of snapshots because they taught a wrong answer. "
-    "Nothing is deleted.",
-    "Release": "let a text back in for good.",
-    "Block": "leave the documents of a source out of every snapshot.",
-    "Pardon": "keep the documents of a source although a name above it is blocked.",
-    "Clear": "take back a block or a pardon.",
-    "Dead letter": "a record that led to no answer, with the reason and its original bytes.",
-    "Outage": "a model, a clock or the database was at fault, not the record.",
-    "Replay": "the original record was published again, by `radarstream deadletter replay`.",
-    "Trust": "a number in [0, 1] per user, from what their questions set off.",
-    "Epsilon budget": "how much noise thresholds that a user draws in a corpus may cost in all.",
-    "Action log": "which user did what, for good.",
-    "Plan": "which modules act on a question, with their options.",
-    "Hook": "one of four places where a defence acts on a question.",
-    "Risk": "what the Sentinel makes of the numbers about a question: no text of a document.",
+MEANINGS: Final = tomllib.loads(frame.asset("console/meanings.toml")) | {
+    "Status": f"what an answer rests on. {TOLD_APART}"
 }

@@ -13,9 +13,13 @@ from radarstream.connectors.state_table.incidents.store import Incident
 from radarstream.defenses.attribution.registry import ATTRIBUTORS
 from radarstream.lab.study.record import RECORD
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.pages.incidents.event_view import EventView
-from radarstream.pipelines.pages.incidents.incidents_view import view_of
-from radarstream.pipelines.pages.incidents.words import DECISIONS, FINDINGS, WAITING
+from radarstream.pipelines.pages.wrong_answers import (
+    DECISIONS,
+    FINDINGS,
+    WAITING,
+    EventView,
+    view_of,
+)
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.incidents import MODEL_ERRED, ComplaintState, Decision, Status, TaughtEvent
 from tests.lab.attribution_studies import METHODS, NOBODY, Bench, oracle

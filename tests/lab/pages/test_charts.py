@@ -108,7 +108,7 @@ def test_names_that_would_meet_are_left_out():
 
 def test_who_draws_nothing_loads_no_charts_and_the_job_needs_no_lab():
     code = (
-        "import sys, radarstream.pipelines.pages.incidents.incidents_view\n"
+        "import sys, radarstream.pipelines.pages.wrong_answers\n"
         "loaded = [name for name in sys.modules if name.startswith(('vl_convert', "
         "'radarstream.lab', 'polars'))]\n"
         "assert not loaded, loaded"

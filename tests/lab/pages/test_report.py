@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from radarstream.lab.pages.replay import view
 from radarstream.lab.pages.replay.page import render_report
 from radarstream.lab.pages.replay.view import build_view
+from radarstream.lab.pages.report import without_secrets
 from radarstream.lab.study.scoring import Outcome
 from radarstream.pipelines.pages.safe_text import (
     HIDDEN,
@@ -18,7 +19,6 @@ from radarstream.pipelines.pages.safe_text import (
     safe_link,
     shorten,
     visible,
-    without_secrets,
 )
 from radarstream.pipelines.pages.verdict_words import REASONS, reason_in_words
 from radarstream.schemas.events import AnswerEvent
