@@ -78,8 +78,8 @@ class ControlPlane:
         return self._decided(self.sentinel.asks, self.sentinel.profile, given)
 
     def plan(self, given: Sequence[tuple[RiskProfile, Seen, Plan | None]]) -> list[Plan | None]:
-        """The Strategist's plans, each from a profile, what was seen and the plan of the first
-        stage; None where even the rules fail.
+        """A plan for each profile, what was seen and its first plan; None where even the rules
+        fail.
         """
         return self._decided(self.strategist.asks, self.strategist.plan, given)
 

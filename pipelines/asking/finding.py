@@ -1,6 +1,4 @@
-"""The retrieval, and hooks A, B and C as far as they choose documents. A module acts only if the
-plan switches it on.
-"""
+"""The retrieval, and hooks A, B and C, at which modules of the plan choose documents."""
 
 import json
 from collections.abc import Collection, Sequence

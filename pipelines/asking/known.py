@@ -45,8 +45,8 @@ class KnownQuery:
         return SearchRequest(self.query) if self.watched is None else self.watched.request
 
     def memory(self, pipeline: DefensePipeline[Any]) -> Memory[Any]:
-        """What the pipeline remembers of the query; nothing if another defence wrote it. Raises
-        InputError for a damaged row.
+        """The pipeline's memory of the query, if it wrote one. Raises InputError for
+        a damaged row.
         """
         if self.row is None or self.row.defense != pipeline.name:
             return pipeline.initial_memory()

@@ -106,8 +106,8 @@ def _decide(
     seen: Sequence[Seen | None],
     earlier: Sequence[tuple[RiskProfile | None, Plan | None]],
 ) -> list[tuple[RiskProfile | None, Plan]]:
-    """A profile, None where nobody judges, and the plan that follows; without a risk that of the
-    policy, or everything.
+    """A profile, if anybody judges, and its plan; without a risk that of the policy,
+    or everything.
     """
     chosen, control = parts.settings.orchestration, parts.control
     without = plain(chosen)

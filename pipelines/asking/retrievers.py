@@ -35,9 +35,7 @@ def given_documents(question: UserQuestion, wanted: int) -> Finding:
 def nearest(
     corpus: Corpus, embedder: Embedder, further: int, question: UserQuestion, wanted: int
 ) -> Finding:
-    """The stored documents nearest to the question by cosine, up to `further` times more. Raises
-    ModelError, ConfigurationError.
-    """
+    """The stored documents nearest by cosine, and more up to `further` times. Raises ModelError."""
     for most in range(wanted, wanted + RESULTS_PER_PAGE * further + 1, RESULTS_PER_PAGE):
         found = corpus.search(question.text, most, embedder)
         yield found_for(question, [text.document for text in found])
@@ -52,9 +50,8 @@ def found_for(question: UserQuestion, documents: Iterable[Document]) -> SearchSn
 
 
 class ImpatientClock:
-    """The machine's clocks, for somebody who waits for an answer.
-
-    A pause of more than `longest_s` seconds ends at once, and the search with it.
+    """The machine's clocks; a pause of more than `longest_s` seconds ends at once,
+    and the search.
     """
 
     def __init__(self, longest_s: float) -> None:
@@ -88,9 +85,7 @@ class WebSearch(Closing):
         self._pages: PageReader | None = None
 
     def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
-        """The first results, then those of further searches. Raises SearchError,
-        ConfigurationError.
-        """
+        """The results of the first and further searches. Raises SearchError, ConfigurationError."""
         (known,) = self._queries.find([query_of(question.text)])
         request = replace(known.request, k=min(wanted, MOST))
         yield from searches(self._searched, request, self._settings.reading.further_searches)

@@ -140,9 +140,7 @@ def check_defense(name: str, engine: Engine, row: MemoryRow) -> None:
 
 
 def next_to_fold(progress: QueryProgress, log_epoch: str) -> Item | None:
-    """Take the query's next new snapshot. Parks what is late, and everything new of a damaged
-    memory.
-    """
+    """Take the query's next new snapshot; park what is late, and all of a damaged memory."""
     while progress.waiting:
         ready = progress.waiting.popleft()
         as_of_ms = ready.value.chosen.snapshot.observed_at_ms
@@ -162,9 +160,7 @@ def next_to_fold(progress: QueryProgress, log_epoch: str) -> Item | None:
 
 
 def lateness(snapshot: SearchSnapshot, row: MemoryRow | None) -> str:
-    """By how much a snapshot is late, from the record and the row alone: folding again gives the
-    same letter.
-    """
+    """By how much a snapshot is late, in words that folding it again gives, too."""
     query, until = one_line(snapshot.query.id, QUERY_CHARACTERS), "now"
     if row is not None:
         until = stored_time(row.as_of_ms)

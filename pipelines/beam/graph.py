@@ -35,9 +35,8 @@ DEAD = "dead"
 
 
 class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
-    """RawRecords of a bounded source -> the Outcomes of folding, and the DeadLetters before it.
-
-    `live` refuses event times too far in the future; a replay takes them as they are.
+    """RawRecords -> Outcomes, and DeadLetters before the fold; `live` refuses times
+    in the future.
     """
 
     def __init__(self, settings: Settings, log_epoch: str, *, live: bool = False) -> None:

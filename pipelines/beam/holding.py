@@ -14,10 +14,7 @@ Waiting = dict[int, tuple[float, float, RawRecord]]
 
 @dataclass(slots=True)
 class Lane:
-    """One partition of one log: where it was read to, the newest event time seen, what waits.
-
-    `held` has (event time, when it was taken, record) by offset, times in seconds.
-    """
+    """One partition: where it was read to, its newest event time, and what waits, by offset."""
 
     epoch: str
     next_offset: int = -1
@@ -42,10 +39,7 @@ class HoldBack:
     def take(
         self, records: Sequence[RawRecord], now_s: float, unread: Mapping[int, int]
     ) -> list[RawRecord]:
-        """Take new records in and return what may be folded, of each partition the oldest first.
-
-        `now_s` is a monotonic clock; `unread` says per partition how much of the log is left.
-        """
+        """Take records in and return what may be folded; `unread` is what partitions have left."""
         released = []
         for record in map(self.read, records):
             position = place(record)
@@ -106,9 +100,7 @@ def event_time_of(record: RawRecord) -> float | None:
 
 
 def horizon(waiting: Waiting, time_s: float, taken_s: float) -> float:
-    """The event time up to which records are released: `time_s`, or later if one was taken at
-    `taken_s`.
-    """
+    """The event time to release: `time_s`, or later for what was taken at `taken_s` or before."""
     return max([time_s, *(t for t, taken, _ in waiting.values() if taken <= taken_s)])
 
 

@@ -1,5 +1,5 @@
-"""`radarstream doctor`: do the settings work here, and if not, what to do. The response cache is
-left out.
+"""`radarstream doctor`: do the settings work here, without the response cache, and if not, what
+helps.
 """
 
 import math

@@ -21,8 +21,8 @@ class Named(NamedTuple):
 
 
 def named_query(engine: Engine, text: str, tables: Sequence[Table]) -> Named | None:
-    """Find the query with rows in the tables that an id or a question names. Raises
-    ConfigurationError for several.
+    """The query that an id or a question names in the tables. Raises ConfigurationError for
+    several.
     """
     found = lookup.queries_named(engine, text, tables)
     if len(found) > 1:

@@ -95,9 +95,7 @@ def replay(
 
 
 def _study(*, insisted: bool) -> Any:
-    """The lab's part of a replay; None without the lab, unless insisted on. Raises
-    ConfigurationError.
-    """
+    """The lab's part of a replay, if there. Raises ConfigurationError where it is insisted on."""
     return load_plugin("lab", "replay") if insisted or lab_installed() else None
 
 

@@ -281,9 +281,7 @@ def forget_query(
 
 
 def _unrecorded(text: str, *, retract: bool) -> Named:
-    """The query of an id or a question without rows. Raises ConfigurationError where --retract
-    needs its id.
-    """
+    """A query without rows. Raises ConfigurationError where --retract needs its id."""
     if text == "".join(text.split()):
         return Named(text, None)
     if retract:
@@ -295,9 +293,7 @@ def _unrecorded(text: str, *, retract: bool) -> Named:
 
 
 def _publish_tombstones(settings: Settings, query: str) -> RadarstreamError | None:
-    """Publish to the topics of answers and attributions that the query was forgotten, after the
-    database; return what went wrong.
-    """
+    """Publish that the query was forgotten, after the database; return what went wrong."""
     try:
         from radarstream.connectors.kafka.sink import KafkaSink  # an extra
 

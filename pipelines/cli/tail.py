@@ -123,9 +123,7 @@ def _events(
     forgotten: str | None,
     queries: Collection[str],
 ) -> Iterator[Event]:
-    """The events that are new and wanted; forgotten queries are printed, unreadable records
-    reported.
-    """
+    """The new, wanted events; prints forgotten queries, reports unreadable records."""
     for record in records:
         if record.value is None:
             query = record.key.decode("utf-8", "replace")
@@ -172,9 +170,7 @@ def _write(line: str) -> None:
 
 
 def _answer_line(event: AnswerEvent) -> Text:
-    """Time, query and step, question, answer, support (or documents kept and cut), reranking,
-    memory, change.
-    """
+    """Time, place, question, answer, support (or documents), reranking, memory, change."""
     seen, kept = event.seen, len(event.verdict.kept_ranks)
     memory = event.verdict.memory
     parts = [

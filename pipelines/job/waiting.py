@@ -61,8 +61,8 @@ def repeating(
 
 
 def unless_stopped(work: Callable[[], ResultT], stopping: Callable[[], bool]) -> ResultT:
-    """What `work` returns or raises; AskedToStopError as soon as asked to, leaving what hangs
-    behind.
+    """What `work` returns or raises; AskedToStopError as soon as asked to, with work
+    left behind.
     """
     outcome: Future[ResultT] = Future()
 
@@ -88,9 +88,7 @@ def pause_s(attempt: int, settings: JobSettings, random: Random) -> float:
 
 @dataclass
 class Waiting:
-    """Tries until it succeeds, or somebody asks to stop; /healthz answers meanwhile. If not
-    `patient`, it tries once.
-    """
+    """Tries until it succeeds or somebody asks to stop; once, if not `patient`."""
 
     health: Health
     stop: Stop
@@ -99,9 +97,7 @@ class Waiting:
     random: Random = field(default_factory=Random)
 
     def until(self, check: Check, work: Callable[[], ResultT]) -> ResultT:
-        """What `work` returns, once it does; then the check has passed. Raises AskedToStopError,
-        and what does not heal.
-        """
+        """What `work` returns once it does. Raises AskedToStopError, and what does not heal."""
         attempt = 0
         while True:
             try:

@@ -1,6 +1,4 @@
-"""Untrusted text made fit for a page, as far as escaping does not: hidden characters shown, links
-vetted, secrets of settings redacted.
-"""
+"""Untrusted text made fit for a page, beyond escaping: hidden characters shown, links vetted."""
 
 import re
 from dataclasses import dataclass
@@ -95,9 +93,7 @@ def domain(url: str) -> str:
 
 
 def shorten(text: str, characters: int) -> str:
-    """One line of at most `characters`, ending in an ellipsis where it was cut; hidden characters
-    are shown before.
-    """
+    """One line of at most `characters` with hidden ones shown, ending in … where it was cut."""
     line = str(visible(" ".join(text.split())))
     if len(line) <= characters:
         return line

@@ -43,9 +43,7 @@ class DocumentLine:
 
 @dataclass(frozen=True, slots=True)
 class StepView:
-    """One step; `anchor` is the fragment that links to it. `candidates` are empty without a
-    reranker.
-    """
+    """One step; `anchor` links to it. `candidates` are empty without a reranker."""
 
     anchor: str
     event: AnswerEvent

@@ -129,9 +129,7 @@ def standing_in_words(standing: StandingAnswer) -> str:
 
 
 def memory_in_words(event: AnswerEvent) -> str:
-    """What became of the previous answer, in a word; empty without one. It stands unless given up
-    for another.
-    """
+    """What became of the previous answer, in a word: it stands unless given up for another."""
     decision = event.verdict.memory.decision
     if decision is MemoryDecision.NONE:
         return ""

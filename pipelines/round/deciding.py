@@ -51,9 +51,7 @@ def decide(
     costs: Costs,
     rule: Rule,
 ) -> list[Decided[StateT] | Failure]:
-    """Run the defence on one snapshot of each of several queries, in lockstep. No item pays for
-    comparing answers.
-    """
+    """Run the defence on a snapshot of each query, in lockstep; no item pays for comparisons."""
     known: list[Known] = [{} for _ in items]
     with charging(Stage.DEFENCE, models, costs, len(items)):
         outcomes = defended(defense, items, models, costs, known)
@@ -67,9 +65,7 @@ def defended(
     costs: Costs,
     known: Sequence[Known] | None = None,
 ) -> list[tuple[Verdict, StateT] | Failure]:
-    """The verdicts of a defence and the states after them; the relations it asks for go into
-    `known`.
-    """
+    """The verdicts of a defence and the states after them; its relations go into `known`."""
     heard: Sequence[Known] = [{} for _ in items] if known is None else known
 
     def in_one_form(

@@ -38,9 +38,7 @@ Joined = tuple[Evidence, Evidence, frozenset[Signal]]  # these, and what the def
 
 
 class ReadingPlan(NamedTuple):
-    """What a defence needs of the documents that it reads, and how far it reads; without `enough`
-    it reads all.
-    """
+    """What a defence needs of documents, and when it has read enough; without that it reads all."""
 
     needs: Needs
     enough: Enough | None
@@ -210,8 +208,8 @@ def relate(
     costs: Costs,
     before: Sequence[Evidence | None] | None = None,
 ) -> list[Evidence | Failure]:
-    """Add the relations between the atomic answers of each snapshot, where needed; those `before`
-    are not asked again.
+    """Add the relations between the answers of each snapshot, where needed and not
+    known `before`.
     """
 
     def ask(scorer: RelationScorer, some: Sequence[WithBefore]) -> list[Relations]:

@@ -96,9 +96,7 @@ class DefensePipeline(Generic[StateT]):
     def answer(
         self, snapshot: SearchSnapshot, memory: Memory[StateT]
     ) -> tuple[AnswerEvent, Memory[StateT]]:
-        """Answer one snapshot. Raises ModelError when a model does not answer, EvidenceError when
-        the defence refuses the snapshot.
-        """
+        """Answer one snapshot. Raises ModelError, EvidenceError where the defence refuses it."""
         (outcome,) = self.run([(snapshot, memory)])
         if isinstance(outcome, Failure):
             raise outcome
@@ -130,10 +128,7 @@ class DefensePipeline(Generic[StateT]):
     def conclude(
         self, items: Sequence[tuple[Ready, Memory[StateT]]], costs: Costs | None = None
     ) -> list[Concluded[StateT] | Failure]:
-        """Decide, in lockstep, and make events. `costs` hears what is asked in place of `meter`.
-
-        Before an answer is given that no memory confirms, more is read (`_least_read`).
-        """
+        """Decide in lockstep, reading more if needed, and make events; `costs` replaces `meter`."""
         costs = costs or self.meter
         undefended = deciding.undefended_answers(
             self.baseline, [ready.whole for ready, _ in items], self.models, costs

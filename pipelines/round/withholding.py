@@ -40,10 +40,7 @@ def leave_out(item: Observed, left_out: Sequence[LeftOut]) -> Observed:
 
 @dataclass(frozen=True)
 class Quarantined:
-    """What is in quarantine for a snapshot's query at this moment; one read for all of them.
-
-    A snapshot that is gathered again after a crash may find another quarantine.
-    """
+    """What is in quarantine for queries at this moment, read once for all of them."""
 
     engine: Engine
 

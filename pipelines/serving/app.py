@@ -41,9 +41,7 @@ def create_app(
     engine: Engine | None = None,
     people: People | None = None,
 ) -> FastAPI:
-    """The service as an ASGI app, built from the settings. Raises ConfigurationError where anybody
-    might ask who should not.
-    """
+    """The service as an ASGI app. Raises ConfigurationError where anybody might ask."""
     check_serving(settings)
     engine = engine or shared_engine(settings)
     metrics, warming = ServingMetrics(), Warming()
@@ -85,8 +83,8 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
 def built_answerer(
     settings: Settings, engine: Engine, metrics: ServingMetrics
 ) -> tuple[AnswerAll, Warming]:
-    """What answers, with accounts in the database and figures exported, and what loads its models.
-    Raises ConfigurationError.
+    """What answers, with its figures exported, and what loads its models. Raises
+    ConfigurationError.
     """
     accounts = StoredAccounts(engine, settings.orchestration.trust_gain_per_hour)
     answerer = build_answerer(settings, accounts, engine=engine)
@@ -95,9 +93,7 @@ def built_answerer(
 
 
 def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
-    """Serve the tools of one agent, as the user `name`, until standard input ends. Raises
-    ConfigurationError.
-    """
+    """Serve the tools of one agent, as `name`, until input ends. Raises ConfigurationError."""
     user = User(checked_name(name), frozenset({Role.ASK, Role.REPORT}))
     metrics, people = ServingMetrics(), People(engine, settings.serving.session_hours)
 

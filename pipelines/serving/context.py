@@ -17,9 +17,7 @@ WRONG_TOKENS_PER_MINUTE = 30  # of one address
 
 @dataclass
 class Context:
-    """What routes share, one per process, on `app.state.context`; `stopping` is set when the
-    service is asked to stop.
-    """
+    """What routes share, one per process, on `app.state.context`; `stopping` asks it to end."""
 
     settings: Settings
     engine: Engine

@@ -127,9 +127,7 @@ class RequestLimits:
 
 
 def take_place(request: Request, user: User) -> None:
-    """Hold one of the places for a known user's whole request until its end. Raises ServiceError
-    503.
-    """
+    """Hold a place for a known user's request until its end. Raises ServiceError 503."""
     scope = request.scope
     scope[KNOWN] = True
     if scope["path"] not in UNCOUNTED:

@@ -174,8 +174,8 @@ def explained(
 
 
 class McpRoute:
-    """ASGI endpoint of /mcp: knows the user by the bearer token, then the SDK answers, without
-    sessions.
+    """ASGI endpoint of /mcp, without sessions: finds the user by the token, then the
+    SDK answers.
     """
 
     def __init__(self, context: Context) -> None:

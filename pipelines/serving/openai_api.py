@@ -78,9 +78,7 @@ class ChatRequest(Loose):
 
     @property
     def question(self) -> str:
-        """The text of the last message of the user, the only one that is read. Raises ServiceError
-        400.
-        """
+        """The text of the user's last message, the only one read. Raises ServiceError 400."""
         asked = [message for message in self.messages if message.role == "user"]
         if not asked:
             why = "messages: there is no user message"
@@ -182,9 +180,7 @@ async def streamed(
 async def events(
     reply: "asyncio.Task[Reply]", asked: ChatRequest, question: str
 ) -> AsyncIterator[str]:
-    """The role, the words once decided, the facts, the usage, the end; comments meanwhile, a late
-    error as an event.
-    """
+    """The role, the words, the facts, the usage, the end; comments meanwhile; a late error."""
     head = head_of(asked, "chat.completion.chunk")
     try:
         yield event(head | chunk({"role": "assistant", "content": ""}, asked))

@@ -43,9 +43,7 @@ def router(context: Context) -> APIRouter:
 
     @routes.get("/readyz", dependencies=[Depends(open_to_all)], response_class=JSONResponse)
     async def readyz() -> JSONResponse:
-        """Whether the service takes questions: the database answers, the models are loaded, and
-        nobody stops it.
-        """
+        """Whether the database answers, the models are loaded, and nobody stops the service."""
         body = await run_in_threadpool(ServiceHealth(context).readiness)
         return JSONResponse(body, 200 if body["ready"] else 503)
 

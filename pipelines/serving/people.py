@@ -22,9 +22,7 @@ REMEMBERED: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who makes a request: `name` "" is nobody; `session` is a browser's secret, "" for a bearer
-    token.
-    """
+    """Who makes a request: "" for nobody; `session` is a browser's secret, "" for a token."""
 
     name: str
     roles: frozenset[Role]
@@ -32,9 +30,7 @@ class User:
 
     @property
     def csrf(self) -> str:
-        """What a page must send back with an action, so that no other site can act; "" without a
-        session.
-        """
+        """What a page sends back with an action, so that no other site can act; "" for a token."""
         return sha256(f"csrf:{self.session}".encode()).hexdigest() if self.session else ""
 
 

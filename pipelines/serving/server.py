@@ -37,9 +37,7 @@ log = structlog.get_logger("radarstream")
 
 
 class Patient(H11Protocol):
-    """A connection that ends when the head of a request is late, or too many have no known user's
-    request.
-    """
+    """A connection that ends when a request's head is late, or too many have no known user."""
 
     _deadline: TimerHandle | None = None
     most: ClassVar[int]  # of connections without a request of a known user
@@ -86,9 +84,7 @@ class Patient(H11Protocol):
 
 
 def make_room(connections: set[Any], most: int) -> None:
-    """Of more than `most` connections without a known user's request cut off the oldest of the
-    largest network.
-    """
+    """Of more than `most` connections without a known user cut off one of the largest network."""
     if len(connections) <= most:
         return
     idle = [connection for connection in connections if not connection.known]

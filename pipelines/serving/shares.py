@@ -14,9 +14,7 @@ KNOWN: Final = 10_000  # names whose buckets are kept; the one idle for longest 
 
 
 class Buckets:
-    """A bucket of tokens per name, refilled evenly, one token a request; one per process. Call it
-    from one thread.
-    """
+    """A bucket of tokens per name, refilled evenly, one a request; for one thread."""
 
     def __init__(self, per_minute: float, now: Callable[[], float] = monotonic) -> None:
         self._size, self._per_second, self._now = per_minute, per_minute / 60.0, now

@@ -32,9 +32,7 @@ CAUTIONS: Final = {
 
 
 def text_of(reply: Reply) -> str:
-    """The answer for a chat with its sites, or why there is none; no addresses, which a chat could
-    load.
-    """
+    """The answer for a chat, or why there is none, with sites but no addresses it could load."""
     event = reply.event
     if event.abstention is not None:
         lines = [f"I have no answer that I can stand behind: {ABSTENTIONS[event.abstention]}."]

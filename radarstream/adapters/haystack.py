@@ -22,10 +22,7 @@ class GuardDocuments:
 
     @component.output_types(documents=list[Document], rejected=list[Document], answer=str)
     def run(self, query: str, documents: list[Document]) -> dict[str, Any]:
-        """Return the kept and the rejected documents and the defended answer.
-
-        Raises what `Guard.answer` raises.
-        """
+        """The kept and the rejected documents and the answer. Raises what `Guard.answer` raises."""
         answer = self.guard.answer(query, documents)
         return {
             "documents": [judged.document for judged in answer.kept],

@@ -53,9 +53,7 @@ class Answer:
 
     @property
     def support(self) -> Support | None:
-        """What is behind the answer and against it, or behind what would have been the answer; None
-        where there was none.
-        """
+        """What is behind the answer, or what would have been it, and against it; None without."""
         return self.event.support
 
     @property

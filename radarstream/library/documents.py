@@ -84,9 +84,7 @@ def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
 
 
 def published(about: Mapping[str, Any], rank: int) -> datetime | None:
-    """`published_at`, or else the first readable date of publication. Raises ValueError if the
-    first is none.
-    """
+    """`published_at` (ValueError if unreadable), or else the first readable date."""
     told = about.get("published_at")
     if told is None or told == "":
         return next(filter(None, (as_time(about.get(name)) for name in DATES)), None)

@@ -73,8 +73,8 @@ class Asked:
         return Asked(query, given, documents, in_utc(question.at))
 
     def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
-        """The snapshot; of now, but after the memory, without a time. Raises InputError where the
-        memory is as new.
+        """The snapshot, after the memory. Raises InputError where that is as new as a
+        given time.
         """
         snapshot = SearchSnapshot(self.query, self.at or datetime.now(UTC), self.documents)
         ahead_ms = row.as_of_ms - snapshot.observed_at_ms if row is not None else -1

@@ -85,9 +85,7 @@ class Outside:
 
 
 def arguments(submission: Submission, *, streaming: bool) -> list[str]:
-    """The options as Beam's command line spells them; those from `checkpointing_interval` on are
-    Flink's job server's.
-    """
+    """The options as Beam's command line spells them; the later ones are Flink's job server's."""
     external = submission.environment == "EXTERNAL"
     options: dict[str, object] = {
         "runner": "PortableRunner",
@@ -158,9 +156,7 @@ def by_partition(asked: PartitionRange) -> tuple[int, PartitionRange]:
 
 
 def submit(pipeline: beam.Pipeline) -> PipelineResult:
-    """Hand the pipeline to its runner. Raises JobFailedError without a job server, or if it refuses
-    the graph.
-    """
+    """Hand the pipeline to its runner. Raises JobFailedError where that does not take it."""
     stay_on_loopback()
     try:
         return pipeline.run()
@@ -171,8 +167,8 @@ def submit(pipeline: beam.Pipeline) -> PipelineResult:
 
 
 def wait(result: PipelineResult) -> str:
-    """Wait until the job ends and return its last state. Raises JobFailedError with a worker's
-    words only if they are ours.
+    """Wait for the job's last state. Raises JobFailedError, with words of a worker if they are
+    ours.
     """
     try:
         return str(result.wait_until_finish())

@@ -132,9 +132,8 @@ def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:
 
 
 def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
-    """Encode what the receiver is told; its JSON Schema is `alert.answer.1.json`.
-
-    Equal events give equal bytes. Titles and addresses are shortened: pages choose their length.
+    """The request body by `alert.answer.1.json`; equal events give equal bytes, texts are
+    shortened.
     """
     kept, standing = set(event.verdict.kept_ranks), event.standing
     at = None if standing is None else standing.confirmed_at

@@ -69,9 +69,7 @@ class Following:
     newest: dict[tuple[str, str], Place] = field(default_factory=dict)
 
     def event(self, topic: str, data: bytes) -> Event | None:
-        """The event in a record of a topic (without prefix); None for a repetition or one that is
-        not wanted. Raises InputError.
-        """
+        """The event in a record, unless it is a repetition or not wanted. Raises InputError."""
         event = DECODERS[topic](data)
         series, number = topic, 0  # `number` tells an event from others of its query and step
         if isinstance(event, RejectedEvent):

@@ -91,9 +91,7 @@ def distinct(letters: Iterable[Letter]) -> Iterator[Letter]:
 
 
 def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
-    """The letter of a possibly shortened id. Raises NotFoundError, ConfigurationError
-    for several.
-    """
+    """The one letter of a shortened id. Raises NotFoundError, ConfigurationError."""
     begins = f"with an id that begins with {letter_id!r}"
     if not letters:
         raise NotFoundError(f"no dead letter {begins}")
@@ -132,9 +130,7 @@ def replay_key(letter: Letter) -> str:
 
 
 def query_of(letter: DeadLetter) -> str | None:
-    """The query's id of a record that was decoded before it failed, else None; others are not
-    decoded again.
-    """
+    """The query's id of a record that was decoded before it failed, else None."""
     if letter.reason not in DECODED:
         return None
     try:

@@ -60,8 +60,8 @@ class Driver:
         self.dead: deque[bool] = deque(maxlen=self.settings.dead_share_after)
 
     def run(self, *, drain: bool = False) -> None:
-        """Run until asked to stop, and finish what is in hand, unless there is an outage; with
-        `drain`, also stop when the log holds nothing more.
+        """Run until asked to stop and finish what is in hand; `drain` stops at the
+        end of the log.
         """
         while not self.stopping():
             try:

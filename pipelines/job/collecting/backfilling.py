@@ -1,7 +1,4 @@
-"""Searches restricted to past periods: a history for replay, as far as date filters can give one.
-
-Date filters let later pages through, so every snapshot is marked `date_restricted`.
-"""
+"""Searches of past periods, marked `date_restricted`: date filters let some later pages through."""
 
 import os
 import re

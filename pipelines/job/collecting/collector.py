@@ -167,8 +167,8 @@ class Collector:
         return found
 
     def _unsettled(self, entry: Watched) -> tuple[str, ...] | None:
-        """The answers of the query's last step if it took more documents than a search finds, else
-        None.
+        """The answers of the query's last step if that wanted more than a search
+        finds, else None.
         """
         if not self.settings.further_searches:
             return None

@@ -1,6 +1,4 @@
-"""The list of watched queries, a YAML file or the table it was put into; problems
-name their entry.
-"""
+"""The list of watched queries: a YAML file, checked as a whole, or a table."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -50,10 +48,7 @@ def read_watchlist(file: Path) -> tuple[Watched, ...]:
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML as plain data, in which no key stands twice.
-
-    By libyaml: yaml's own parser refuses `{question: Who won?, id: cup}`.
-    """
+    """YAML as plain data without repeated keys, by libyaml, which takes `{question: Who won?}`."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()

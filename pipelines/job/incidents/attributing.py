@@ -58,8 +58,8 @@ class Attributing:
     reading: ReadingSettings = ReadingSettings()
 
     def step(self) -> bool:
-        """Bring one complaint to its end, or count its failure; False when nothing can be done.
-        Raises ModelOutageError.
+        """Bring one complaint to its end or count its failure; False without. Raises
+        ModelOutageError.
         """
         complaint, reserved = self.budget.next_turn()
         if complaint is None:
@@ -160,9 +160,7 @@ class Attributing:
         return tuple(found)
 
     def driven(self, method: Any, kept: KeptAnswer) -> Any:
-        """Run one generator to its result, in the form of the query's answers. Raises
-        ModelError.
-        """
+        """Run one generator to its result, in the query's form. Raises ModelError."""
         (outcome,) = in_its_form(
             [method], lambda _: kept.snapshot.query.long_form, drive, self.models
         )

@@ -63,9 +63,7 @@ def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -
 def taken_in(
     connection: Connection, complaint: StoredComplaint, rules: Rules, *, since_ms: int
 ) -> StoredComplaint:
-    """Store a complaint and return it; limits count from `since_ms`. Raises
-    RefusedComplaintError.
-    """
+    """Store a complaint; limits count from `since_ms`. Raises RefusedComplaintError."""
     if earlier := complaints.repeated(connection, complaint):
         return earlier
     why = refusal(

@@ -1,6 +1,4 @@
-"""From a user's words to a stored complaint, for the command line, the interfaces and
-the agents.
-"""
+"""From a user's words to a stored complaint, for commands, routes and tools."""
 
 from datetime import UTC, datetime
 

@@ -1,6 +1,4 @@
-"""What follows from a wrong answer: one transaction for status, event, quarantine and memory,
-repeated whenever something about the incident changes.
-"""
+"""What follows from a wrong answer, in one transaction: status, event, quarantine, memory."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -31,9 +29,7 @@ LANE = -1  # of the outbox: published by the attribution worker alone, in the or
 
 @dataclass(frozen=True, slots=True)
 class Investigated:
-    """A finished investigation: its event, the texts it flags, its cost, and whether the reserved
-    half paid.
-    """
+    """A finished investigation and its cost; `reserved`: the reserved half of the budget paid."""
 
     event: TaughtEvent
     flagged: tuple[Document, ...]

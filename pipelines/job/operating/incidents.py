@@ -99,9 +99,7 @@ def removal_of(engine: Engine, incident: str, rules: Rules) -> Removal:
 
 
 def only_one(engine: Engine, named: str) -> dict[str, Any]:
-    """The incident whose id, or a complaint's, begins so. Raises NotFoundError, ConfigurationError
-    for several.
-    """
+    """The incident whose id begins so. Raises NotFoundError, ConfigurationError for several."""
     found = store.list_incidents(engine, limit=2, prefix=named) if named else []
     if not found:
         raise NotFoundError(f"no incident has an id that begins with {named!r}")

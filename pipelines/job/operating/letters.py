@@ -22,9 +22,7 @@ SKEW: Final = timedelta(minutes=10)  # clocks of those who write to the topics m
 def letters_of_topic(
     kafka: KafkaOptions, warn: Callable[[str], None], start: Start = "beginning"
 ) -> Iterator[Letter]:
-    """Read the topic to its end; `warn` is given what is no dead letter. Raises BrokerError,
-    ConfigurationError.
-    """
+    """Read the topic to its end; `warn` takes what is no dead letter. Raises BrokerError."""
     with TopicReader(kafka, [DEAD_LETTERS], start=start) as reader:
         for record in reader.to_the_end():
             try:
@@ -45,9 +43,7 @@ def replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset
 
 
 def publish_again(kafka: KafkaOptions, letters: Iterable[Letter]) -> None:
-    """Publish the original records once more, as replays. Raises BrokerError,
-    ConfigurationError.
-    """
+    """Publish the original records once more, as replays. Raises BrokerError."""
     with KafkaSink(kafka) as sink:
         sink.send(
             [

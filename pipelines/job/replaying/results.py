@@ -28,9 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Results:
-    """What a run answered, by question and time, and its cost. Documents of `snapshots` have the
-    ranks of the answers.
-    """
+    """What a run answered, by question and time; documents have the ranks of the answers."""
 
     run: RunRecord
     answers: list[AnswerEvent]

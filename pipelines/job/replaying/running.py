@@ -69,9 +69,7 @@ def replayed(
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
-    """Which inputs the replay there has read. Raises ConfigurationError for another or an unknown
-    replay.
-    """
+    """Which inputs the replay there has read. Raises ConfigurationError for another replay."""
     logs = log_epochs(shared_engine(settings))
     if (out / RUN).exists():
         check_resumable(read_run(out / RUN), run)

@@ -27,9 +27,7 @@ class ReplayInput:
     attack: Attack = NoAttack()
 
     def __call__(self, plantings: Sequence[Planting] = ()) -> Iterator[RawRecord]:
-        """Read and decode everything; what cannot be decoded says why. `plantings`, one a clause,
-        count changes.
-        """
+        """Read and decode everything; `plantings`, one a clause of the attack, count changes."""
         slot: list[SearchSnapshot] = []
         poisoned = self.attack.poison(iter(slot.pop, None), plantings)
         for path in self.paths:

@@ -1,6 +1,4 @@
-"""/metrics, /healthz and /readyz, in a thread of their own. A connection is one GET; nothing that a
-client sends is repeated or logged.
-"""
+"""/metrics, /healthz and /readyz in a thread of their own, one GET a connection, nothing logged."""
 
 import json
 import socket

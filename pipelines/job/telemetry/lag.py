@@ -1,6 +1,4 @@
-"""How far the worker is behind: end offset - committed offset, asked by a thread with a connection
-of its own, since the loop reads nothing while a batch runs.
-"""
+"""How far the worker is behind, asked by a thread beside the loop, which may be busy."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace

@@ -91,8 +91,8 @@ class Witness:
     confirmed: Confirmed
 
     def insist(self, connection: Connection, stands: str, *, holds: bool) -> None:
-        """Raise NothingToDoError if what is asked for `holds`, StateConflictError if things do not
-        stand as they were seen.
+        """Raise NothingToDoError if it `holds`, StateConflictError if things are not as they were
+        seen.
         """
         if holds:
             raise NothingToDoError(self.told(connection, "It is so already; nothing was done."))

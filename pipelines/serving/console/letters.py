@@ -26,9 +26,7 @@ UNREACHABLE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """The dead letters of the topic, oldest first; the ids of replayed ones; what could not be
-    read.
-    """
+    """The dead letters, oldest first; ids of replayed ones; what could not be read."""
 
     letters: tuple[Letter, ...]
     replayed: frozenset[str] = frozenset()

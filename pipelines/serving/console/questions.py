@@ -75,8 +75,8 @@ def step_of(reply: Reply, user: User) -> StepView:
 
 
 def may_read(reply: Reply, user: User) -> bool:
-    """Whether a user may read what documents say: operators, and others of the web if the audit
-    passed.
+    """Whether a user may read what documents say: operators, others of the web if the
+    audit passed.
     """
     audit = reply.orchestration.audit
     passed = audit is None or audit.action == "pass"

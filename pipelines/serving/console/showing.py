@@ -58,9 +58,7 @@ def show(  # noqa: PLR0913 what a page is made of
     live: bool = False,
     **values: Any,
 ) -> HTMLResponse:
-    """Render a page of the console; `words` are terms it explains, a `live` one is fetched anew for
-    each event.
-    """
+    """Render a page that explains `words`; a `live` one is fetched anew for each event."""
     meanings = {term: MEANINGS[term] for term in words}
     text = frame.render_served(
         f"console/{template}",
@@ -174,9 +172,7 @@ def file_response(digest: str, name: str) -> Response:
 
 
 def error_page(request: Request, error: ServiceError) -> Response | None:
-    """A page that says what went wrong, or the way to sign in; None for a request that is not the
-    console's.
-    """
+    """A page for an error, or the way to sign in; None for requests that are not the console's."""
     path = request.url.path
     if path != HOME and not path.startswith(BELOW):
         return None
