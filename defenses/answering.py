@@ -1,7 +1,6 @@
 """What defences share that answer from documents: verdicts, and the request for the answer."""
 
-from radarstream.defenses.protocol import Complete
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Asking, Complete, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task

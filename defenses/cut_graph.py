@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from radarstream.defenses.answering import answers_of
 from radarstream.defenses.kernels.min_cut import MinCut, flip_margins, min_cut
 from radarstream.defenses.kernels.radar import both_ways
-from radarstream.defenses.protocol import Embed, Relate
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Asking, Embed, Relate, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray, Relations
 from radarstream.schemas.memory import Belief

@@ -33,6 +33,10 @@ class Registry(MutableMapping[str, type[MethodT]]):
         method: type[MethodT] = load_plugin(self.group, name)
         return method
 
+    def build(self, name: str, options: Mapping[str, Any] | None = None) -> MethodT:
+        """Make the method of this name, see `built`."""
+        return built(self.group.removesuffix("s"), self, name, options)
+
     def __setitem__(self, name: str, method: type[MethodT]) -> None:
         self.given[name] = method
 
@@ -60,8 +64,8 @@ def built(
     if name not in known:
         raise ConfigurationError(f"no {kind} named {name!r}; there are {', '.join(known)}")
     try:
-        told = to_json(dict(options or {}), inf_nan_mode="constants")
-        return TypeAdapter(known[name]).validate_json(told, strict=True)
+        as_json = to_json(dict(options or {}), inf_nan_mode="constants")
+        return TypeAdapter(known[name]).validate_json(as_json, strict=True)
     except ValidationError as error:
         problems = "; ".join(
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)

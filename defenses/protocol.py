@@ -1,23 +1,25 @@
-"""The one protocol every defence implements: a pure generator over evidence and state.
+"""The protocols of defences, attributors and rerankers: pure generators over what they are given.
 
-A defence holds no model, clock, file or random number generator. It yields requests by
-`radarstream.defenses.responses.ask`, is sent the responses, and returns `(Verdict, new_state)`;
-`pipelines.round` fulfils the requests of many queries in one model batch. State is a small frozen
-value; stateless defences use None.
+None holds a model, clock, file or random number generator. It yields requests by `ask`, is sent the
+responses, and returns its result; `pipelines.signals.fulfilment` fulfils the requests of many at
+once and checks what models reply, so that no malformed reply reaches a method. A defence returns
+`(Verdict, new_state)`: state is a small frozen value; stateless defences use None.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar, overload
 
-from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.attribution import Attribution, Case
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, FloatArray
 from radarstream.schemas.memory import StateT
 from radarstream.schemas.prompt import Task
+from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.verdict import Verdict
 
-ResponseT = TypeVar("ResponseT")
+ResultT = TypeVar("ResultT")
 
 
 class Signal(StrEnum):
@@ -119,14 +121,14 @@ class LogProbsAll:
     requests: tuple[LogProbs, ...]
 
 
-class PluginRequest(ABC, Generic[ResponseT]):
+class PluginRequest(ABC, Generic[ResultT]):
     """A request of a plug-in, which answers it by models of its own."""
 
     __slots__ = ()
 
     @classmethod
     @abstractmethod
-    def answer_all(cls, models: Mapping[str, Any], requests: Sequence[Any]) -> list[ResponseT]:
+    def answer_all(cls, models: Mapping[str, Any], requests: Sequence[Any]) -> list[ResultT]:
         """One response per request of this class, in order.
 
         `models` are those of plug-ins, by the names in a method's `needs`. Raises ModelError.
@@ -145,9 +147,29 @@ Request = (
     | PluginRequest[Any]
 )
 
-# What a defence's body really is; the response's type follows from the request's, which the
+# What the body of a method really is; the response's type follows from the request's, which the
 # type system cannot say about `yield`, hence Any.
-Defending = Generator[Request, Any, tuple[Verdict, StateT]]
+Asking = Generator[Request, Any, ResultT]
+Defending = Asking[tuple[Verdict, StateT]]
+Attributing = Asking[Attribution]
+Reordering = Asking[Reranking]
+
+
+@overload
+def ask(request: Complete) -> Asking[AtomicAnswer]: ...
+@overload
+def ask(request: CompleteAll) -> Asking[tuple[AtomicAnswer, ...]]: ...
+@overload
+def ask(request: Relate | Embed | Norms | LogProbs) -> Asking[FloatArray]: ...
+@overload
+def ask(request: AttemptAll) -> Asking[tuple[Any, ...]]: ...
+@overload
+def ask(request: LogProbsAll) -> Asking[tuple[FloatArray, ...]]: ...
+@overload
+def ask(request: PluginRequest[ResultT]) -> Asking[ResultT]: ...
+def ask(request: Request) -> Asking[Any]:
+    """Yield one request and return its response as `radarstream.defenses.protocol` describes it."""
+    return (yield request)
 
 
 class Defense(Protocol[StateT]):
@@ -165,6 +187,39 @@ class Defense(Protocol[StateT]):
 
         Deterministic; leaves `evidence` and `state` unchanged. Raises EvidenceError when a signal
         in `needs` is missing.
+        """
+
+
+class Attributor(Protocol):
+    """Names the texts that taught a wrong answer."""
+
+    @property
+    def needs(self) -> frozenset[Signal]:
+        """What models must offer beyond completions, relations and embeddings."""
+
+    def attribute(self, case: Case) -> Attributing:
+        """Score the texts and flag those that taught the answer.
+
+        Deterministic; leaves its argument unchanged. Invariant to the order in which requests of
+        one batch are answered. No texts, or one: nothing is flagged.
+        """
+
+
+class RetrievalDefense(Protocol):
+    """Orders what a search found, and drops what it takes for planted."""
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """What models must offer beyond completions and embeddings: members of `Signal`, and names
+        of models that a plug-in builds.
+        """
+
+    def rerank(self, pool: CandidatePool) -> Reordering:
+        """Judge every candidate once.
+
+        Deterministic; leaves its argument unchanged; what it finds does not depend on the order of
+        the candidates: equal scores are ordered by similarity, then by `Document.content_id`.
+        Raises EvidenceError on malformed input.
         """
 
 

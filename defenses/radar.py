@@ -21,8 +21,7 @@ from radarstream.defenses.kernels.radar import (
     rescaled,
     symmetrise,
 )
-from radarstream.defenses.protocol import Complete, Defending, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.prompt import Task

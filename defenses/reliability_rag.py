@@ -23,8 +23,15 @@ from radarstream.defenses.answering import (
     concluded,
 )
 from radarstream.defenses.kernels.reliability import independent_set, rank_samples, rank_weights
-from radarstream.defenses.protocol import Complete, CompleteAll, Defending, Relate, Signal
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import (
+    Asking,
+    Complete,
+    CompleteAll,
+    Defending,
+    Relate,
+    Signal,
+    ask,
+)
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.prompt import Task

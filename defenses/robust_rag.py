@@ -9,8 +9,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.answering import Documents, Stateless, answers_of, concluded
 from radarstream.defenses.keywords import phrases
-from radarstream.defenses.protocol import Complete, Defending, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT

@@ -10,8 +10,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 from radarstream.defenses.answering import Stateless, answered_from_kept, concluded
 from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.defenses.kernels.two_means import standardised, two_means, unit_rows
-from radarstream.defenses.protocol import Defending, Embed, Signal
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Asking, Defending, Embed, Signal, ask
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.snapshot import STRICT
 from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason

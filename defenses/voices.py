@@ -17,8 +17,7 @@ from radarstream.defenses.answering import answers_of, why_no_evidence
 from radarstream.defenses.cut_graph import BoolArray, Graph, Recalled, Selection
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.radar import bayes, symmetrise
-from radarstream.defenses.protocol import Complete, Defending, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.defenses.tally import Tally, tally_of
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence

@@ -23,10 +23,8 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
 from radarstream.connectors.state_table.database.groups import Offsets, enter
-from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.defenses.protocol import Defense, Signal
+from radarstream.defenses.protocol import Attributor, Defense, RetrievalDefense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Blocked, Quarantined, Rule

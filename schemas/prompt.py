@@ -124,3 +124,11 @@ class AnswerPair:
     question: str
     premise: str
     hypothesis: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationQuery:
+    """How probable is the same reply to each of several prompts? `continuation` is not empty."""
+
+    prompts: tuple[Prompt, ...]
+    continuation: str

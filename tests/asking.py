@@ -9,9 +9,8 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.defenses.orchestration.seen import Seen
-from radarstream.defenses.protocol import Complete, Signal
+from radarstream.defenses.protocol import Complete, Reordering, RetrievalDefense, Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering, RetrievalDefense
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.control import ControlPlane

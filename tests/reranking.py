@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Reordering, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.defenses.retrieval.registry import RERANKERS
 from radarstream.lab.insights import GRADIENTS, ProbeGradients, ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool

@@ -23,7 +23,7 @@ from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
 from radarstream.connectors.models.rendering import rendering_name
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery
 
 Tokenize = Callable[[str], list[int]]
 MOST_PROBABLE: Final = 4096  # next tokens that are told one by one

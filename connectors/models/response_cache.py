@@ -13,7 +13,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from functools import cache
 from hashlib import sha256
-from itertools import islice
 from time import perf_counter
 from typing import Any, Final
 
@@ -22,7 +21,7 @@ from sqlalchemy import Engine, Insert, bindparam, delete, func, select
 
 from radarstream.connectors.models.batching import AnswersEach
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped
-from radarstream.connectors.state_table.database.engine import retry_contended
+from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE, dialect_insert
 from radarstream.connectors.state_table.queries.subject import (
     EMBEDDINGS,
@@ -34,11 +33,10 @@ from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Completion
 
-KEYS_PER_SELECT = 500
 KEY_BYTES = 32
 _OWNER: Final[ContextVar[bytes]] = ContextVar("owner", default=b"")
 _KEY, _VALUE, _STAMP = RESPONSE_CACHE.c.key, RESPONSE_CACHE.c.value, RESPONSE_CACHE.c.stamp
-_FOUND: Final = select(_KEY, _VALUE).where(_KEY.in_(bindparam("keys", expanding=True)))
+_VALUES: Final = select(_KEY, _VALUE).where(_KEY.in_(bindparam("keys", expanding=True)))
 
 
 @cache
@@ -65,13 +63,12 @@ class ResponseCache:
 
     def get(self, keys: Sequence[bytes]) -> dict[bytes, bytes]:
         """Return the values of the keys that are present."""
-        wanted = iter(dict.fromkeys(keys))
-        found: dict[bytes, bytes] = {}
+        values: dict[bytes, bytes] = {}
         with self._engine.connect() as connection:
-            while chunk := list(islice(wanted, KEYS_PER_SELECT)):
-                rows = connection.execute(_FOUND, {"keys": chunk})
-                found |= {key: bytes(value) for key, value in rows}
-        return found
+            for chunk in db.chunks(dict.fromkeys(keys)):
+                rows = connection.execute(_VALUES, {"keys": chunk})
+                values |= {key: bytes(value) for key, value in rows}
+        return values
 
     def put(self, values: Mapping[bytes, bytes], subjects: Mapping[bytes, bytes]) -> None:
         """Write all values in one transaction, over those already there.
@@ -86,27 +83,22 @@ class ResponseCache:
             for key, value in sorted(values.items())
         ]
 
-        def write() -> None:
-            with self._engine.begin() as connection:
-                connection.execute(_storing(connection.dialect.name), rows)
-
-        retry_contended(write)
+        db.in_transaction(
+            self._engine,
+            lambda connection: connection.execute(_storing(connection.dialect.name), rows),
+        )
         self._writes_before_count -= len(rows)
         if self._writes_before_count < 0:
-            retry_contended(self._evict)
+            self._evict()
 
     def _evict(self) -> None:
         """Count the entries and drop the oldest if there are too many."""
         slack = self._max_entries // 10
-        with self._engine.begin() as connection:
-            count = connection.execute(
-                select(func.count()).select_from(RESPONSE_CACHE)
-            ).scalar_one()
+        count = int(db.fetch_value(self._engine, select(func.count()).select_from(RESPONSE_CACHE)))
         if count > self._max_entries:
             surplus = count - (self._max_entries - slack)
             oldest = select(_KEY).order_by(_STAMP, _KEY).limit(surplus)
-            with self._engine.begin() as connection:
-                connection.execute(delete(RESPONSE_CACHE).where(_KEY.in_(oldest)))
+            db.write(self._engine, delete(RESPONSE_CACHE).where(_KEY.in_(oldest)))
             count -= surplus
         self._writes_before_count = min(self._max_entries - count, slack)
 
@@ -260,8 +252,8 @@ class Cached(Wrapped):
             for r in dict.fromkeys(call.requests)
         }
         keys = [key_of[request] for request in call.requests]
-        found = self._cache.get(keys)
-        missing = {k: r for k, r in zip(keys, call.requests, strict=True) if k not in found}
+        stored = self._cache.get(keys)
+        missing = {k: r for k, r in zip(keys, call.requests, strict=True) if k not in stored}
         names = list(missing)
         self.hits += len(keys) - len(missing)
         failed: dict[bytes, ModelError] = {}
@@ -273,9 +265,9 @@ class Cached(Wrapped):
                 else:
                     encoded[names[index]] = entry.coding.encode(reply)
             self._cache.put(encoded, {key: entry.subject(missing[key]) for key in encoded})
-            found |= encoded
+            stored |= encoded
         replies = {
-            key: failed.get(key) or entry.coding.decode(found[key]) for key in dict.fromkeys(keys)
+            key: failed.get(key) or entry.coding.decode(stored[key]) for key in dict.fromkeys(keys)
         }
         return [replies[key] for key in keys]
 

@@ -9,8 +9,7 @@ import numpy as np
 from radarstream.connectors.models.scripted import Scripted, ScriptedGenerator
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Prompt
 
 STOP: Final = 256
 VOCABULARY: Final = 257  # every byte, and the end of a reply

@@ -15,8 +15,7 @@ import numpy as np
 
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt
 
 Replies = Sequence[Any] | FloatArray
 

@@ -10,8 +10,7 @@ from collections.abc import Generator, Sequence
 from enum import StrEnum
 from typing import Any, Final, Literal
 
-from radarstream.defenses.protocol import AttemptAll, Complete, Relate, Request
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import AttemptAll, Complete, Relate, Request, ask
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import AtomicAnswer
 from radarstream.schemas.prompt import YES, Task

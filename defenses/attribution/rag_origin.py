@@ -7,12 +7,19 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.attribution.scope import Scope, ScopeOptions, checked
 from radarstream.defenses.kernels.log_odds import LEAST
 from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
-from radarstream.defenses.protocol import Complete, Embed, LogProbs, LogProbsAll, Request, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import (
+    Attributing,
+    Complete,
+    Embed,
+    LogProbs,
+    LogProbsAll,
+    Request,
+    Signal,
+    ask,
+)
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText, TextScore
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray

@@ -9,8 +9,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.attribution.judge import Asked, Refusal, matches, refusal_in
-from radarstream.defenses.protocol import AttemptAll, Complete, Request
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import AttemptAll, Complete, Request, ask
 from radarstream.schemas.attribution import Case, RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError
 from radarstream.schemas.evidence import AtomicAnswer

@@ -9,10 +9,8 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.kernels.bm25 import bm25
 from radarstream.defenses.kernels.pagerank import beyond_affinity, pagerank
-from radarstream.defenses.protocol import Embed, Signal
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Asking, Embed, Reordering, Signal, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT

@@ -6,9 +6,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Signal
+from radarstream.defenses.protocol import Reordering, Signal
 from radarstream.defenses.retrieval.pools import checked_pool, judged_first, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.defenses.trust_rag import KEPT, TooMuchAlike
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT

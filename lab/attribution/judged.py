@@ -4,9 +4,8 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.scope import ScopeOptions, checked
-from radarstream.defenses.protocol import Request
+from radarstream.defenses.protocol import Attributor, Request
 from radarstream.lab.attacks.corpus import Corpus
 from radarstream.lab.attribution.events import given_from, matched, retrieved
 from radarstream.lab.attribution.rows import (

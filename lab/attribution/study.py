@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.protocol import Attributor
 from radarstream.lab.attacks.corpus import RememberingEmbedder
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attribution.attributors import (

@@ -16,9 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, get_type_hints
 
-from radarstream.defenses.protocol import Defense, Signal
+from radarstream.defenses.protocol import Defense, RetrievalDefense, Signal
 from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.lab.defences.records import Adaptation, Contender
 from radarstream.lab.methods.temporal import adapt
 from radarstream.lab.study import specs

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from radarstream.defenses.protocol import EVIDENCE, Defense, Signal, needs_at
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import EVIDENCE, Defense, RetrievalDefense, Signal, needs_at
 from radarstream.lab.attacks.conditions import sites_of_planted
 from radarstream.lab.defences.records import EvidenceRow, Row
 from radarstream.lab.methods.temporal import Pool

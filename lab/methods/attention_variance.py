@@ -7,10 +7,8 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Complete
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Asking, Complete, Reordering, ask
 from radarstream.defenses.retrieval.pools import checked_pool, judged_first, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.lab.insights import ATTENTION, Attention
 from radarstream.lab.kernels.attention_shares import ascending, most_attended
 from radarstream.schemas.evidence import FloatArray

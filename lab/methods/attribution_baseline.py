@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.attribution.protocol import Attributing
 from radarstream.defenses.attribution.scope import checked
 from radarstream.defenses.kernels.responsibility import split_in_two
-from radarstream.defenses.protocol import Request, Signal
+from radarstream.defenses.protocol import Attributing, Request, Signal
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText, TextScore
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.snapshot import STRICT

@@ -4,9 +4,8 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Signal
+from radarstream.defenses.protocol import Reordering, Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
 

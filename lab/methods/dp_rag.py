@@ -8,9 +8,8 @@ import numpy as np
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Signal
+from radarstream.defenses.protocol import Reordering, Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.lab.kernels.private_threshold import BoolArray, FloatArray, above_threshold
 from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.snapshot import STRICT

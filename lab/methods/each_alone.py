@@ -7,8 +7,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.keywords import phrases
-from radarstream.defenses.protocol import Complete, CompleteAll
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Complete, CompleteAll, ask
 from radarstream.lab.methods.attribution_baseline import Baseline, Judging
 from radarstream.schemas.attribution import Case
 from radarstream.schemas.prompt import YES, Task

@@ -6,8 +6,7 @@ from typing import Final
 import numpy as np
 
 from radarstream.defenses.kernels.log_odds import LEAST
-from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Asking, Complete, LogProbs, LogProbsAll, ask
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task
 

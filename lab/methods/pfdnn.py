@@ -8,8 +8,7 @@ from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.kernels.responsibility import LEAST_SPREAD
 from radarstream.defenses.kernels.two_means import two_means
-from radarstream.defenses.protocol import Embed
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Embed, ask
 from radarstream.lab.methods.attribution_baseline import Baseline, Judging
 from radarstream.schemas.attribution import Case
 from radarstream.schemas.snapshot import STRICT

@@ -7,9 +7,8 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import Asking, Reordering, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.lab.insights import GRADIENTS, SURROGATE, Disturbance, ProbeGradients, ProbeQuery
 from radarstream.lab.kernels.gradient_stability import (
     consistency_penalty,

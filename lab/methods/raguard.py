@@ -8,10 +8,18 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.kernels.responsibility import standard_scores
-from radarstream.defenses.protocol import AttemptAll, Complete, Embed, LogProbs, LogProbsAll, Signal
-from radarstream.defenses.responses import Asking, ask
+from radarstream.defenses.protocol import (
+    Asking,
+    AttemptAll,
+    Complete,
+    Embed,
+    LogProbs,
+    LogProbsAll,
+    Reordering,
+    Signal,
+    ask,
+)
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.lab.methods.perplexity import surprise
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray

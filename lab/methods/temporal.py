@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from radarstream.defenses.protocol import (
+    Asking,
     Complete,
     CompleteAll,
     Defending,
@@ -19,9 +20,9 @@ from radarstream.defenses.protocol import (
     Relate,
     Request,
     Signal,
+    ask,
     needs_at,
 )
-from radarstream.defenses.responses import Asking, ask
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.memory import LastAnswer

@@ -8,8 +8,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.protocol import Norms, Request, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Norms, Request, Signal, ask
 from radarstream.lab.methods.attribution_baseline import Baseline, Judging
 from radarstream.lab.methods.perplexity import perplexities
 from radarstream.schemas.attribution import Case

@@ -5,8 +5,7 @@ from typing import ClassVar
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.answering import Stateless, answers_of, concluded, why_no_evidence
-from radarstream.defenses.protocol import Complete, Defending, Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT

@@ -16,8 +16,7 @@ from radarstream.lab.insights import AttentionQuery
 from radarstream.lab.models.attention_shares import first_line, percentages
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Prompt
 
 LEAST: Final = -100.0  # logarithm of a probability; less counts as this
 

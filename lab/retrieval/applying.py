@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.defenses.registry import build_defense
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.lab.retrieval.rows import GuardedRow, RerankingRow, both
 from radarstream.lab.study.costs import ItemCosts, Ledger, Spending
 from radarstream.lab.study.rows import error_words

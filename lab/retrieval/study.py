@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from radarstream.connectors.models.response_cache import ResponseCache
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.lab.attacks.corpus import RememberingEmbedder
 from radarstream.lab.attacks.protocol import BENIGN, Attack
 from radarstream.lab.attacks.questions import Questions

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.lab.service.mechanisms import EXPONENTIAL, MECHANISMS
 from radarstream.lab.study.specs import ALL, expanded, plain
 from radarstream.pipelines.asking.parts import Options, registered

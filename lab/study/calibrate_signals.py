@@ -21,7 +21,7 @@ from radarstream.defenses.kernels.spread import dispersion, robust_z
 from radarstream.defenses.orchestration.signals import Usual
 from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.defenses.orchestration.wordings import asks_verbatim, fills_masks
-from radarstream.defenses.responses import Asking
+from radarstream.defenses.protocol import Asking
 from radarstream.defenses.trust_rag import KEPT, TooMuchAlike
 from radarstream.lab.study.datasets import load_dataset
 from radarstream.lab.study.halves import Half, in_half

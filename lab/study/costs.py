@@ -30,8 +30,7 @@ from radarstream.lab.study.rows import Cost
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import prompts_of
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
 
 ItemT = TypeVar("ItemT", bound=Hashable)
 ResultT = TypeVar("ResultT")

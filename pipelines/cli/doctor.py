@@ -30,8 +30,7 @@ from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, RadarstreamError
 from radarstream.schemas.plugins import naming_extra
-from radarstream.schemas.prompt import AnswerPair, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import AnswerPair, ContinuationQuery, Task
 
 PORTS: Final = {"Ollama": 11434, "vLLM": 8000, "llama.cpp server": 8080}
 LISTING_S, CONNECT_S, BROKER_S = 0.5, 1.0, 3.0

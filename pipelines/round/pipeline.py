@@ -20,8 +20,7 @@ from dataclasses import dataclass, field, replace
 from typing import Generic
 
 from radarstream.defenses.options import as_asked, options_of
-from radarstream.defenses.protocol import Defense, Signal, needs_at
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import Defense, RetrievalDefense, Signal, needs_at
 from radarstream.pipelines.round import deciding, gathering, withholding
 from radarstream.pipelines.round.values import (
     Chosen,

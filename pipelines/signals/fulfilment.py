@@ -7,9 +7,9 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
-from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attributor,
     Complete,
     CompleteAll,
     Embed,

@@ -8,8 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.defenses.protocol import Embed, Relate, Request
+from radarstream.defenses.protocol import Attributor, Embed, Relate, Request
 from radarstream.defenses.vanilla import undefended_answer
 from radarstream.pipelines.signals.evidence import entails
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText

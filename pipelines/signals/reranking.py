@@ -4,8 +4,7 @@ from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from radarstream.defenses.protocol import Request
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import Request, RetrievalDefense
 from radarstream.pipelines.signals.fulfilment import Failure, drive, refusable
 from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs

@@ -3,17 +3,21 @@
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from radarstream.defenses.attribution.protocol import Attributor
-from radarstream.defenses.protocol import Complete, Defense, LogProbs, Signal
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import (
+    Attributor,
+    Complete,
+    Defense,
+    LogProbs,
+    RetrievalDefense,
+    Signal,
+)
 from radarstream.pipelines.signals.ports import Models, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.responses import checked
 from radarstream.schemas.arrays import log_prob_rows
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Prompt
 
 AnswerT = TypeVar("AnswerT")
 
@@ -30,7 +34,7 @@ def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Mo
         if name not in models.plugins:
             raise ConfigurationError(
                 f"{type(method).__name__} needs {name}, which no configured model tells: "
-                f"see `retrieval.models.{name}`"
+                "see `retrieval.models`"
             )
 
 

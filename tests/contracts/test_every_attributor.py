@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radarstream.defenses.attribution.protocol import Attributor
 from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
 from radarstream.defenses.protocol import (
     AttemptAll,
+    Attributor,
     Complete,
     CompleteAll,
     LogProbs,

@@ -16,9 +16,9 @@ from radarstream.defenses.protocol import (
     LogProbs,
     LogProbsAll,
     Request,
+    RetrievalDefense,
     Signal,
 )
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
 from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
 from radarstream.lab.insights import (
     ATTENTION,

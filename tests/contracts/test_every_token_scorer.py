@@ -16,8 +16,7 @@ from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.pipelines.signals.ports import TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.prompt import Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Prompt, Task
 from tests import tiny_gguf
 from tests.connectors.models.scoring_server import scoring
 

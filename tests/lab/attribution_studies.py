@@ -11,8 +11,7 @@ import numpy as np
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.attribution.protocol import Attributing
-from radarstream.defenses.protocol import Complete, Signal
+from radarstream.defenses.protocol import Attributing, Complete, Signal
 from radarstream.lab.attribution.attributors import parse_attributors
 from radarstream.lab.attribution.results import Result, Results, scored
 from radarstream.lab.attribution.scenarios import parse_scenarios

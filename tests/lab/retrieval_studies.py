@@ -7,9 +7,8 @@ from typing import Any, ClassVar
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.protocol import Complete, Signal
+from radarstream.defenses.protocol import Complete, Reordering, Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.models.scripted_networks import (
     ScriptedAttention,

@@ -23,9 +23,8 @@ from radarstream.lab.study.datasets import Dataset, digest_of
 from radarstream.lab.study.harness import Study
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.prompt import Prompt
+from radarstream.schemas.prompt import ContinuationQuery, Prompt
 from radarstream.schemas.snapshot import Document
-from radarstream.schemas.tokens import ContinuationQuery
 from tests.lab.attribution_studies import WordEmbedder, obedient, towns
 
 TEXT = "alpha bravo charlie dover echo foxtrot golf hotel india juliett kilo lima mike november"

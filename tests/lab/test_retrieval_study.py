@@ -217,7 +217,7 @@ class TestLists:
         kept, _, notes = served(specs, lambda _: scripted_models(), insisted="all")
         assert "grada" in [spec.name for spec in kept]
         assert any(note.startswith("prog_rank is left out") for note in notes)
-        with pytest.raises(ConfigurationError, match="similarity gradients"):
+        with pytest.raises(ConfigurationError, match="ProgRank needs gradients"):
             served(parse_rerankers("prog_rank"), lambda _: scripted_models(), insisted="prog_rank")
 
 

@@ -18,8 +18,7 @@ from radarstream.lab.study.costs import Ledger, Spending
 from radarstream.lab.study.rows import Cost
 from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.attribution import Attribution, Finding
-from radarstream.schemas.prompt import AnswerPair, Completion, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Task
 
 ROME = Complete(Task.ATOMIC_ANSWER, "Who won?", ("Rome won.",))
 BERN = Complete(Task.ATOMIC_ANSWER, "Who won?", ("Bern won.",))

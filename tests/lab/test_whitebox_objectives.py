@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Reordering, ask
 from radarstream.defenses.retrieval.pools import reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.lab.attacks.protocol import Aim
 from radarstream.lab.attacks.whitebox.crafting import Written, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools

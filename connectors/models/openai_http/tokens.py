@@ -18,8 +18,7 @@ from radarstream.connectors.models.openai_http.replies import ReplyLogs, read_ec
 from radarstream.connectors.models.rendering import RENDERING_VERSION, completion_text
 from radarstream.schemas.errors import ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Prompt
 
 
 class OpenAiTokens:

@@ -14,6 +14,7 @@ from radarstream.connectors.state_table.database.tables import dialect_insert
 
 Rows = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 ResultT = TypeVar("ResultT")
+KeyT = TypeVar("KeyT")
 Columns = TypeVarTuple("Columns")
 KEYS_PER_STATEMENT: Final = 500
 
@@ -104,7 +105,7 @@ def excluded(table: sa.Table) -> ReadOnlyColumnCollection[str, Any]:
     return table.alias("excluded").c
 
 
-def chunks(keys: Iterable[str]) -> Iterator[list[str]]:
+def chunks(keys: Iterable[KeyT]) -> Iterator[list[KeyT]]:
     """Split keys into lists that one statement takes."""
     rest = iter(keys)
     while chunk := list(islice(rest, KEYS_PER_STATEMENT)):

@@ -13,8 +13,7 @@ from typing import Final, Protocol, runtime_checkable
 from radarstream.pipelines.signals.ports import Model
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Task
 
 MASKS: Final = 5  # hidden words, M in the paper
 MOST_WORDS: Final = 500  # of a document that are probed

@@ -8,17 +8,16 @@ from typing import Final, cast
 
 import numpy as np
 
-from radarstream.defenses.retrieval.protocol import RetrievalDefense
+from radarstream.defenses.protocol import RetrievalDefense
 from radarstream.lab.attacks.whitebox.flipping import Texts
 from radarstream.lab.insights import GRADIENTS, ProbeGradients
 from radarstream.pipelines.signals.ports import Model, TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import Task
+from radarstream.schemas.prompt import ContinuationQuery, Task
 from radarstream.schemas.retrieval import CandidatePool, Reranking
 from radarstream.schemas.snapshot import Document, Query
-from radarstream.schemas.tokens import ContinuationQuery
 
 _ROUNDS: Final = 50  # of k-means
 

@@ -15,7 +15,7 @@ from radarstream.connectors.corpus.store import Corpus
 from radarstream.connectors.state_table.incidents import complaints, kept_answers, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
-from radarstream.defenses.attribution.protocol import Attributor
+from radarstream.defenses.protocol import Attributor
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.budget import Budget
 from radarstream.pipelines.job.incidents.settling import Investigated, excerpt, settle

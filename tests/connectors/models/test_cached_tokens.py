@@ -8,8 +8,7 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.prompt import Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Prompt, Task
 from tests.scripted_models import last_words
 
 

@@ -21,8 +21,7 @@ from radarstream.connectors.models.llama_cpp import LlamaCpp
 from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.prompt import Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Task
 from tests import tiny_gguf
 
 PROMPTS = tuple(

@@ -14,8 +14,7 @@ from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.rendering import completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError, ModelOutageError
-from radarstream.schemas.prompt import Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Task
 from tests.connectors.models.scoring_server import BEGIN, Mend, ScoringServer, logarithm, scoring
 
 PROMPTS = tuple(

@@ -14,8 +14,7 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped, ask
 from radarstream.schemas.errors import ModelError, PartialModelError
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
 
 PROMPTS = [Prompt(Task.ATOMIC_ANSWER, "", (), "Who won?", (f"It was {w}.",), 9) for w in "AB"]
 MODELS: dict[str, Any] = {

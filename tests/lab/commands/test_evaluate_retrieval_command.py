@@ -10,7 +10,7 @@ import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery
 from tests import commands
 
 pytestmark = pytest.mark.usefixtures("own_directory")

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.protocol import Signal
-from radarstream.defenses.responses import ask
+from radarstream.defenses.protocol import Reordering, Signal, ask
 from radarstream.defenses.retrieval.pools import reranked
-from radarstream.defenses.retrieval.protocol import Reordering
 from radarstream.lab.attacks.corpus import corpus_of, inject
 from radarstream.lab.attacks.protocol import aim_of
 from radarstream.lab.attacks.registry import ATTACKS, attack_named

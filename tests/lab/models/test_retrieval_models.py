@@ -73,15 +73,15 @@ def test_nothing_heavy_is_imported_before_the_first_question(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("name", "models", "wrong"),
     [
-        ("surrogate", {}, "retrieval.models.surrogate"),
-        ("masked", {"masked": {"kind": "none"}}, "retrieval.models.masked"),
+        ("surrogate", {}, "needs surrogate.*retrieval.models"),
+        ("masked", {"masked": {"kind": "none"}}, "needs masked.*retrieval.models"),
         ("masked", {"masked": {"kind": "transformers", "model": "/nonexistent"}}, "/nonexistent"),
         (
             "surrogate",
             {"surrogate": {"kind": "sentence_transformers", "model": "/nonexistent"}},
             "/nonexistent",
         ),
-        ("attention", {"attention": {"kind": "none"}}, "retrieval.models.attention"),
+        ("attention", {"attention": {"kind": "none"}}, "needs attention.*retrieval.models"),
         (
             "attention",
             {"attention": {"kind": "transformers", "model": "/nonexistent"}},

@@ -13,7 +13,7 @@ from radarstream.connectors.state_table.database.tables import INCIDENTS
 from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.defenses.attribution.protection import Rules
-from radarstream.defenses.attribution.protocol import Attributing as AttributingGenerator
+from radarstream.defenses.protocol import Attributing as AttributingGenerator
 from radarstream.defenses.protocol import Signal
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import take_in

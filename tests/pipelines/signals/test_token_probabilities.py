@@ -21,8 +21,7 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import Evidence
-from radarstream.schemas.prompt import Task
-from radarstream.schemas.tokens import ContinuationQuery
+from radarstream.schemas.prompt import ContinuationQuery, Task
 from tests.builders import make_snapshot
 from tests.scripted_models import last_words, scripted_models
 
