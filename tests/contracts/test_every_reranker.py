@@ -109,54 +109,50 @@ def test_equal_inputs_give_equal_rerankings_and_stay_unchanged(reranker: Retriev
         assert (pool, reranker) == (before, copied)
 
 
-@pytest.mark.parametrize("pool", POOLS)
-def test_candidates_may_come_in_any_order(reranker: RetrievalDefense, pool: CandidatePool):
-    script, again = world(), world()
-    found = rerank(reranker, pool, script)
-    order = np.random.default_rng(3).permutation(len(pool.documents)).tolist()
-    assert rerank(reranker, reordered(pool, order), again) == found
-    assert again.requests == script.requests
+def test_candidates_may_come_in_any_order(reranker: RetrievalDefense):
+    for pool in POOLS:
+        script, again = world(), world()
+        found = rerank(reranker, pool, script)
+        order = np.random.default_rng(3).permutation(len(pool.documents)).tolist()
+        assert rerank(reranker, reordered(pool, order), again) == found
+        assert again.requests == script.requests
 
 
-@pytest.mark.parametrize("pool", POOLS)
-def test_ranks_are_only_names(reranker: RetrievalDefense, pool: CandidatePool):
+def test_ranks_are_only_names(reranker: RetrievalDefense):
     """Candidates are judged alike under other ranks, also under ranks that sort the other way."""
-    names = {document.rank: 99 - document.rank for document in pool.documents}
-    documents = tuple(replace(d, rank=names[d.rank]) for d in pool.documents)
-    renamed = replace(pool, documents=documents)
-    found, again = rerank(reranker, pool), rerank(reranker, renamed)
-    assert content(renamed, again) == content(pool, found)
+    for pool in POOLS:
+        names = {document.rank: 99 - document.rank for document in pool.documents}
+        documents = tuple(replace(d, rank=names[d.rank]) for d in pool.documents)
+        renamed = replace(pool, documents=documents)
+        found, again = rerank(reranker, pool), rerank(reranker, renamed)
+        assert content(renamed, again) == content(pool, found)
 
 
-@pytest.mark.parametrize("pool", POOLS)
-def test_a_reranking_is_well_formed(
-    variant: Variant, reranker: RetrievalDefense, pool: CandidatePool
-):
-    found = rerank(reranker, pool)
-    assert isinstance(found, Reranking)
-    assert found.method == variant[0]
-    ranks = [document.rank for document in pool.documents]
-    assert [candidate.rank for candidate in found.candidates] == sorted(ranks)
-    assert sorted(candidate.found_rank for candidate in found.candidates) == ranks
-    assert len(found.kept) <= pool.keep
-    assert found.candidates[: len(found.kept)] == found.kept
-    similar = {d.rank: s for d, s in zip(pool.documents, pool.similarities, strict=True)}
-    for candidate in found.candidates:
-        assert candidate.similarity == similar[candidate.found_rank]
-        assert (candidate.reason is None) == candidate.kept
-        numbers = [n for n in (candidate.score, candidate.penalty) if n is not None]
-        assert np.isfinite(numbers).all()
+def test_a_reranking_is_well_formed(variant: Variant, reranker: RetrievalDefense):
+    for pool in POOLS:
+        found = rerank(reranker, pool)
+        assert isinstance(found, Reranking)
+        assert found.method == variant[0]
+        ranks = [document.rank for document in pool.documents]
+        assert [candidate.rank for candidate in found.candidates] == sorted(ranks)
+        assert sorted(candidate.found_rank for candidate in found.candidates) == ranks
+        assert len(found.kept) <= pool.keep
+        assert found.candidates[: len(found.kept)] == found.kept
+        similar = {d.rank: s for d, s in zip(pool.documents, pool.similarities, strict=True)}
+        for candidate in found.candidates:
+            assert candidate.similarity == similar[candidate.found_rank]
+            assert (candidate.reason is None) == candidate.kept
+            numbers = [n for n in (candidate.score, candidate.penalty) if n is not None]
+            assert np.isfinite(numbers).all()
 
 
 @of(ONLY_ORDERS)
-@pytest.mark.parametrize("pool", POOLS)
-def test_what_only_orders_drops_no_more_than_it_must(
-    reranker: RetrievalDefense, pool: CandidatePool
-):
-    found = rerank(reranker, pool)
-    assert len(found.kept) == min(pool.keep, len(pool.documents))
-    assert {c.reason for c in found.candidates} <= {None, Reason.OUTRANKED}
-    assert len(rerank(reranker, replace(pool, keep=99)).kept) == len(pool.documents)
+def test_what_only_orders_drops_no_more_than_it_must(reranker: RetrievalDefense):
+    for pool in POOLS:
+        found = rerank(reranker, pool)
+        assert len(found.kept) == min(pool.keep, len(pool.documents))
+        assert {c.reason for c in found.candidates} <= {None, Reason.OUTRANKED}
+        assert len(rerank(reranker, replace(pool, keep=99)).kept) == len(pool.documents)
 
 
 def test_no_candidates_are_no_model_call(reranker: RetrievalDefense):
@@ -165,13 +161,13 @@ def test_no_candidates_are_no_model_call(reranker: RetrievalDefense):
     assert script.requests == []
 
 
-@pytest.mark.parametrize("text", [LIE, TRUTH, ""])
 @of(RERANKERS.keys() - READS_ALONE - DRAWS)
-def test_one_candidate_stays_unread(variant: Variant, reranker: RetrievalDefense, text: str):
-    script = world()
-    found = rerank(reranker, make_pool([text]), script)
-    assert found == Reranking(variant[0], (JudgedCandidate(1, 1, True, 0.5),))
-    assert script.requests == []
+def test_one_candidate_stays_unread(variant: Variant, reranker: RetrievalDefense):
+    for text in (LIE, TRUTH, ""):
+        script = world()
+        found = rerank(reranker, make_pool([text]), script)
+        assert found == Reranking(variant[0], (JudgedCandidate(1, 1, True, 0.5),))
+        assert script.requests == []
 
 
 @of(READS_ALONE)

@@ -59,11 +59,6 @@ def target_of(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_registered_under_its_own_name(name):
-    assert attack_named(name).name == name
-
-
-@pytest.mark.parametrize("name", NAMES)
 @given(count=st.integers(0, 8), positions=st.sets(st.integers(1, 10), min_size=1, max_size=4))
 def test_only_the_declared_ranks_change(name, count, positions):
     clean = make_snapshot(count)
@@ -118,32 +113,25 @@ def test_a_gap_in_the_ranks_is_filled_at_the_wanted_rank(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("positions", [[], [0], [-1], [2, 2], [1, 11]])
-def test_impossible_positions_are_refused(name, positions):
-    with pytest.raises(ConfigurationError, match="positions"):
-        poisoned(name, make_snapshot(), positions, k=10)
-
-
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_TARGET])
-@pytest.mark.parametrize(
-    ("labels", "reason"),
-    [
-        (None, "no target"),
-        (replace(LABELS, target=None), "no target"),
-        (replace(LABELS, target=" ?"), "no target"),
-        (replace(LABELS, target="ADA NORTH, of course"), "right answer"),
-    ],
-)
-def test_meaningless_attacks_are_refused(name, labels, reason):
-    with pytest.raises(UnattackableError, match=reason):
-        poisoned(name, make_snapshot(labels=labels), [1])
+def test_impossible_positions_are_refused(name):
+    for positions in ([], [0], [-1], [2, 2], [1, 11]):
+        with pytest.raises(ConfigurationError, match="positions"):
+            poisoned(name, make_snapshot(), positions, k=10)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_attacked_twice(name):
-    labels = replace(LABELS, attack="pia", poisoned_ranks=(1,))
-    with pytest.raises(UnattackableError, match="already attacked"):
-        poisoned(name, make_snapshot(labels=labels), [2])
+def test_meaningless_attacks_are_refused(name):
+    reasons = [(replace(LABELS, attack="pia", poisoned_ranks=(1,)), "already attacked")]
+    if name not in OWN_TARGET:
+        reasons += [
+            (None, "no target"),
+            (replace(LABELS, target=None), "no target"),
+            (replace(LABELS, target=" ?"), "no target"),
+            (replace(LABELS, target="ADA NORTH, of course"), "right answer"),
+        ]
+    for labels, reason in reasons:
+        with pytest.raises(UnattackableError, match=reason):
+            poisoned(name, make_snapshot(labels=labels), [1])
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OWN_TARGET])
@@ -181,7 +169,8 @@ def test_a_corpus_gets_the_declared_texts_and_keeps_the_others(name, count, k):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_survives_pickling(name):
+def test_it_has_its_own_name_and_survives_pickling(name):
     attack = pickle.loads(pickle.dumps(attack_named(name)))
+    assert attack.name == name
     aim = make_aim(make_snapshot())
     assert attack.texts(aim, 3) == attack_named(name).texts(aim, 3)
