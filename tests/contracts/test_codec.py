@@ -496,24 +496,13 @@ def test_state_golden_and_size() -> None:
     assert len(stored) < 100
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        b"",
-        b"\xff",
-        b"[1]",
-        b'{"v":2}',
-        b"{}",
-        b'{"v":1,"a":"x"}',
-        b'{"v":1,"a":1,"s":0.5,"f":0.5}',
-        b'{"v":1,"a":"x","s":NaN,"f":0.5}',
-        b'{"v":1,"a":"x","s":1.5,"f":0.5}',
-        b'{"v":1,"a":"x","s":"0.5","f":0.5}',
-        b'{"v":1,"a":"x","s":true,"f":0.5}',
-        b'{"v":1,"p":1}',
-        b'{"v":1,"p":"x","a":"x"}',
-    ],
-)
-def test_damaged_state_is_refused(row: bytes) -> None:
-    with pytest.raises(InputError):
-        decode_state(row)
+def test_damaged_state_is_refused() -> None:
+    rows = [b"", b"\xff", b"[1]", b'{"v":2}', b"{}", b'{"v":true}', b'{"v":2,"t":1,"w":"x"}']
+    beliefs = ['"a":"x"', '"a":1,"s":0.5,"f":0.5', '"a":"x","s":NaN,"f":0.5']
+    beliefs += [f'"a":"x","s":{wrong},"f":0.5' for wrong in ("1.5", '"0.5"', "true")]
+    others = ['"p":1', '"p":"x","a":"x"', '"t":1', '"w":"x"', '"t":1,"w":7']
+    others += [f'"t":{wrong},"w":"x"' for wrong in ("1.5", "true", "99999999999999999")]
+    others += ['"t":1,"a":"x","s":0.5']
+    for row in (*rows, *(f'{{"v":1,{members}}}'.encode() for members in (*beliefs, *others))):
+        with pytest.raises(InputError):
+            decode_state(row)

@@ -211,9 +211,8 @@ def test_yearly_broken_syntax_keeps_the_items_before_it(tmp_path, tail: str) -> 
     assert len(records) == 2
 
 
-@pytest.mark.parametrize("text", ["", "[]", " [ ] \n"])
-def test_yearly_without_items(tmp_path, text: str) -> None:
-    assert outcomes(written(tmp_path, text)) == []
+def test_yearly_without_items(tmp_path) -> None:
+    assert [outcomes(written(tmp_path, text)) for text in ("", "[]", " [ ] \n")] == [[]] * 3
 
 
 def test_items_before_the_damage_of_a_gzip_file_are_read(tmp_path) -> None:
@@ -278,13 +277,13 @@ def test_an_item_of_nothing_but_brackets_is_not_parsed(tmp_path) -> None:
     assert record.detail == f"an item of more than {PARTS} objects and lists"
 
 
-@pytest.mark.parametrize("size", range(12))
-def test_capped_cuts_between_characters(size: int) -> None:
+def test_capped_cuts_between_characters() -> None:
     text = "aé漢👍b"
-    head = capped(text, size)
-    assert text.startswith(head)
-    assert len(head.encode()) <= size
-    assert head == text or len(text[: len(head) + 1].encode()) > size
+    for size in range(12):
+        head = capped(text, size)
+        assert text.startswith(head)
+        assert len(head.encode()) <= size
+        assert head == text or len(text[: len(head) + 1].encode()) > size
 
 
 # --- RealTimeQA weeks -------------------------------------------------------------------------
