@@ -1,9 +1,44 @@
+"""Arithmetic of RADAR: relations, centralities, beliefs."""
+
+from math import log
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.radar import eigenvector_centrality, rescaled
+from radarstream.defenses.kernels.radar import (
+    bayes,
+    both_ways,
+    eigenvector_centrality,
+    rescaled,
+    symmetrise,
+)
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "mean"),
+    [
+        (0.9, 0.4, 0.6),
+        (0.81, 0.49, 0.63),
+        (0.95, 0.1, 0.308221),
+        (0.02, 0.3, 0.077460),
+        (0.0, 1.0, 0.0),
+        (1.0, 0.0, 0.0),
+    ],
+)
+def test_g_a1_geometric_mean(forward: float, backward: float, mean: float):
+    assert both_ways(np.array(forward), np.array(backward)) == pytest.approx(mean, abs=1e-6)
+
+
+@given(st.integers(0, 6), st.integers(0, 2**32 - 1))
+def test_symmetric_in_range_with_zero_diagonal(n: int, seed: int):
+    directed = np.random.default_rng(seed).random((n, n))
+    directed.flags.writeable = False
+    weights = symmetrise(directed)
+    np.testing.assert_array_equal(weights, weights.T)
+    assert not np.diagonal(weights).any()
+    assert ((weights >= 0) & (weights <= 1)).all()
 
 
 def star(loop: float = 0.0) -> np.ndarray:
@@ -82,3 +117,46 @@ def test_in_range_finite_and_equivariant(n: int, seed: int):
     order = rng.permutation(n)
     permuted = rescaled(eigenvector_centrality(weights[np.ix_(order, order)]))
     assert permuted == pytest.approx(central[order], abs=1e-6)
+
+
+probabilities = st.floats(0.0, 1.0)
+inner = st.floats(1e-5, 1 - 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("prior", "likelihood", "posterior"),
+    [
+        (0.8, 0.7, 0.903226),
+        (0.2, 0.3, 0.096774),
+        (0.9, 0.1, 0.5),
+        (0.5, 0.37, 0.37),
+        (0.37, 0.5, 0.37),
+        (0.3, 0.4, 0.222222),
+        (0.6, 0.9, 0.931034),
+        (0.0, 1.0, 0.5),
+        (1.0, 0.0, 0.5),
+        (0.0, 0.7, 2.333e-6),
+        (1.0, 0.3, 0.999998),
+    ],
+)
+def test_g_a11(prior: float, likelihood: float, posterior: float):
+    assert bayes(prior, likelihood) == pytest.approx(posterior, abs=1e-6)
+
+
+def test_clamped_certainty_keeps_its_digits():
+    assert bayes(0.0, 0.7) == pytest.approx(2.333e-6, abs=5e-10)
+
+
+@given(probabilities, probabilities)
+def test_symmetric_and_a_probability(prior: float, likelihood: float):
+    assert bayes(prior, likelihood) == pytest.approx(bayes(likelihood, prior), abs=1e-12)
+    assert 0.0 < bayes(prior, likelihood) < 1.0
+
+
+@given(inner, inner)
+def test_log_odds_add(prior: float, likelihood: float):
+    def logit(p: float) -> float:
+        return log(p) - log(1 - p)
+
+    total = logit(prior) + logit(likelihood)
+    assert logit(bayes(prior, likelihood)) == pytest.approx(total, abs=1e-4)
