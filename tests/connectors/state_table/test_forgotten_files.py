@@ -32,8 +32,9 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.incidents import Complaint, Decision
 from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot
+from tests.clocks import FakeClock
 from tests.commands import forget_shared
-from tests.pipelines.job.attributing_rig import NOW, FixedClock, Naming, Watching, run_out
+from tests.pipelines.job.attributing_rig import NOW, Naming, Watching, run_out
 
 RANDOM = Random(7)
 
@@ -134,7 +135,7 @@ def fill(settings: Settings, engine: Engine) -> None:
     replace_all(engine, [(SECRET, entry), ("cup", '{"question":"Where is the cup held?"}')], 0)
     rules, models = settings.attribution, shared_pipeline(settings).models
     corpus = shared_corpus(settings)
-    worker = Attributing(engine, models, Naming(), rules, FixedClock(), Watching(), corpus)
+    worker = Attributing(engine, models, Naming(), rules, FakeClock(NOW), Watching(), corpus)
     for query in (SECRET, "cup"):  # PostgreSQL keeps samples of a table that has become empty
         told = Complaint("eve", NOW, query, answer=None)
         stored = take_in(engine, told, rules, NOW)

@@ -23,6 +23,7 @@ from radarstream.schemas.attribution import Attribution, Case, Finding, TextScor
 from radarstream.schemas.incidents import Complaint, Decision, TaughtEvent, text_key
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from tests.builders import make_snapshot
+from tests.clocks import FakeClock
 from tests.scripted_models import scripted_models
 
 NOW = datetime(2025, 6, 2, tzinfo=UTC)
@@ -66,20 +67,6 @@ class Watching:
         self.failures.append(error)
 
 
-@dataclass
-class FixedClock:
-    time: datetime = NOW
-
-    def now(self) -> datetime:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time.timestamp()
-
-    def wait(self, seconds: float) -> None:
-        self.time += timedelta(seconds=seconds)
-
-
 def worker_on(
     engine: Engine, *, attributor: Any = None, models: Any = None, corpus: Any = None, **given: Any
 ) -> Attributing:
@@ -90,7 +77,7 @@ def worker_on(
         models or scripted_models(),
         attributor or Naming(),
         settings,
-        FixedClock(),
+        FakeClock(NOW),
         Watching(),
         corpus,
     )

@@ -273,7 +273,7 @@ def test_an_empty_database_under_a_group_that_has_read_complaints_is_refused(
 
 def test_the_page_shows_the_line_that_the_worker_takes() -> None:
     page = Path(__file__).parents[3] / "docs" / "attribution.md"
-    assert f"```toml\n[attribution]\nenabled = true\n{OPTIONS}\n```" in page.read_text("utf-8")
+    assert f"`attribution.{OPTIONS}`" in page.read_text("utf-8")
 
 
 def settings_with(directory: Path, options: str) -> Settings:

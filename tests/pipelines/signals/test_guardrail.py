@@ -9,6 +9,7 @@ import pytest
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.rendering import chat_messages, completion_text
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.signals.guardrail import guarded, instructed
@@ -43,17 +44,8 @@ def prompt_of(task: Task) -> Prompt:
     return build_prompt(task, QUESTION, [f"The winner: Rome {i}." for i in range(count)])
 
 
-class Recording:
-    """A generator that notes its prompts and says one thing."""
-
-    model_id = "recording"
-
-    def __init__(self) -> None:
-        self.prompts: list[Prompt] = []
-
-    def complete(self, prompts):
-        self.prompts += prompts
-        return scripted_models().generator.complete(prompts)
+def asked_by(generator: ScriptedGenerator) -> list[Prompt]:
+    return [prompt for batch in generator.log for prompt in batch]
 
 
 @pytest.mark.parametrize("task", SHOWS_DOCUMENTS)
@@ -66,16 +58,10 @@ def test_both_renderings_show_it_before_anything_untrusted(task: Task):
     assert not any(GUARDRAIL in message["content"] for message in chat[1:])
 
 
-@pytest.mark.parametrize("task", JUDGES)
-def test_judges_stay_as_they_are(task: Task):
-    prompt = prompt_of(task)
-    assert instructed(prompt, [GUARDRAIL]) is prompt
-
-
-@pytest.mark.parametrize("task", [Task.RECALL_PASSAGE, Task.ANSWER_UNAIDED, Task.BARE_TEXT])
-def test_without_passages_there_is_nothing_to_guard(task: Task):
-    prompt = build_prompt(task, QUESTION, [])
-    assert instructed(prompt, [GUARDRAIL]) is prompt
+def test_judges_stay_as_they_are_and_without_passages_there_is_nothing_to_guard():
+    bare = (Task.RECALL_PASSAGE, Task.ANSWER_UNAIDED, Task.BARE_TEXT)
+    for prompt in (*map(prompt_of, JUDGES), *(build_prompt(task, QUESTION, []) for task in bare)):
+        assert instructed(prompt, [GUARDRAIL]) is prompt
 
 
 def test_nothing_else_of_a_prompt_changes():
@@ -88,7 +74,7 @@ def test_nothing_else_of_a_prompt_changes():
 def test_replies_of_guarded_models_have_entries_of_their_own(tmp_path: Path):
     engine = open_engine(f"sqlite:///{tmp_path}/cache.db")
     try:
-        cached = Cached(Recording(), ResponseCache(engine))
+        cached = Cached(ScriptedGenerator(), ResponseCache(engine))
         models = replace(scripted_models(), generator=cached)
         prompt = prompt_of(Task.ANSWER_FROM_DOCUMENTS)
         for asked in (models, guarded(models), guarded(models), models):
@@ -99,10 +85,10 @@ def test_replies_of_guarded_models_have_entries_of_their_own(tmp_path: Path):
 
 
 def test_answers_at_length_are_guarded_too():
-    recording = Recording()
+    recording = ScriptedGenerator()
     models = guarded(replace(scripted_models(), generator=recording))
     answering_at_length(models).generator.complete([prompt_of(Task.ANSWER_FROM_DOCUMENTS)])
-    (asked,) = recording.prompts
+    (asked,) = asked_by(recording)
     assert asked.task is Task.DESCRIBE_FROM_DOCUMENTS
     assert asked.instruction.endswith(GUARDRAIL)
 
@@ -123,12 +109,12 @@ def test_token_probabilities_are_those_of_the_guarded_prompt():
 
 
 def test_a_relation_judge_is_told_nothing():
-    recording = Recording()
+    recording = ScriptedGenerator()
     relations = JudgedRelations(recording, AnswerAgreement())
     models = guarded(replace(scripted_models(), generator=recording, relations=relations))
     models.relations.probabilities([AnswerPair(QUESTION, "Ada won it all", "It was a draw")])
-    assert {prompt.task for prompt in recording.prompts} == {Task.JUDGE_RELATION}
-    assert not any(GUARDRAIL in prompt.instruction for prompt in recording.prompts)
+    assert {prompt.task for prompt in asked_by(recording)} == {Task.JUDGE_RELATION}
+    assert not any(GUARDRAIL in prompt.instruction for prompt in asked_by(recording))
 
 
 @pytest.mark.parametrize("sentence", ADDITIONS)
