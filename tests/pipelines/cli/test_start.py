@@ -12,6 +12,7 @@ from typer.main import get_command
 from radarstream.lab.simulation.history import SimulationOptions, write_history
 from radarstream.pipelines.cli.app import app
 from radarstream.schemas.plugins import EXTRAS
+from tests import commands
 
 HEAVY = {
     *("torch", "transformers", "pandas", "pyarrow", "scipy", "sklearn", "apache_beam"),
@@ -70,11 +71,12 @@ def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
     """Beam runs where its optional libraries are missing, and where they are not."""
     options = SimulationOptions(questions=1, min_snapshots=3, max_snapshots=3)
     write_history(tmp_path / "history.json", options)
-    replay = ("replay", "history.json", "--dry-run", "--out")
-    loaded = modules(tmp_path, *replay, "one")
+    loaded = modules(
+        tmp_path, "replay", "history.json", "--dry-run", "--out", "one", missing=LEFT_OUT
+    )
     assert "apache_beam" in loaded
     assert not UNUSED & loaded
-    modules(tmp_path, *replay, "two", missing=LEFT_OUT)
+    commands.run("replay", tmp_path / "history.json", "--dry-run", "--out", tmp_path / "two")
     answers = [(tmp_path / name / "answers.jsonl").read_text() for name in ("one", "two")]
     assert answers[0].count("\n") == 3
     assert answers[0] == answers[1]
