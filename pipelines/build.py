@@ -24,7 +24,7 @@ from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
 from radarstream.connectors.state_table.database.groups import Offsets, enter
 from radarstream.defenses.protocol import Attributor, Defense, RetrievalDefense, Signal
-from radarstream.defenses.registry import DEFENSES, build_defense
+from radarstream.defenses.registry import DEFENSES, build_attributor, build_defense, build_reranker
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Blocked, Quarantined, Rule
@@ -90,8 +90,6 @@ def build_reranker_of(settings: s.Settings) -> RetrievalDefense | None:
     retrieval = settings.retrieval
     if not retrieval.name:
         return None
-    from radarstream.defenses.retrieval.registry import build_reranker
-
     return build_reranker(retrieval.name, retrieval.options)
 
 
@@ -107,8 +105,6 @@ def check_settings(settings: s.Settings, *, attributing: bool = False) -> None:
 
 def configured_attributor(settings: s.Settings) -> Attributor:
     """Create the attributor of the settings. Raises ConfigurationError."""
-    from radarstream.defenses.attribution.registry import build_attributor
-
     return build_attributor(settings.attribution.attributor, settings.attribution.chosen_options)
 
 

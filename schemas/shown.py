@@ -50,13 +50,13 @@ def only_shown(text: str, instead: str = "") -> str:
     return "".join(" " if c.isspace() else c if is_shown(c) else instead for c in text)
 
 
-def one_line(text: str, limit: int = 200, instead: str = "") -> str:
+def one_line(text: str, limit: int = 200) -> str:
     """At most `limit` characters that show, with single blanks between words.
 
     >>> one_line("a" + chr(0x200B) + "b   c", 4)
     'ab c'
     """
-    line = " ".join(only_shown(text, instead).split())
+    line = " ".join(only_shown(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 

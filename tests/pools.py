@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from radarstream.defenses.protocol import Complete
-from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.defenses.registry import RERANKERS
 from radarstream.lab.insights import Attention, ProbeQuery, SalienceQuery, TokenSalience
 from radarstream.schemas.evidence import AtomicAnswer
 from tests.builders import make_pool

@@ -9,8 +9,8 @@ import pytest
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.protocol import Reordering, ask
+from radarstream.defenses.registry import RERANKERS
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
-from radarstream.defenses.retrieval.registry import RERANKERS
 from radarstream.lab.insights import GRADIENTS, ProbeGradients, ProbeQuery
 from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT, SearchSnapshot

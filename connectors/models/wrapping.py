@@ -7,7 +7,7 @@ the model by `Call.ask`, for all requests, for some of them, or not at all.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -80,6 +80,21 @@ class Call:
         if count != len(asked):
             raise ModelError(f"{self.model.model_id} gave {count} answers to {len(asked)} requests")
         return replies
+
+    def ask_with(self, change: Callable[[Prompt], Prompt]) -> Replies:
+        """Ask with every prompt changed; requests without one stay as they are."""
+        return self.ask([_with_prompts(request, change) for request in self.requests])
+
+
+def _with_prompts(request: Any, change: Callable[[Prompt], Prompt]) -> Any:
+    match request:
+        case Prompt():
+            return change(request)
+        case ContinuationQuery():
+            return replace(request, prompts=tuple(map(change, request.prompts)))
+    return (
+        replace(request, prompt=change(request.prompt)) if hasattr(request, "prompt") else request
+    )
 
 
 Around = Callable[[Call], Replies]

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
 from radarstream.defenses.protocol import Attributor
+from radarstream.defenses.registry import ATTRIBUTORS, build_attributor
 from radarstream.lab.attacks.corpus import Corpus
 from radarstream.lab.methods.thresholds import Thresholded
 from radarstream.lab.study.specs import ALL, Spec, expanded, servable

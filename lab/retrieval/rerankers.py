@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from radarstream.defenses.protocol import RetrievalDefense
-from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.defenses.registry import RERANKERS, build_reranker
 from radarstream.lab.methods.gmtp import Gmtp
 from radarstream.lab.study.scoring import is_correct
 from radarstream.lab.study.specs import ALL, Spec, expanded, servable

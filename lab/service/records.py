@@ -5,8 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from radarstream.defenses.registry import build_defense
-from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.defenses.registry import RERANKERS, build_defense
 from radarstream.lab.attacks.service.registry import service_attack
 from radarstream.lab.service.policies import policy_of
 from radarstream.lab.service.rows import PROBING, stream_author

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.defenses.orchestration.audit import OutputAudit
 from radarstream.defenses.protocol import RetrievalDefense
-from radarstream.defenses.retrieval.registry import build_reranker
+from radarstream.defenses.registry import build_reranker
 from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.known import KnownQueries
 from radarstream.pipelines.asking.values import Origin, UserQuestion

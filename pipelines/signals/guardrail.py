@@ -7,7 +7,6 @@ a chat in the system message, and caches key replies by it.
 from collections.abc import Sequence
 from dataclasses import replace
 
-from radarstream.connectors.models.wrapping import Call, Method, Replies
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.prompt import Prompt
 from radarstream.schemas.tasks import TASKS
@@ -19,20 +18,7 @@ def guarded(models: Models, sentences: Sequence[str] = (GUARDRAIL,)) -> Models:
 
     Judges are told nothing: their prompts have controls of their own against texts that steer.
     """
-
-    def tell(call: Call) -> Replies:
-        match call.method:
-            case Method.COMPLETE:
-                return call.ask([instructed(prompt, sentences) for prompt in call.requests])
-            case Method.LOG_PROBS:
-                queries = [
-                    replace(q, prompts=tuple(instructed(p, sentences) for p in q.prompts))
-                    for q in call.requests
-                ]
-                return call.ask(queries)
-        return call.ask()
-
-    return models.wrapped(tell)
+    return models.wrapped(lambda call: call.ask_with(lambda p: instructed(p, sentences)))
 
 
 def instructed(prompt: Prompt, sentences: Sequence[str]) -> Prompt:

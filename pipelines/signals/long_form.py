@@ -26,19 +26,10 @@ def ask_at_length(call: Call) -> Replies:
     consolidation) or judge stay as they are, and so do requests of plug-ins without a `prompt`. Of
     the answers to be synthesised, the prompt holds the first 300 characters each.
     """
+    replies = call.ask_with(at_length)
     if call.method == Method.COMPLETE:
-        replies = call.ask([at_length(prompt) for prompt in call.requests])
         return [_on_one_line(p, reply) for p, reply in zip(call.requests, replies, strict=True)]
-    if call.method == Method.LOG_PROBS:
-        return call.ask(
-            [replace(q, prompts=tuple(map(at_length, q.prompts))) for q in call.requests]
-        )
-    return call.ask(
-        [
-            replace(q, prompt=at_length(q.prompt)) if hasattr(q, "prompt") else q
-            for q in call.requests
-        ]
-    )
+    return replies
 
 
 def answering_at_length(models: Models) -> Models:

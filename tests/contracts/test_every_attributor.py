@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
 from radarstream.defenses.protocol import (
     AttemptAll,
     Attributor,
@@ -20,6 +19,7 @@ from radarstream.defenses.protocol import (
     Request,
     Signal,
 )
+from radarstream.defenses.registry import ATTRIBUTORS, build_attributor
 from radarstream.schemas.attribution import Attribution, Case, Finding
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer

@@ -12,9 +12,14 @@ from typing import Any
 
 import pytest
 
-from radarstream.defenses.attribution.registry import ATTRIBUTORS, build_attributor
-from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.defenses.registry import (
+    ATTRIBUTORS,
+    DEFENSES,
+    RERANKERS,
+    build_attributor,
+    build_defense,
+    build_reranker,
+)
 from radarstream.schemas.errors import ConfigurationError
 from tests.contracts import test_every_attributor, test_every_defense, test_every_reranker
 

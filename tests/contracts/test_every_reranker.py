@@ -19,7 +19,7 @@ from radarstream.defenses.protocol import (
     RetrievalDefense,
     Signal,
 )
-from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.defenses.registry import RERANKERS, build_reranker
 from radarstream.lab.insights import (
     ATTENTION,
     GRADIENTS,

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from radarstream.defenses.attribution.registry import ATTRIBUTORS
-from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.defenses.registry import ATTRIBUTORS, RERANKERS
 from radarstream.lab.study.halves import Half, Split
 from radarstream.lab.study.row_files import RowFile
 from radarstream.pipelines.job.replaying import answering_code

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.registry import DEFENSES, build_defense
-from radarstream.defenses.retrieval.registry import RERANKERS, build_reranker
+from radarstream.defenses.registry import DEFENSES, RERANKERS, build_defense, build_reranker
 from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.scripted_networks import ScriptedAttention, ScriptedMasked
 from radarstream.pipelines.round.pipeline import DefensePipeline

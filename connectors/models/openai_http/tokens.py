@@ -5,9 +5,8 @@ unchecked: every answer must show the tokens that were asked about, or the call 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
-from time import monotonic
 
 import numpy as np
 
@@ -29,11 +28,9 @@ class OpenAiTokens:
     threads. Pickles as its options. `client` counts what was asked.
     """
 
-    def __init__(
-        self, options: OpenAiTokenOptions, *, clock: Callable[[], float] = monotonic
-    ) -> None:
+    def __init__(self, options: OpenAiTokenOptions) -> None:
         self.options = options
-        self.client = Client(options, clock=clock)
+        self.client = Client(options)
 
     def __repr__(self) -> str:
         return f"OpenAiTokens({self.model_id!r})"

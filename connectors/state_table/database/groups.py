@@ -48,12 +48,8 @@ def note_offsets(engine: Engine, group: str, offsets: Offsets) -> None:
         for (epoch, number), offset in sorted(offsets.items())
     ]
     further = _O.next_offset < db.excluded(CONSUMER_OFFSETS).next_offset
-
-    def write(connection: Connection) -> None:
-        if rows:
-            db.upsert(connection, CONSUMER_OFFSETS, rows, only_if=further)
-
-    db.in_transaction(engine, write)
+    if rows:
+        db.put(engine, CONSUMER_OFFSETS, rows, only_if=further)
 
 
 def insist_on_offsets(engine: Engine, group: str, committed: Offsets) -> None:

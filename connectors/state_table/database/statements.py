@@ -81,6 +81,20 @@ def upsert(
     return connection.execute(upserting(connection, table, changed, only_if), rows).rowcount
 
 
+def put(
+    engine: sa.Engine,
+    table: sa.Table,
+    rows: Rows,
+    *,
+    changed: Mapping[str, Any] | None = None,
+    only_if: sa.ColumnElement[bool] | None = None,
+) -> int:
+    """`upsert` as `in_transaction` does it."""
+    return in_transaction(
+        engine, lambda one: upsert(one, table, rows, changed=changed, only_if=only_if)
+    )
+
+
 def upserting(
     connection: sa.Connection,
     table: sa.Table,

@@ -132,12 +132,7 @@ def spend_credit(engine: Engine, period: str, amount: int, budget: int) -> bool:
     if amount > budget:
         return False
     row, used = {"period": period, "used": amount}, SEARCH_CREDITS.c.used + amount
-
-    def spend(connection: Connection) -> int:
-        changed = {"used": used}
-        return db.upsert(connection, SEARCH_CREDITS, row, changed=changed, only_if=used <= budget)
-
-    return db.in_transaction(engine, spend) == 1
+    return db.put(engine, SEARCH_CREDITS, row, changed={"used": used}, only_if=used <= budget) == 1
 
 
 def credits_used(engine: Engine, period: str) -> int:

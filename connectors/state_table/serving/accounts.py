@@ -111,14 +111,10 @@ class StoredAccounts:
         if epsilon > most:
             return False
         row, after = {"user_name": user, "corpus": corpus, "epsilon": epsilon}, _P.epsilon + epsilon
-
-        def take(connection: Connection) -> int:
-            changed = {"epsilon": after}
-            return db.upsert(
-                connection, EPSILON_SPENDING, row, changed=changed, only_if=after <= most
-            )
-
-        return db.in_transaction(self.engine, take) == 1
+        changed = {"epsilon": after}
+        return (
+            db.put(self.engine, EPSILON_SPENDING, row, changed=changed, only_if=after <= most) == 1
+        )
 
     def spent(self, user: str, corpus: str) -> float:
         """The epsilon that a user has spent on a corpus, by sequential composition."""

@@ -44,15 +44,11 @@ def add_user(engine: Engine, name: str, roles: Collection[Role], now_ms: int) ->
     ConfigurationError for a name that could be taken for another one, or without a role, and
     StateConflictError where there is such a user.
     """
-    name, told, token = checked_name(name), _written(roles), _new_token()
-    given = {"token_hash": hash_of(token), "roles": told, "changed_ms": now_ms}
+    name, token = checked_name(name), _new_token()
+    given = {"token_hash": hash_of(token), "roles": _written(roles), "changed_ms": now_ms}
     row = {**given, "name": name, "created_ms": now_ms}
     again = {**given, "revoked_ms": None}
-
-    def add(connection: Connection) -> int:
-        return db.upsert(connection, USERS, row, changed=again, only_if=_U.revoked_ms.is_not(None))
-
-    if db.in_transaction(engine, add) != 1:
+    if db.put(engine, USERS, row, changed=again, only_if=_U.revoked_ms.is_not(None)) != 1:
         error = StateConflictError(f"there is a user {name!r} already")
         raise error.mended_by("rotate the token of that user, or take another name")
     return token

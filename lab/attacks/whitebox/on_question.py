@@ -7,7 +7,7 @@ from numpy.random import Generator
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.retrieval.registry import build_reranker
+from radarstream.defenses.registry import build_reranker
 from radarstream.lab.attacks.protocol import Aim, UnattackableError
 from radarstream.lab.attacks.whitebox.crafting import WhiteBox, Written
 from radarstream.lab.attacks.whitebox.encoder import Tools, Vocabulary

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.wrapping import ask
-from radarstream.defenses.retrieval.registry import RERANKERS
+from radarstream.defenses.registry import RERANKERS
 from radarstream.lab.insights import MaskedQuery, ProbeQuery, SalienceQuery
 from radarstream.lab.models.scripted_networks import ScriptedGradients, ScriptedMasked
 from radarstream.pipelines.build import build_models, build_reranker_of, check_settings

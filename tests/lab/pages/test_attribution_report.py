@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.store import Incident
-from radarstream.defenses.attribution.registry import ATTRIBUTORS
+from radarstream.defenses.registry import ATTRIBUTORS
 from radarstream.lab.study.record import RECORD
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.pages.wrong_answers import (
