@@ -270,7 +270,6 @@ def test_one_page_far_from_all_others_leaves_the_verdict_to_a_person() -> None:
     """
     rows = [(level - 2.0 + n / 50,) * 3 for n, level in enumerate([1.0] * 3 + [0.0] * 5 + [-3.0])]
     split = split_in_two(np.mean([standard_scores(row) for row in np.array(rows).T], axis=0))
-    assert split is not None
     assert list(split.upper) == [True] * 8 + [False]
     texts = tuple(
         replace(text, flagged=bool(flag))
@@ -278,5 +277,4 @@ def test_one_page_far_from_all_others_leaves_the_verdict_to_a_person() -> None:
     )
     assert "two groups themselves" in indistinct(split.gap, 1.0, texts, RULES)
     without = split_in_two(np.array([row[0] for row in rows[:-1]]))
-    assert without is not None
     assert list(without.upper) == [True] * 3 + [False] * 5

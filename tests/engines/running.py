@@ -143,7 +143,6 @@ def start(engines: list[str], directory: Path) -> None:
 
 def process_of(engine: str, name: str, server: Server, address: str) -> Process:
     """What the state file notes of a server that was started."""
-    assert server.process is not None
     pid, command = server.process.pid, list(map(str, server.process.args))
     return Process(engine, name, pid, born(pid), address, str(server.log), command)
 

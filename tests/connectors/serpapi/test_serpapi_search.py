@@ -78,7 +78,6 @@ def test_a_page_becomes_a_snapshot(server: SerpApiServer, clock: FakeClock) -> N
     assert snapshot.documents[0].text == "Snippet 1."
     assert snapshot.documents[0].title == "Title 1"
     assert snapshot.documents[0].published_at == datetime(2024, 3, 5, tzinfo=UTC)
-    assert snapshot.retrieval is not None
     assert (snapshot.retrieval.archive_ids, snapshot.retrieval.pages) == (("65f0a1",), 1)
     assert not snapshot.retrieval.partial
     assert decode_snapshot(encode(snapshot), limits=Limits()) == snapshot
@@ -93,7 +92,6 @@ def test_as_many_pages_and_credits_as_k_needs(
     assert ranked(snapshot) == [(n, str(n)) for n in range(1, k + 1)]
     assert (len(server.requests), purse.spent) == (pages, pages)
     assert [r.get("start", "0") for r in server.requests] == [str(10 * n) for n in range(pages)]
-    assert snapshot.retrieval is not None
     assert not snapshot.retrieval.partial
     assert len(snapshot.retrieval.archive_ids) == pages
 
@@ -109,7 +107,6 @@ def test_ranks_go_by_position_over_pages_and_repeats_count_once(
     server.replies.extend([Reply(page(shuffled, more=True)), Reply(page(again))])
     snapshot = search_of(server, clock).search(SearchRequest(CUP, k=20))
     assert ranked(snapshot) == [(1, "1"), (2, "3"), (3, "4")]
-    assert snapshot.retrieval is not None
     assert snapshot.retrieval.partial
     assert snapshot.retrieval.detail == "the results ended on page 2"
 
@@ -121,7 +118,6 @@ def test_a_later_page_that_fails_leaves_a_partial_snapshot(
     server.replies.extend([Reply({"error": "no {key}"}, 503)] * 4)
     snapshot = search_of(server, clock, attempts=4).search(SearchRequest(CUP, k=30))
     assert len(snapshot.documents) == 10
-    assert snapshot.retrieval is not None
     assert snapshot.retrieval.partial
     assert snapshot.retrieval.detail == "page 2 failed: unavailable"
     assert snapshot.retrieval.pages == 1
@@ -131,7 +127,6 @@ def test_a_later_page_that_fails_leaves_a_partial_snapshot(
 def test_short_pages_are_told(server: SerpApiServer, clock: FakeClock) -> None:
     server.replies.append(Reply(page(results(1, 8), more=True)))
     snapshot = search_of(server, clock).search(SearchRequest(CUP))
-    assert snapshot.retrieval is not None
     assert (snapshot.retrieval.partial, len(snapshot.documents)) == (True, 8)
     assert snapshot.retrieval.detail == "the pages held fewer results"
 
@@ -140,7 +135,6 @@ def test_no_results_are_an_answer(server: SerpApiServer, clock: FakeClock) -> No
     server.replies.append(Reply(EMPTY))
     snapshot = search_of(server, clock).search(SearchRequest(CUP, k=50))
     assert snapshot.documents == ()
-    assert snapshot.retrieval is not None
     assert (snapshot.retrieval.partial, snapshot.retrieval.pages) == (True, 1)
     assert len(server.requests) == 1
 
@@ -223,7 +217,6 @@ def test_nothing_is_asked_beyond_the_budget(server: SerpApiServer, clock: FakeCl
     search = search_of(server, clock, purse)
     snapshot = search.search(SearchRequest(CUP, k=50))
     assert (len(server.requests), len(snapshot.documents)) == (3, 30)
-    assert snapshot.retrieval is not None
     assert snapshot.retrieval.detail == "page 4 failed: out_of_budget"
     with pytest.raises(SearchFailedError) as caught:
         search.search(SearchRequest(CUP))

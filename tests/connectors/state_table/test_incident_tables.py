@@ -224,7 +224,6 @@ def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
         complaints.reopen(connection, row["incident"])
         (stored,) = complaints.waiting(connection, row["incident"])
     event = settle(other, stored, Rules(), now_ms=NOW_MS)
-    assert event is not None
     assert event.status is Status.APPROVED
     other.dispose()
 

@@ -142,10 +142,8 @@ def test_processes_that_spend_at_once_never_pass_the_budget(state_url: str, engi
     ]
     pipes = [(process.stdin, process.stdout) for process in starts]
     for _, output in pipes:
-        assert output is not None
         assert output.readline() == "ready\n"
     for commands, _ in pipes:
-        assert commands is not None
         commands.write("go\n")
         commands.flush()
     spent = [process.communicate(timeout=60)[0] for process in starts]

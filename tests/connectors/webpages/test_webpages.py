@@ -436,6 +436,5 @@ def test_a_failure_that_nobody_thought_of_costs_one_page() -> None:
 def test_certificates_are_verified() -> None:
     transport = CheckedTransport(Resolver(), loopback_only)
     context = transport._inner._pool._ssl_context
-    assert context is not None
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
