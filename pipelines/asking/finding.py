@@ -14,13 +14,7 @@ from radarstream.pipelines.round.withholding import leave_out
 from radarstream.pipelines.searching import answers_in
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.pipelines.signals.reranking import rerank
-from radarstream.schemas.errors import (
-    BudgetSpentError,
-    DatabaseUnavailableError,
-    InputError,
-    RadarstreamError,
-    ReasonClass,
-)
+from radarstream.schemas import errors
 from radarstream.schemas.orchestration import Module, Plan
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
@@ -37,8 +31,8 @@ RENAMED: Final = {"rouge_threshold": "overlap_threshold"}
 
 
 def usable(
-    parts: Parts, found: Sequence[Found | RadarstreamError]
-) -> list[Found | RadarstreamError]:
+    parts: Parts, found: Sequence[Found | errors.RadarstreamError]
+) -> list[Found | errors.RadarstreamError]:
     """Leave out the documents that no model may see, and apply hook A."""
 
     def without_withheld(some: Sequence[Found]) -> list[Found]:
@@ -58,7 +52,9 @@ def retrieve(parts: Parts, planned: Planned) -> Found:
     epsilon = paid(parts, planned) if private else None
     retriever = parts.retrievers.get(question.origin)
     if retriever is None:
-        raise InputError(ReasonClass.OUT_OF_RANGE, f"no {question.origin} can be asked")
+        raise errors.InputError(
+            errors.ReasonClass.OUT_OF_RANGE, f"no {question.origin} can be asked"
+        )
     reserve = parts.must_act if question.origin is Origin.SEARCH else parts.may_act
     finding = retriever(question, candidates(question.wanted, reserve))
     known = planned.asked.known
@@ -111,9 +107,11 @@ def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
         enough = parts.accounts.spend(user, CORPUS, epsilon, budget)
         spent = parts.accounts.spent(user, CORPUS)
     except Exception as error:
-        raise DatabaseUnavailableError("the epsilon budget of a user is not known") from error
+        raise errors.DatabaseUnavailableError(
+            "the epsilon budget of a user is not known"
+        ) from error
     if not enough:
-        raise BudgetSpentError(
+        raise errors.BudgetSpentError(
             f"the epsilon budget of this user for the corpus is spent: {epsilon:g} of "
             f"{budget:g} is not left; own documents and the web can still be asked"
         )
@@ -121,8 +119,8 @@ def paid(parts: Parts, planned: Planned) -> tuple[float, float]:
 
 
 def choose(
-    parts: Parts, module: Module, found: Sequence[Found | RadarstreamError]
-) -> list[Found | RadarstreamError]:
+    parts: Parts, module: Module, found: Sequence[Found | errors.RadarstreamError]
+) -> list[Found | errors.RadarstreamError]:
     """Let one module choose; questions with the same options share calls of models."""
 
     def key_of(one: Found) -> tuple[str, int, str]:
@@ -133,7 +131,7 @@ def choose(
             return "", ALL, json.dumps(options)
         return "", one.wanted, json.dumps(options | {"seed": parts.seed(one.question)})
 
-    def step(key: tuple[str, int, str], some: list[Found]) -> list[Found | RadarstreamError]:
+    def step(key: tuple[str, int, str], some: list[Found]) -> list[Found | errors.RadarstreamError]:
         why, keep, options = key
         if not why:
             return applied(parts, module, keep, json.loads(options), some)
@@ -159,7 +157,7 @@ def options_of(plan: Plan, module: Module) -> Options:
 
 def applied(
     parts: Parts, module: Module, keep: int, options: Options, found: Sequence[Found]
-) -> list[Found | RadarstreamError]:
+) -> list[Found | errors.RadarstreamError]:
     """Let the retrieval defence of a module choose."""
     method = parts.methods(module, options)
     shown = [one.snapshot for one in found]

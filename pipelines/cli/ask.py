@@ -15,23 +15,13 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
+from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.orchestration_words import (
     acted,
     epsilon_in_words,
     findings_in_words,
     module_in_words,
     risk_in_words,
-)
-from radarstream.pipelines.pages.verdict_words import (
-    ABSTENTIONS,
-    STATUSES,
-    depth_in_words,
-    memory_in_words,
-    reason_in_words,
-    reranking_in_words,
-    side_in_words,
-    standing_in_words,
-    support_in_words,
 )
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
@@ -162,19 +152,19 @@ def _print_answer(reply: Reply) -> None:
     """The answer, what it rests on, and what is remembered."""
     event = reply.event
     if event.abstention is not None:
-        say(f"no answer: {ABSTENTIONS[event.abstention]}", style="bold yellow")
+        say(f"no answer: {words.ABSTENTIONS[event.abstention]}", style="bold yellow")
     else:
         say(reply.text, style="bold", wrap=True)
     if event.support is not None:
-        status = "" if event.abstention else f"{STATUSES[event.status]}: "
-        say(f"{status}{support_in_words(event.support)}")
+        status = "" if event.abstention else f"{words.STATUSES[event.status]}: "
+        say(f"{status}{words.support_in_words(event.support)}")
     if event.standing is not None:
-        say(standing_in_words(event.standing))
-    elif word := memory_in_words(event):
+        say(words.standing_in_words(event.standing))
+    elif word := words.memory_in_words(event):
         say(f"memory: {event.verdict.memory.previous_answer} {word}")
     if event.reranking is not None:
-        say(reranking_in_words(event.reranking))
-    say(depth_in_words(event))
+        say(words.reranking_in_words(event.reranking))
+    say(words.depth_in_words(event))
 
 
 def _print_documents(reply: Reply) -> None:
@@ -188,11 +178,11 @@ def _print_documents(reply: Reply) -> None:
             judged.rank,
             cell(side, SIDE_STYLES.get(side, "dim")),
             cell(judged.atomic_answer, limit=60),
-            cell(reason_in_words(judged, verdict, support), limit=120),
+            cell(words.reason_in_words(judged, verdict, support), limit=120),
             cell(document.url or document.title or document.text, limit=120),
         )
         for judged in verdict.documents
-        for side, document in ((side_in_words(judged, support), documents[judged.rank]),)
+        for side, document in ((words.side_in_words(judged, support), documents[judged.rank]),)
     )
     print_table(("", "counted", "its answer", "why", "document"), rows)
 

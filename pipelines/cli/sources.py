@@ -8,14 +8,8 @@ import typer
 from sqlalchemy import Connection
 from typer import Argument, Option
 
+from radarstream.connectors.state_table import sources
 from radarstream.connectors.state_table.database.statements import in_transaction
-from radarstream.connectors.state_table.sources import (
-    SourceVerdict,
-    find_source,
-    hold,
-    judge,
-    list_sources,
-)
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table, print_values, say
@@ -44,7 +38,7 @@ def list_(
 ) -> None:
     """List sites: blocked ones, then those whose texts taught the most wrong answers."""
     with existing_engine(load_settings(config)).connect() as connection:
-        found = list_sources(connection)
+        found = sources.list_sources(connection)
     rows = [described(source) for source in found[:limit]]
     if as_json:
         print_json({"sources": len(found), "rows": rows})
@@ -69,7 +63,7 @@ def show(domain: Domain, config: Config = None, as_json: AsJson = False) -> None
     """Show one host with the wrong answers that it and the names below it taught."""
     name = source_named(domain)
     with existing_engine(load_settings(config)).connect() as connection:
-        source = find_source(connection, name)
+        source = sources.find_source(connection, name)
     if not (source.verdict or source.blame):
         raise NotFoundError(f"nobody judged {name!r}, and no wrong answer on record is from there")
     if as_json:
@@ -91,13 +85,13 @@ def show(domain: Domain, config: Config = None, as_json: AsJson = False) -> None
 @app.command()
 def pardon(domain: Domain, config: Config = None, note: Note = None) -> None:
     """Keep the documents of a host, although a name above it is blocked."""
-    _judge(domain, config, SourceVerdict.PARDONED, note)
+    _judge(domain, config, sources.SourceVerdict.PARDONED, note)
 
 
 @app.command()
 def block(domain: Domain, config: Config = None, note: Note = None) -> None:
     """Leave the documents of a host out of every snapshot."""
-    _judge(domain, config, SourceVerdict.BLOCKED, note)
+    _judge(domain, config, sources.SourceVerdict.BLOCKED, note)
 
 
 @app.command()
@@ -107,15 +101,15 @@ def clear(domain: Domain, config: Config = None) -> None:
 
 
 def _judge(
-    domain: str, config: Path | None, verdict: SourceVerdict | None, note: str | None
+    domain: str, config: Path | None, verdict: sources.SourceVerdict | None, note: str | None
 ) -> None:
     name, at_ms = source_named(domain), now_ms()
     engine = existing_engine(load_settings(config))
 
     def write(connection: Connection) -> None:
-        if verdict is None and hold(connection, name).verdict is None:
+        if verdict is None and sources.hold(connection, name).verdict is None:
             raise NotFoundError(f"nobody judged {name!r}")
-        judge(connection, name, verdict, note, at_ms)
+        sources.judge(connection, name, verdict, note, at_ms)
 
     in_transaction(engine, write)
     say(consequence(name, verdict))

@@ -37,14 +37,8 @@ from radarstream.pipelines.cli.terminal import (
     say,
 )
 from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas import errors
 from radarstream.schemas.codec.state import decode_stored
-from radarstream.schemas.errors import (
-    BrokerError,
-    ConfigurationError,
-    InputError,
-    NotFoundError,
-    RadarstreamError,
-)
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.times import stored_time, wire_time
 
@@ -94,7 +88,7 @@ def show(
     query_id = id_of(engine, query, ANYWHERE)
     row = memory.load(engine, [query_id]).get(query_id)
     if row is None:
-        raise NotFoundError(f"nothing is remembered about query {query!r}")
+        raise errors.NotFoundError(f"nothing is remembered about query {query!r}")
     if as_json:
         print_json(_described(row, engine))
     else:
@@ -144,11 +138,11 @@ def import_(
 ) -> None:
     """Write the rows of an export over those of the same keys: all of them or none."""
     if not file.is_file():
-        raise ConfigurationError(f"{file} does not exist or is no file")
+        raise errors.ConfigurationError(f"{file} does not exist or is no file")
     engine = shared_engine(load_settings(config))
     written = import_file(engine, file, replace=replace, query_id=query)
     if query is not None and not written:
-        raise NotFoundError(f"{file.name} has no memory of query {query!r}")
+        raise errors.NotFoundError(f"{file.name} has no memory of query {query!r}")
     if as_json:
         print_json(written)
     else:
@@ -192,7 +186,7 @@ def _described(row: memory.MemoryRow, engine: Engine) -> dict[str, Any]:
     }
     try:
         state, standing = decode_stored(row.state)
-    except InputError as error:
+    except errors.InputError as error:
         return values | {"damaged": str(error)}
     if standing is not None:
         at = standing.confirmed_at
@@ -277,7 +271,7 @@ def forget_query(
     if failure is not None:
         raise failure
     if not (found or retract):  # tombstones are also for what was deleted before
-        raise NotFoundError(f"nothing was found about query {name}")
+        raise errors.NotFoundError(f"nothing was found about query {name}")
 
 
 def _unrecorded(text: str, *, retract: bool) -> Named:
@@ -285,14 +279,14 @@ def _unrecorded(text: str, *, retract: bool) -> Named:
     if text == "".join(text.split()):
         return Named(text, None)
     if retract:
-        raise ConfigurationError(
+        raise errors.ConfigurationError(
             f"no query on record asks {one_line(text)!r}: --retract needs its id, under which "
             "its answers were published"
         )
     return Named(text, text)
 
 
-def _publish_tombstones(settings: Settings, query: str) -> RadarstreamError | None:
+def _publish_tombstones(settings: Settings, query: str) -> errors.RadarstreamError | None:
     """Publish that the query was forgotten, after the database; return what went wrong."""
     try:
         from radarstream.connectors.kafka.sink import KafkaSink  # an extra
@@ -300,6 +294,6 @@ def _publish_tombstones(settings: Settings, query: str) -> RadarstreamError | No
         with KafkaSink(settings.kafka) as sink:
             for topic in KEYED_TOPICS:
                 sink.retract(topic, query)
-    except (BrokerError, ConfigurationError) as error:
+    except (errors.BrokerError, errors.ConfigurationError) as error:
         return error
     return None

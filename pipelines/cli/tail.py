@@ -21,14 +21,8 @@ from radarstream.pipelines.job.alerting.following import (
     Following,
     Selection,
 )
+from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import safe_link
-from radarstream.pipelines.pages.verdict_words import (
-    STATUSES,
-    memory_in_words,
-    reranking_in_words,
-    standing_in_words,
-    support_in_words,
-)
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import encode, envelope, structured
 from radarstream.schemas.errors import BrokerError, ConfigurationError, InputError
@@ -184,8 +178,8 @@ def _answer_line(event: AnswerEvent) -> Text:
         *([] if event.support else [cell(f"kept {kept} cut {len(seen) - kept}", "dim")]),
     ]
     if event.reranking is not None:
-        parts.append(cell(reranking_in_words(event.reranking), "dim", limit=100))
-    if (word := memory_in_words(event)) and event.standing is None:
+        parts.append(cell(words.reranking_in_words(event.reranking), "dim", limit=100))
+    if (word := words.memory_in_words(event)) and event.standing is None:
         parts.append(cell(f"memory {word}", "yellow" if event.falsified else "dim"))
     if event.changed:
         parts.append(cell(f"CHANGED from {memory.previous_answer}", "bold red", limit=100))
@@ -197,11 +191,11 @@ def _support_cells(event: AnswerEvent) -> list[Text]:
     cells = []
     if event.support is not None:
         beware = event.status in (AnswerStatus.SINGLE_SOURCE, AnswerStatus.DISPUTED)
-        word = STATUSES[event.status].upper() if beware else STATUSES[event.status]
-        told = support_in_words(event.support)
+        word = words.STATUSES[event.status].upper() if beware else words.STATUSES[event.status]
+        told = words.support_in_words(event.support)
         cells.append(cell(f"{word}: {told}", "bold yellow" if beware else "dim", limit=160))
     if event.standing is not None:
-        cells.append(cell(standing_in_words(event.standing), "yellow", limit=160))
+        cells.append(cell(words.standing_in_words(event.standing), "yellow", limit=160))
     return cells
 
 

@@ -6,15 +6,10 @@ from typing import Final, Literal
 from sqlalchemy.exc import DataError, IntegrityError, SQLAlchemyError
 
 from radarstream.connectors.state_table.database.engine import database_code, is_transient
-from radarstream.schemas.errors import (
-    BrokerError,
-    DatabaseUnavailableError,
-    RadarstreamError,
-    StateConflictError,
-)
+from radarstream.schemas import errors
 
 ErrorKind = Literal["transient", "fatal", "defect"]
-AWAY: Final = (BrokerError, DatabaseUnavailableError, StateConflictError)
+AWAY: Final = (errors.BrokerError, errors.DatabaseUnavailableError, errors.StateConflictError)
 
 
 def kind_of(error: BaseException) -> ErrorKind:
@@ -27,7 +22,7 @@ def kind_of(error: BaseException) -> ErrorKind:
         return "transient"
     if any(isinstance(e, DataError | IntegrityError) for e in chain):
         return "defect"  # the database refuses what a record led to
-    fatal = (RadarstreamError, SQLAlchemyError, OSError, MemoryError, KeyboardInterrupt)
+    fatal = (errors.RadarstreamError, SQLAlchemyError, OSError, MemoryError, KeyboardInterrupt)
     return "fatal" if any(isinstance(e, fatal) for e in chain) else "defect"
 
 

@@ -13,17 +13,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
-from radarstream.schemas.errors import (
-    BudgetSpentError,
-    ConfigurationError,
-    DatabaseUnavailableError,
-    InputError,
-    ModelError,
-    NotFoundError,
-    RadarstreamError,
-    SearchError,
-    StateConflictError,
-)
+from radarstream.schemas import errors
 
 DEFECT = "internal_error"
 RETRY_S = 2  # what a client is told to wait when nothing better is known
@@ -82,25 +72,25 @@ def told_of(error: BaseException) -> ServiceError:
     match error:
         case ServiceError():
             return error
-        case DatabaseUnavailableError() | StateConflictError() | SQLAlchemyError():
+        case errors.DatabaseUnavailableError() | errors.StateConflictError() | SQLAlchemyError():
             return unavailable("database_unavailable", "the database does not answer; try again")
-        case ModelError():
+        case errors.ModelError():
             return unavailable("model_unavailable", "no model answers at the moment; try again")
-        case SearchError():
+        case errors.SearchError():
             return unavailable("search_unavailable", "the search gave no results; try again")
-        case NotFoundError() | BudgetSpentError():  # trying again does not help
-            spent = isinstance(error, BudgetSpentError)
+        case errors.NotFoundError() | errors.BudgetSpentError():  # trying again does not help
+            spent = isinstance(error, errors.BudgetSpentError)
             status, code = (403, "epsilon_budget_spent") if spent else (404, "not_found")
             return ServiceError(status, code, str(error))
-        case InputError():
+        case errors.InputError():
             return ServiceError(400, str(error.reason), error.detail)
-        case ConfigurationError():
+        case errors.ConfigurationError():
             told = "the service is not set up for this; its log says what is missing"
             return ServiceError(500, "misconfigured", told)
         case RefusedComplaintError():
             status = {"enough": 429, "not_kept": 404}.get(error.reason, 400)
             return ServiceError(status, f"report_{error.reason}", str(error))
-        case RadarstreamError():
+        case errors.RadarstreamError():
             return unavailable("failed", "the question could not be answered; try again")
     return ServiceError(500, DEFECT, "the service failed; its log says why")
 
@@ -110,13 +100,19 @@ def install_error_handlers(app: FastAPI, error_page: ErrorPage) -> None:
 
     async def answer(request: Request, error: Exception) -> Response:
         told = of_request(error) or told_of(error)
-        if isinstance(error, RadarstreamError | SQLAlchemyError):
+        if isinstance(error, errors.RadarstreamError | SQLAlchemyError):
             log.warning("request failed", status=told.status, error=error)
         elif told.code == DEFECT:
             log.error("a request failed by a defect", status=500, error=error)
         return error_page(request, told) or told.response()
 
-    kinds = (ServiceError, RadarstreamError, SQLAlchemyError, HTTPException, RequestValidationError)
+    kinds = (
+        ServiceError,
+        errors.RadarstreamError,
+        SQLAlchemyError,
+        HTTPException,
+        RequestValidationError,
+    )
     for kind in (*kinds, Exception):
         app.add_exception_handler(kind, answer)
 

@@ -7,19 +7,13 @@ from datetime import datetime
 from typing import Any, Final, Literal
 
 from radarstream.connectors.kafka.records import ATTEMPTS_HEADER
+from radarstream.schemas import errors
 from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, envelope
-from radarstream.schemas.errors import (
-    OUTAGES,
-    ConfigurationError,
-    InputError,
-    NotFoundError,
-    ReasonClass,
-)
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import UNLIMITED
 
 REPLAY_HEADER = "radarstream-replay-of"
-DECODED = OUTAGES | {ReasonClass.LATE}  # what a snapshot that can be decoded meets
+DECODED = errors.OUTAGES | {errors.ReasonClass.LATE}  # what a snapshot that can be decoded meets
 MOST_ATTEMPTS: Final = 5  # of a record, before a replay leaves it alone
 Disposition = Literal["poison", "outage"]
 
@@ -53,7 +47,7 @@ class LetterSelection:
     """Which letters are meant; what is empty selects all. `ids` may be shortened."""
 
     ids: tuple[str, ...] = ()
-    reason: ReasonClass | None = None
+    reason: errors.ReasonClass | None = None
     disposition: Disposition | None = None
     since: datetime | None = None
 
@@ -77,7 +71,9 @@ def read_letter(data: bytes, written_at: datetime | None = None) -> Letter:
     try:
         payload = b64decode(content.payload_base64, validate=True)
     except ValueError:
-        raise InputError(ReasonClass.WRONG_TYPE, "payload_base64 is not base64") from None
+        raise errors.InputError(
+            errors.ReasonClass.WRONG_TYPE, "payload_base64 is not base64"
+        ) from None
     return Letter(envelope(content).id, content, payload, written_at)
 
 
@@ -94,9 +90,9 @@ def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
     """The one letter of a shortened id. Raises NotFoundError, ConfigurationError."""
     begins = f"with an id that begins with {letter_id!r}"
     if not letters:
-        raise NotFoundError(f"no dead letter {begins}")
+        raise errors.NotFoundError(f"no dead letter {begins}")
     if len(letters) > 1:
-        raise ConfigurationError(f"{len(letters)} dead letters {begins}")
+        raise errors.ConfigurationError(f"{len(letters)} dead letters {begins}")
     return letters[0]
 
 
@@ -125,7 +121,7 @@ def replay_key(letter: Letter) -> str:
     """Return the record's key: the query id if the bytes tell it, else where they came from."""
     try:
         return decode_snapshot(letter.payload, limits=UNLIMITED).query.id
-    except InputError:
+    except errors.InputError:
         return letter.content.source
 
 
@@ -136,7 +132,7 @@ def query_of(letter: DeadLetter) -> str | None:
     try:
         payload = b64decode(letter.payload_base64, validate=True)
         return decode_snapshot(payload, limits=UNLIMITED).query.id
-    except (InputError, ValueError):
+    except (errors.InputError, ValueError):
         return None
 
 

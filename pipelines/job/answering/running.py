@@ -32,21 +32,13 @@ from radarstream.pipelines.job.waiting import repeating, starting
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.warming import warm_up
+from radarstream.schemas import errors
 from radarstream.schemas.codec import dead_letter, outbox_record
-from radarstream.schemas.errors import (
-    BrokerError,
-    ConfigurationError,
-    DatabaseUnavailableError,
-    InputError,
-    JobFailedError,
-    ModelError,
-    RadarstreamError,
-)
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.records import RawRecord
 
 # Somebody else must act: the message says it all, and whoever called tells it.
-PLAIN: Final = (BrokerError, ConfigurationError, DatabaseUnavailableError)
+PLAIN: Final = (errors.BrokerError, errors.ConfigurationError, errors.DatabaseUnavailableError)
 
 log = structlog.get_logger("radarstream")
 
@@ -144,10 +136,10 @@ def run_job(settings: Settings, *, drain: bool = False, start_over: bool = False
         raise
     except Exception as error:  # noqa: BLE001 raised again below, without foreign words
         log.error("failed", error=error)  # noqa: TRY400 frames, but no foreign words
-        own = [cause for cause in behind(error) if isinstance(cause, RadarstreamError)]
+        own = [cause for cause in behind(error) if isinstance(cause, errors.RadarstreamError)]
         if own:
             raise own[0] from None
-        raise JobFailedError(f"{named(error)}; the log says where") from None
+        raise errors.JobFailedError(f"{named(error)}; the log says where") from None
     log.info("stopped", state="asked to" if stop() else "drained")
 
 
@@ -155,13 +147,13 @@ def load(models: Models, health: Health) -> None:
     """Load the models before the first snapshot; one that does not answer is no reason to stop."""
     try:
         warm_up(models, ("generator", "relations"))
-    except ModelError:
+    except errors.ModelError:
         log.warning("a model does not answer yet", exc_info=True)
     else:
         health.passed("models")
 
 
-def park(engine: Engine, record: RawRecord, refusal: InputError) -> DeadLetter:
+def park(engine: Engine, record: RawRecord, refusal: errors.InputError) -> DeadLetter:
     """Make a record a dead letter in the outbox."""
     letter = dead_letter(record, refusal)
     append(engine, [outbox_record(letter, lane=place(record).partition)])

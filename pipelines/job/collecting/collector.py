@@ -31,13 +31,8 @@ from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
 from radarstream.pipelines.searching import answers_in, searches
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
+from radarstream.schemas import errors
 from radarstream.schemas.codec import outbox_record
-from radarstream.schemas.errors import (
-    BrokerError,
-    ConfigurationError,
-    RecordTooLargeError,
-    SearchError,
-)
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import Clock, milliseconds
 
@@ -142,13 +137,13 @@ class Collector:
         """Search, publish and record; True when the snapshot is out."""
         try:
             entry = entry_of(watched.entry)
-        except ConfigurationError:
+        except errors.ConfigurationError:
             return self._failed(watched, claimed_ms, DAMAGED)
         try:
             snapshot = self._snapshot(watched, entry)
         except SearchFailedError as error:
             return self._search_failed(watched, claimed_ms, error.kind)
-        except SearchError:
+        except errors.SearchError:
             return self._failed(watched, claimed_ms, FailureClass.UNAVAILABLE)
         if not self._publish(watched, snapshot):
             return self._failed(watched, claimed_ms, UNPUBLISHED)
@@ -179,7 +174,7 @@ class Collector:
 
     def _publish(self, watched: WatchedQuery, snapshot: SearchSnapshot) -> bool:
         retrying = Retrying(
-            retry=retry_if_exception_type(BrokerError),
+            retry=retry_if_exception_type(errors.BrokerError),
             wait=wait_random_exponential(max=PUBLISH_PAUSE_S),
             stop=stop_after_attempt(PUBLISH_ATTEMPTS),
             sleep=self.clock.wait,
@@ -187,10 +182,10 @@ class Collector:
         )
         try:
             retrying(self.sink.publish, [outbox_record(snapshot)])
-        except BrokerError:
+        except errors.BrokerError:
             self.unpublished[watched.query_id, watched.entry] = snapshot
             return False
-        except RecordTooLargeError:  # it never will be published
+        except errors.RecordTooLargeError:  # it never will be published
             return False
         return True
 

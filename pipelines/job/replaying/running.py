@@ -11,21 +11,9 @@ from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_pipeline
+from radarstream.pipelines.job.replaying import results
 from radarstream.pipelines.job.replaying.attacking import Planting
 from radarstream.pipelines.job.replaying.record import RunRecord, StageCost, begun, check_resumable
-from radarstream.pipelines.job.replaying.results import (
-    ANSWERS,
-    BASELINES,
-    DEAD_LETTERS,
-    REPORT,
-    RUN,
-    SNAPSHOTS,
-    Results,
-    count_lines,
-    read_results,
-    read_run,
-    write_run,
-)
 from radarstream.pipelines.job.replaying.source import ReplayInput, Survey, survey
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import CallCounts
@@ -44,39 +32,39 @@ def replayed(
     resume: bool = False,
     note: Note = LOG.warning,
     show: Show = lambda *_: nullcontext(),
-) -> Results:
+) -> results.Results:
     """Replay into a directory and read the results back. `note` takes what a user should know,
     `show` what is done, of how many, and what counts it.
     """
     # Wrong settings and input must not cost the results of an earlier replay.
     run = begun(settings, shared_pipeline(settings))
     resumes = _resumable_logs(settings, run, out) if resume else ()
-    found = survey(source, out / SNAPSHOTS, resumes=resumes)
+    found = survey(source, out / results.SNAPSHOTS, resumes=resumes)
     note_skipped(found.attacks, note)
     if not resume:  # what models answered is kept
         clear_run(shared_engine(settings))
-        for name in (*FILES.values(), RUN, REPORT, BASELINES):
+        for name in (*FILES.values(), results.RUN, results.REPORT, results.BASELINES):
             (out / name).unlink(missing_ok=True)
     run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
-    write_run(out, run)  # what --resume must be like
+    results.write_run(out, run)  # what --resume must be like
     try:
         run = _run_through(settings, source, found, out, run, show)
     except KeyboardInterrupt:
         note("interrupted: the same command with --resume goes on from here")
         raise
-    write_run(out, run)
-    return read_results(out)
+    results.write_run(out, run)
+    return results.read_results(out)
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
     """Which inputs the replay there has read. Raises ConfigurationError for another replay."""
     logs = log_epochs(shared_engine(settings))
-    if (out / RUN).exists():
-        check_resumable(read_run(out / RUN), run)
+    if (out / results.RUN).exists():
+        check_resumable(results.read_run(out / results.RUN), run)
     elif logs:
         raise ConfigurationError(
-            f"no {RUN} in {out} says which models and settings answered there: start over without "
-            "--resume"
+            f"no {results.RUN} in {out} says which models and settings answered there: start over "
+            "without --resume"
         )
     return logs
 
@@ -117,8 +105,8 @@ def _run_through(
             StageCost(name, t.calls + t.hits, t.calls, t.hits, t.seconds)
             for name, t in guard.meter.stages.items()
         ),
-        answers=count_lines(out / ANSWERS),
-        dead_letters=count_lines(out / DEAD_LETTERS),
+        answers=results.count_lines(out / results.ANSWERS),
+        dead_letters=results.count_lines(out / results.DEAD_LETTERS),
         seconds=perf_counter() - started,
         finished=True,
     )

@@ -19,12 +19,7 @@ import structlog
 
 from radarstream.pipelines.job.failures import behind
 from radarstream.pipelines.settings import TelemetrySettings
-from radarstream.schemas.errors import (
-    ConfigurationError,
-    InputError,
-    ModelError,
-    StateConflictError,
-)
+from radarstream.schemas import errors
 from radarstream.schemas.shown import only_shown
 
 EventDict = MutableMapping[str, Any]
@@ -39,7 +34,10 @@ OWN_LOGGERS: Final = (
     "radarstream.schemas.",
     "radarstream.defenses.",
 )
-PLAIN_ERRORS: Final = (ConfigurationError, StateConflictError)  # messages without foreign text
+PLAIN_ERRORS: Final = (
+    errors.ConfigurationError,
+    errors.StateConflictError,
+)  # messages without foreign text
 
 
 def configure_logging(settings: TelemetrySettings, stream: TextIO | None = None) -> None:
@@ -93,9 +91,9 @@ def said_of(error: BaseException) -> dict[str, Any]:
         said["causes"] = causes
     if frames := [frame_name(*frame) for frame in walk_tb(error.__traceback__)][-FRAMES:]:
         said["frames"] = frames
-    if isinstance(error, InputError):
+    if isinstance(error, errors.InputError):
         said["reason"] = error.reason.value
-    elif isinstance(error, PLAIN_ERRORS) or (isinstance(error, ModelError) and error.plain):
+    elif isinstance(error, PLAIN_ERRORS) or (isinstance(error, errors.ModelError) and error.plain):
         said["detail"] = str(error)
     return said
 

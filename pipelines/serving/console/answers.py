@@ -13,18 +13,10 @@ from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS, WATCHLIST
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
+from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.steps import StepView, build_step
 from radarstream.pipelines.pages.times import minute
-from radarstream.pipelines.pages.verdict_words import (
-    ABSTENTIONS,
-    STATUSES,
-    energy_parts,
-    reranking_in_words,
-    side_in_words,
-    standing_in_words,
-    support_in_words,
-)
 from radarstream.pipelines.serving.access import Reader
 from radarstream.pipelines.serving.console.showing import Paging, page_number, show
 from radarstream.pipelines.serving.context import Context
@@ -108,13 +100,13 @@ def router(context: Context) -> APIRouter:
 
 
 STEP_WORDS: Final[dict[str, Any]] = {  # what the section of a step needs
-    "abstentions": ABSTENTIONS,
-    "statuses": STATUSES,
-    "side_in_words": side_in_words,
-    "support_in_words": support_in_words,
-    "standing_in_words": standing_in_words,
-    "energy_parts": energy_parts,
-    "reranking_in_words": reranking_in_words,
+    "abstentions": words.ABSTENTIONS,
+    "statuses": words.STATUSES,
+    "side_in_words": words.side_in_words,
+    "support_in_words": words.support_in_words,
+    "standing_in_words": words.standing_in_words,
+    "energy_parts": words.energy_parts,
+    "reranking_in_words": words.reranking_in_words,
 }
 
 
@@ -127,10 +119,10 @@ def count_unanswered(engine: Engine) -> int:
 
 def grounds_of(event: AnswerEvent) -> tuple[str, str, str]:
     """What an answer rests on: its status in words with a tone, and what is behind it."""
-    behind = support_in_words(event.support) if event.support else ""
+    behind = words.support_in_words(event.support) if event.support else ""
     if event.standing is not None:
-        behind = standing_in_words(event.standing)
-    return STATUSES[event.status], TONES[event.status], behind
+        behind = words.standing_in_words(event.standing)
+    return words.STATUSES[event.status], TONES[event.status], behind
 
 
 def moment(time: datetime | None) -> str:
@@ -141,7 +133,7 @@ def moment(time: datetime | None) -> str:
 def answer_in_words(event: AnswerEvent) -> str:
     """The answer, or why there is none."""
     if event.abstention is not None:
-        return f"No answer: {ABSTENTIONS[event.abstention]}"
+        return f"No answer: {words.ABSTENTIONS[event.abstention]}"
     return event.answer
 
 

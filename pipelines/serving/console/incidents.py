@@ -23,15 +23,9 @@ from radarstream.pipelines.job.operating.incidents import (
     removal_of,
     senders_of,
 )
-from radarstream.pipelines.pages.wrong_answers import (
-    DECISIONS,
-    FINDINGS,
-    MODEL_ERRED,
-    WAITING,
-    EventView,
-    view_of,
-)
+from radarstream.pipelines.pages import wrong_answers
 from radarstream.pipelines.serving.access import Operator
+from radarstream.pipelines.serving.console import showing
 from radarstream.pipelines.serving.console.acting import (
     Confirmed,
     NothingToDoError,
@@ -39,14 +33,6 @@ from radarstream.pipelines.serving.console.acting import (
     Target,
     Witness,
     fingerprint,
-)
-from radarstream.pipelines.serving.console.showing import (
-    BELOW,
-    Paging,
-    link,
-    page_number,
-    show,
-    understood,
 )
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.errors import NotFoundError
@@ -63,11 +49,11 @@ STATES: Final = {"": "all", ComplaintState.OPEN.value: "waiting for attribution"
 def standing_of(row: Mapping[str, Any]) -> tuple[str, str]:
     """How an incident stands, in words with a tone, from a row of the list of incidents."""
     if row["decision"] == Decision.MODEL_ERRED:
-        return MODEL_ERRED
+        return wrong_answers.MODEL_ERRED
     if row["status"] in tuple(Status):
-        return DECISIONS[Status(row["status"])]
+        return wrong_answers.DECISIONS[Status(row["status"])]
     known = row["state"] in tuple(ComplaintState)
-    return WAITING[ComplaintState(row["state"]) if known else ComplaintState.UNUSABLE]
+    return wrong_answers.WAITING[ComplaintState(row["state"]) if known else ComplaintState.UNUSABLE]
 
 
 def inbox_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -92,12 +78,12 @@ def router(context: Context) -> APIRouter:
     routes = APIRouter(include_in_schema=False)
     engine, settings = context.engine, context.settings
 
-    @routes.get(f"{BELOW}inbox")
+    @routes.get(f"{showing.BELOW}inbox")
     def inbox(request: Request, user: Operator, state: str = "", page: str = "1") -> HTMLResponse:
         wanted = ComplaintState(state) if state in tuple(ComplaintState) else None
         rows = store.list_incidents(engine, MOST, wanted)
-        paging = Paging(page_number(page), len(rows))
-        return show(
+        paging = showing.Paging(showing.page_number(page), len(rows))
+        return showing.show(
             request,
             "inbox.html.j2",
             user,
@@ -113,11 +99,11 @@ def router(context: Context) -> APIRouter:
             states=STATES,
         )
 
-    @routes.get(f"{BELOW}incident")
+    @routes.get(f"{showing.BELOW}incident")
     def incident(request: Request, user: Operator, id: str = "") -> HTMLResponse:  # noqa: A002
-        with understood():
+        with showing.understood():
             row = only_one(engine, id)
-        return show(
+        return showing.show(
             request,
             "incident.html.j2",
             user,
@@ -130,18 +116,18 @@ def router(context: Context) -> APIRouter:
             who=senders_of(engine, row, settings.attribution).line(),
             event=event_of(engine, row),
             complaints=complaints_of(engine, row),
-            findings=FINDINGS,
+            findings=wrong_answers.FINDINGS,
         )
 
-    @routes.get(f"{BELOW}quarantine")
+    @routes.get(f"{showing.BELOW}quarantine")
     def in_quarantine(
         request: Request, user: Operator, query: str = "", page: str = "1"
     ) -> HTMLResponse:
         rows = quarantine.list_quarantine(engine, query or None, limit=MOST)
-        paging = Paging(page_number(page), len(rows))
+        paging = showing.Paging(showing.page_number(page), len(rows))
         count = quarantine.count_active(engine)
         said = f"{count} {'text is' if count == 1 else 'texts are'} left out of snapshots."
-        return show(
+        return showing.show(
             request,
             "quarantine.html.j2",
             user,
@@ -161,14 +147,14 @@ def router(context: Context) -> APIRouter:
 OFF: Final = "Attribution is off in these settings: [attribution] enabled = true switches it on."
 
 
-def event_of(engine: Engine, row: Mapping[str, Any]) -> EventView | None:
+def event_of(engine: Engine, row: Mapping[str, Any]) -> wrong_answers.EventView | None:
     """What was found out about an incident, as its page shows it; None before the attribution."""
     known = store.look(engine, row["incident"])
     if known is None or known.event is None:
         return None
     with engine.connect() as connection:
         texts = quarantine.texts_of(connection, row["incident"])
-    return view_of(known, known.event, complaints_of(engine, row), texts)
+    return wrong_answers.view_of(known, known.event, complaints_of(engine, row), texts)
 
 
 def complaints_of(engine: Engine, row: Mapping[str, Any]) -> list[StoredComplaint]:
@@ -214,7 +200,7 @@ class Decide:
             consequences=tuple(self._consequences(target, row)),
             button=button,
             seen=state_of(incident),
-            back=link(f"{BELOW}incident", id=row["incident"]),
+            back=showing.link(f"{showing.BELOW}incident", id=row["incident"]),
             fields=("everywhere",) if approving else (),
             needless="This decision was made already." if same else "",
         )
@@ -296,7 +282,7 @@ class Release:
             ),
             button="Release",
             seen=fingerprint(sorted(keys)),
-            back=f"{BELOW}quarantine",
+            back=f"{showing.BELOW}quarantine",
             needless="" if held else "No such text is in quarantine: it was released already.",
         )
 

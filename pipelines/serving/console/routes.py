@@ -15,28 +15,15 @@ from radarstream.pipelines.serving.console import (
     operations,
     questions,
     session,
+    showing,
     sources,
 )
 from radarstream.pipelines.serving.console.acting import Action, Confirmed, NothingToDoError, Target
 from radarstream.pipelines.serving.console.incidents import Decide, Release
-from radarstream.pipelines.serving.console.showing import (
-    BELOW,
-    HOME,
-    as_sentence,
-    file_response,
-    link,
-    message,
-    show,
-)
 from radarstream.pipelines.serving.console.sources import Judge
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.schemas.errors import (
-    ConfigurationError,
-    NotFoundError,
-    RadarstreamError,
-    StateConflictError,
-)
+from radarstream.schemas import errors
 from radarstream.schemas.incidents import Decision
 from radarstream.schemas.times import now_ms
 
@@ -61,22 +48,24 @@ def router(context: Context) -> APIRouter:
     for part in PARTS:
         routes.include_router(part.router(context))
 
-    @routes.get(f"{BELOW}files/{{digest}}/{{name}}", dependencies=[Depends(open_to_all)])
+    @routes.get(f"{showing.BELOW}files/{{digest}}/{{name}}", dependencies=[Depends(open_to_all)])
     def file(digest: str, name: str) -> Response:
-        return file_response(digest, name)
+        return showing.file_response(digest, name)
 
-    @routes.get(f"{BELOW}act/{{name}}")
+    @routes.get(f"{showing.BELOW}act/{{name}}")
     def ask(request: Request, user: Operator, name: str) -> HTMLResponse:
         target = Target(context.engine, context.settings, dict(request.query_params))
         try:
             proposal = action_named(name).propose(target)
         except tuple(REFUSALS) as error:
             return refused(request, user, error)
-        action = link(f"{BELOW}act/{name}", **target.named)
-        return show(request, "confirm.html.j2", user, title=proposal.title, sentence=QUESTION,
-                    proposal=proposal, action=action)  # fmt: skip
+        action = showing.link(f"{showing.BELOW}act/{name}", **target.named)
+        return showing.show(
+            request, "confirm.html.j2", user, title=proposal.title, sentence=QUESTION,
+            proposal=proposal, action=action,
+        )  # fmt: skip
 
-    @routes.post(f"{BELOW}act/{{name}}")
+    @routes.post(f"{showing.BELOW}act/{{name}}")
     def act(request: Request, user: Operator, form: Form, name: str) -> Response:
         target = Target(context.engine, context.settings, dict(request.query_params))
         action = action_named(name)
@@ -85,31 +74,31 @@ def router(context: Context) -> APIRouter:
             action.carry_out(target, confirmed)
         except tuple(REFUSALS) as error:
             return refused(request, user, error)
-        return RedirectResponse(link(f"{BELOW}done", of=confirmed.at_ms), 303)
+        return RedirectResponse(showing.link(f"{showing.BELOW}done", of=confirmed.at_ms), 303)
 
-    @routes.get(f"{BELOW}done")
+    @routes.get(f"{showing.BELOW}done")
     def done(request: Request, user: Operator, of: str = "") -> HTMLResponse:
         mine = read_actions(context.engine, user=user.name, limit=20)
         row = next((one for one in mine if str(one.at_ms) == of), None)
         if row is None:
-            raise NotFoundError("you did nothing at that time")
+            raise errors.NotFoundError("you did nothing at that time")
         lines = (f"{row.action} is written to the action log with your name.",)
         sentence = f"{row.detail.rstrip('.')}."
-        return message(request, user, "Done", sentence, lines=lines, back=BACK[row.action])
+        return showing.message(request, user, "Done", sentence, lines=lines, back=BACK[row.action])
 
     return routes
 
 
-REFUSALS: Final[dict[type[RadarstreamError], int]] = {  # what an action says, and its status
+REFUSALS: Final[dict[type[errors.RadarstreamError], int]] = {  # what an action says, and its status
     NothingToDoError: 200,
-    StateConflictError: 409,
-    ConfigurationError: 400,
+    errors.StateConflictError: 409,
+    errors.ConfigurationError: 400,
 }
 QUESTION: Final = "Please look at what will follow, and confirm."
 BACK: Final = {
-    **dict.fromkeys(("approve", "dismiss", "model-erred", "report"), f"{BELOW}inbox"),
-    **dict.fromkeys(("block", "pardon", "clear"), f"{BELOW}sources"),
-    "release": f"{BELOW}quarantine",
+    **dict.fromkeys(("approve", "dismiss", "model-erred", "report"), f"{showing.BELOW}inbox"),
+    **dict.fromkeys(("block", "pardon", "clear"), f"{showing.BELOW}sources"),
+    "release": f"{showing.BELOW}quarantine",
 }
 
 
@@ -122,8 +111,8 @@ def action_named(name: str) -> Action:
 
 def refused(request: Request, user: Operator, error: Exception) -> HTMLResponse:
     """A page that says why an action was not done."""
-    back = BACK.get(request.url.path.rpartition("/")[2], HOME)
+    back = BACK.get(request.url.path.rpartition("/")[2], showing.HOME)
     status = next(status for kind, status in REFUSALS.items() if isinstance(error, kind))
-    return message(
-        request, user, "Nothing was done", as_sentence(str(error)), back=back, status=status
+    return showing.message(
+        request, user, "Nothing was done", showing.as_sentence(str(error)), back=back, status=status
     )
