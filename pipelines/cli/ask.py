@@ -15,14 +15,8 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
+from radarstream.pipelines.pages import orchestration_words
 from radarstream.pipelines.pages import verdict_words as words
-from radarstream.pipelines.pages.orchestration_words import (
-    acted,
-    epsilon_in_words,
-    findings_in_words,
-    module_in_words,
-    risk_in_words,
-)
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.orchestration import Orchestration
@@ -101,11 +95,11 @@ def ask(
         return
     _print_answer(reply)
     _print_documents(reply)
-    if findings := findings_in_words(reply.orchestration.audit):
+    if findings := orchestration_words.findings_in_words(reply.orchestration.audit):
         say(f"the audit noted of this answer: {findings}", style="yellow")
     if origin is Origin.CORPUS and not reply.documents:
         note("the corpus has nothing on this; `radarstream corpus add FILE.jsonl` adds texts to it")
-    say(f"modules that acted: {acted(reply.orchestration.hooks)}")
+    say(f"modules that acted: {orchestration_words.acted(reply.orchestration.hooks)}")
     if explain:
         _explain(reply.orchestration)
 
@@ -193,11 +187,11 @@ def _explain(decided: Orchestration) -> None:
     risks = (("risk of the question", decided.before), ("with documents", decided.after))
     for name, profile in risks:
         if profile is not None:
-            say(f"{name}: {risk_in_words(profile)}")
+            say(f"{name}: {orchestration_words.risk_in_words(profile)}")
     if decided.plan.reasoning:
         say(f"plan: {decided.plan.reasoning}")
     for record in decided.hooks:
-        say(f"{record.hook}: {module_in_words(record)}")
-    if spent := epsilon_in_words(decided):
+        say(f"{record.hook}: {orchestration_words.module_in_words(record)}")
+    if spent := orchestration_words.epsilon_in_words(decided):
         say(spent)
     say(f"trust: {decided.trust:.2f}, then {decided.trust_after:.2f}")

@@ -12,16 +12,8 @@ import typer
 from rich.table import Column
 from typer import Argument, Option
 
+from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.options import AsJson, Config, Yes, moment
-from radarstream.pipelines.cli.terminal import (
-    agree,
-    cell,
-    note,
-    print_json,
-    print_table,
-    print_values,
-    say,
-)
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Disposition, Letter, LetterSelection
 from radarstream.pipelines.job.operating.letters import (
@@ -69,7 +61,7 @@ def list_letters(
     rows = [letter.plain() for letter in _chosen(config, selection)]
     rows.sort(key=lambda row: row["written_at"] or "")
     if as_json:
-        print_json(rows)
+        terminal.print_json(rows)
     else:
         print_rows(rows)
 
@@ -97,12 +89,12 @@ def show(
         return
     start = one_line(letter.payload.decode("utf-8", "replace"), SHOWN_CHARACTERS)
     if as_json:
-        print_json(letter.plain() | {"start": start})
+        terminal.print_json(letter.plain() | {"start": start})
         return
-    print_values(letter.plain())
-    say("")
-    say("record:")
-    say(start, style="dim")
+    terminal.print_values(letter.plain())
+    terminal.say("")
+    terminal.say("record:")
+    terminal.say(start, style="dim")
 
 
 @app.command()
@@ -139,17 +131,17 @@ def replay(
         reasons = Counter(letter.content.reason.value for letter in plan.publish)
         counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
         deed = f"publish {counts} to {kafka.topic(SNAPSHOTS)} again"
-        agree(f"P{deed[1:]}?", deed, yes=yes)
+        terminal.agree(f"P{deed[1:]}?", deed, yes=yes)
     publish_again(kafka, plan.publish)
     if not letters:
-        note(_left_alone(everything))
+        terminal.note(_left_alone(everything))
     sorted_out = (plan.publish, plan.replayed_before, plan.tried_too_often)
     names = ("replayed", "replayed_before", "tried_too_often")
     done = {n: [x.id for x in some] for n, some in zip(names, sorted_out, strict=True)}
     if as_json:
-        print_json(done)
+        terminal.print_json(done)
     else:
-        print_values({name.replace("_", " "): len(ids) for name, ids in done.items()})
+        terminal.print_values({name.replace("_", " "): len(ids) for name, ids in done.items()})
 
 
 def _left_alone(letters: Iterable[Letter]) -> str:
@@ -172,7 +164,7 @@ def _chosen(config: Path | None, selection: LetterSelection) -> Iterator[Letter]
 
 
 def _warn(problem: str) -> None:
-    note(f"warning: {problem}")
+    terminal.note(f"warning: {problem}")
 
 
 def print_rows(rows: list[dict[str, Any]]) -> None:
@@ -185,10 +177,10 @@ def print_rows(rows: list[dict[str, Any]]) -> None:
             row["id"][:SHORT_ID],
             (row["written_at"] or "")[MINUTE].replace("T", " "),
             *(row["reason"], row["disposition"]),
-            cell(f"{EPOCH.sub('', row['source'])}@{row['position']}", limit=100),
-            cell(row["detail"], limit=200),
+            terminal.cell(f"{EPOCH.sub('', row['source'])}@{row['position']}", limit=100),
+            terminal.cell(row["detail"], limit=200),
         )
         for row in rows
     )
     title = counted_noun(len(rows), "dead letter")
-    print_table((*whole, record, detail), cells, whole=whole, title=title)
+    terminal.print_table((*whole, record, detail), cells, whole=whole, title=title)

@@ -24,18 +24,9 @@ from radarstream.connectors.state_table.queries.lookup import (
 )
 from radarstream.connectors.state_table.queries.outbox import depth
 from radarstream.pipelines.build import existing_engine, shared_engine
+from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
 from radarstream.pipelines.cli.queries import Named, id_of, named_query
-from radarstream.pipelines.cli.terminal import (
-    agree,
-    cell,
-    note,
-    print_json,
-    print_path,
-    print_table,
-    print_values,
-    say,
-)
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas import errors
 from radarstream.schemas.codec.state import decode_stored
@@ -81,7 +72,7 @@ def show(
         rows, total = memory.load_first(engine, limit), memory.count(engine)
         described = [_described(row, engine) for row in rows]
         if as_json:
-            print_json({"queries": total, "rows": described})
+            terminal.print_json({"queries": total, "rows": described})
         else:
             _print_rows(described, total)
         return
@@ -90,9 +81,9 @@ def show(
     if row is None:
         raise errors.NotFoundError(f"nothing is remembered about query {query!r}")
     if as_json:
-        print_json(_described(row, engine))
+        terminal.print_json(_described(row, engine))
     else:
-        print_values(_described(row, engine), limit=2_000)
+        terminal.print_values(_described(row, engine), limit=2_000)
 
 
 @app.command()
@@ -103,16 +94,16 @@ def export(
     """Write memory, watchlist, credits and verdicts as of one moment, for `state import`."""
     engine = existing_engine(load_settings(config))
     if unsent := depth(engine):
-        note(f"{unsent} events wait to be published and are not in the export")
+        terminal.note(f"{unsent} events wait to be published and are not in the export")
     lines = export_lines(engine)
     if out is None:
-        note(f"{_write(lines, sys.stdout)} rows exported")
+        terminal.note(f"{_write(lines, sys.stdout)} rows exported")
         return
     part = out.with_name(f"{out.name}.part")  # a file of the right name is a whole one
     with part.open("w", encoding="utf-8") as file:
         rows = _write(lines, file)
     part.replace(out)
-    print_path(f"{rows} rows exported to", out)
+    terminal.print_path(f"{rows} rows exported to", out)
 
 
 def _write(lines: Iterable[str], file: TextIO) -> int:
@@ -144,9 +135,9 @@ def import_(
     if query is not None and not written:
         raise errors.NotFoundError(f"{file.name} has no memory of query {query!r}")
     if as_json:
-        print_json(written)
+        terminal.print_json(written)
     else:
-        print_table(("table", "rows"), written.items())
+        terminal.print_table(("table", "rows"), written.items())
 
 
 @app.command()
@@ -160,7 +151,7 @@ def migrate(
     settings = load_settings(config)
     if not sql:
         shared_engine(settings)
-        say(f"the state database has schema {HEAD}")
+        terminal.say(f"the state database has schema {HEAD}")
         return
     engine = open_engine(settings.database, migrate=False)
     sys.stdout.write(pending_sql(engine) or f"-- nothing to do: the schema is {HEAD}\n")
@@ -202,15 +193,15 @@ def _print_rows(rows: list[dict[str, Any]], total: int) -> None:
     cells = (
         (
             f"{row['query_id']}\n{one_line(row['question'] or '')}".rstrip(),
-            cell(row["standing"] if "damaged" not in row else f"({row['damaged']})"),
+            terminal.cell(row["standing"] if "damaged" not in row else f"({row['damaged']})"),
             _confirmed(row),
             *(row["step"], row["as_of"].replace("T", " ")),
         )
         for row in rows
     )
-    print_table((query, "standing answer", "confirmed", snapshots, "as of"), cells)
+    terminal.print_table((query, "standing answer", "confirmed", snapshots, "as of"), cells)
     if total > len(rows):
-        say(f"{len(rows)} of {total} queries; --limit shows more")
+        terminal.say(f"{len(rows)} of {total} queries; --limit shows more")
 
 
 def _confirmed(row: dict[str, Any]) -> str:
@@ -241,11 +232,13 @@ def forget_query(
     engine = existing_engine(settings)
     named = named_query(engine, query, ANYWHERE) or _unrecorded(query, retract=retract)
     if named.query_id != query:
-        note(f"the query that asks this: {named.query_id}")
+        terminal.note(f"the query that asks this: {named.query_id}")
     query, question = named
     name = repr(one_line(query))
     advice = "" if question else f" Cached model answers stay: {QUESTION_UNKNOWN}."
-    agree(f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes)
+    terminal.agree(
+        f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes
+    )
     forgotten = forget(engine, query, question)
     deleted = forgotten._asdict()
     found = any(deleted[key] for key in deleted.keys() - OF_ANY_QUESTION)
@@ -258,16 +251,16 @@ def forget_query(
     if question and (alike := queries_named(engine, question, ANYWHERE)):
         kept.insert(0, f"queries that ask the same: {', '.join(map(one_line, alike))}")
     if as_json:
-        print_json({"query_id": query, "deleted": deleted, "kept": kept})
+        terminal.print_json({"query_id": query, "deleted": deleted, "kept": kept})
     elif found or retract:
         cells = (
             (name.replace("_", " "), "not looked for" if rows is None else rows)
             for name, rows in deleted.items()
         )
-        print_table(("deleted", "rows"), cells)
-        say("not deleted:")
+        terminal.print_table(("deleted", "rows"), cells)
+        terminal.say("not deleted:")
         for sentence in kept:
-            say(f"- {sentence}")
+            terminal.say(f"- {sentence}")
     if failure is not None:
         raise failure
     if not (found or retract):  # tombstones are also for what was deleted before

@@ -9,36 +9,30 @@ from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.pipelines.pages import frame
 from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.schemas import incidents
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.incidents import (
-    AttributedText,
-    ComplaintState,
-    Decision,
-    Status,
-    TaughtEvent,
-)
 from radarstream.schemas.wording import counted_noun
 
 MODEL_ERRED = ("the model erred: no source is to blame", "none")
 DECISIONS = {
-    Status.UNVERIFIED: ("the pipeline did not give this answer", "none"),
-    Status.NOTHING_FLAGGED: ("no text to blame", "none"),
-    Status.RESTORED: ("the same answer without the flagged texts: they stay", "none"),
-    Status.HUMAN_REVIEW: ("a person must decide", "other"),
-    Status.PROPOSED: ("removal proposed", "other"),
-    Status.QUARANTINED: ("texts in quarantine", "bad"),
-    Status.APPROVED: ("removal approved", "bad"),
-    Status.DISMISSED: ("dismissed: the answer is not wrong", "good"),
+    incidents.Status.UNVERIFIED: ("the pipeline did not give this answer", "none"),
+    incidents.Status.NOTHING_FLAGGED: ("no text to blame", "none"),
+    incidents.Status.RESTORED: ("the same answer without the flagged texts: they stay", "none"),
+    incidents.Status.HUMAN_REVIEW: ("a person must decide", "other"),
+    incidents.Status.PROPOSED: ("removal proposed", "other"),
+    incidents.Status.QUARANTINED: ("texts in quarantine", "bad"),
+    incidents.Status.APPROVED: ("removal approved", "bad"),
+    incidents.Status.DISMISSED: ("dismissed: the answer is not wrong", "good"),
 }
 SAID = {
-    Decision.APPROVED: "approved",
-    Decision.DISMISSED: "dismissed",
-    Decision.MODEL_ERRED: "laid to the model",
+    incidents.Decision.APPROVED: "approved",
+    incidents.Decision.DISMISSED: "dismissed",
+    incidents.Decision.MODEL_ERRED: "laid to the model",
 }
 WAITING = {
-    ComplaintState.OPEN: ("waits for its attribution", "other"),
-    ComplaintState.JUDGED: ("looked at", "none"),
-    ComplaintState.UNUSABLE: ("could not be looked into", "none"),
+    incidents.ComplaintState.OPEN: ("waits for its attribution", "other"),
+    incidents.ComplaintState.JUDGED: ("looked at", "none"),
+    incidents.ComplaintState.UNUSABLE: ("could not be looked into", "none"),
 }
 NOT_LOOKED = "no texts were looked for"
 FINDINGS = {
@@ -75,7 +69,7 @@ class EventView:
     answer: str
     tags: tuple[Tag, ...]
     facts: tuple[Fact, ...]
-    texts: tuple[AttributedText, ...]
+    texts: tuple[incidents.AttributedText, ...]
     life: tuple[Happening, ...] = ()
     names: tuple[str, ...] = ()
     roles: Mapping[str, str] = field(default_factory=dict)
@@ -83,7 +77,7 @@ class EventView:
     judges: tuple[object, ...] = ()
     hidden: int = 0
 
-    def share(self, text: AttributedText, quantity: str) -> float | None:
+    def share(self, text: incidents.AttributedText, quantity: str) -> float | None:
         """Where a score of a text lies between the least and the greatest of the event, 0 to 1."""
         value: float | None = getattr(text, quantity)
         known = [v for one in self.texts if (v := getattr(one, quantity)) is not None]
@@ -95,7 +89,7 @@ class EventView:
 
 def view_of(
     incident: store.Incident,
-    event: TaughtEvent,
+    event: incidents.TaughtEvent,
     complaints: Sequence[StoredComplaint],
     held: Sequence[Mapping[str, Any]],
 ) -> EventView:
@@ -112,12 +106,12 @@ def view_of(
     )
 
 
-def decided(event: TaughtEvent) -> tuple[str, str]:
+def decided(event: incidents.TaughtEvent) -> tuple[str, str]:
     """What was decided, in words, and its tone."""
     return MODEL_ERRED if event.model_erred else DECISIONS[event.status]
 
 
-def _facts(event: TaughtEvent) -> Iterator[Fact]:
+def _facts(event: incidents.TaughtEvent) -> Iterator[Fact]:
     given = {True: "the pipeline gave it", False: "the pipeline did not give it", None: ""}
     yield Fact("wrong answer", event.answer or "(none)", "bad", given[event.reproduced])
     if event.flagged:
@@ -141,7 +135,7 @@ def _facts(event: TaughtEvent) -> Iterator[Fact]:
 
 def _life(
     incident: store.Incident,
-    event: TaughtEvent,
+    event: incidents.TaughtEvent,
     complaints: Sequence[StoredComplaint],
     held: Sequence[Mapping[str, Any]],
 ) -> Iterator[Happening]:

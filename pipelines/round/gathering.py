@@ -10,15 +10,7 @@ from time import monotonic
 from typing import NamedTuple
 
 from radarstream.defenses.protocol import EVIDENCE, Signal
-from radarstream.pipelines.round.values import (
-    Chosen,
-    Needs,
-    Ready,
-    Stage,
-    charging,
-    onward,
-    where,
-)
+from radarstream.pipelines.round import values
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.evidence import answer_documents, relate_answers
 from radarstream.pipelines.signals.fulfilment import Failure
@@ -40,29 +32,30 @@ Joined = tuple[Evidence, Evidence, frozenset[Signal]]  # these, and what the def
 class ReadingPlan(NamedTuple):
     """What a defence needs of documents, and when it has read enough; without that it reads all."""
 
-    needs: Needs
+    needs: values.Needs
     enough: Enough | None
     settings: ReadingSettings
 
 
 def gather(
-    items: Sequence[Chosen], plan: ReadingPlan, models: Models, costs: Costs
-) -> list[Ready | Failure]:
+    items: Sequence[values.Chosen], plan: ReadingPlan, models: Models, costs: Costs
+) -> list[values.Ready | Failure]:
     """Read the documents of snapshots until it is enough, see `read_on`."""
     wholes = read([item.snapshot for item in items], plan.settings, models, costs)
     unread = [
-        Ready(item, whole, part_of(whole, 0)) for item, whole in zip(items, wholes, strict=True)
+        values.Ready(item, whole, part_of(whole, 0))
+        for item, whole in zip(items, wholes, strict=True)
     ]
     return read_on(unread, [0] * len(items), plan, models, costs)
 
 
 def read_on(
-    items: Sequence[Ready],
+    items: Sequence[values.Ready],
     least: Sequence[int],
     plan: ReadingPlan,
     models: Models,
     costs: Costs,
-) -> list[Ready | Failure]:
+) -> list[values.Ready | Failure]:
     """Read on in rank order, block by block, until `least` documents are read and it is enough.
 
     Each block of all snapshots is one batch per model; what is known is not asked again. A defence
@@ -70,15 +63,15 @@ def read_on(
     """
     started = monotonic()
     needs, enough, reading = plan
-    found: list[Ready | Failure] = list(items)
+    found: list[values.Ready | Failure] = list(items)
 
-    def end_of(one: Ready, place: int) -> int:
+    def end_of(one: values.Ready, place: int) -> int:
         if enough is None or not needs(one.whole) & EVIDENCE:
             return len(one.whole.documents)
         after = len(one.evidence.documents) + reading.block
         return min(max(after, least[place]), most_of(one.whole, reading))
 
-    def is_open(one: Ready, place: int) -> bool:
+    def is_open(one: values.Ready, place: int) -> bool:
         count = len(one.evidence.documents)
         unread = most_of(one.whole, reading) - count
         if enough is None or one.evidence.answers is None or unread <= 0:
@@ -94,13 +87,16 @@ def read_on(
         alive = [
             (place, now)
             for place, _ in alive
-            if not late and isinstance(now := found[place], Ready) and is_open(now, place)
+            if not late and isinstance(now := found[place], values.Ready) and is_open(now, place)
         ]
     return found
 
 
 def widen(
-    items: Sequence[tuple[Evidence, Evidence, int]], needs: Needs, models: Models, costs: Costs
+    items: Sequence[tuple[Evidence, Evidence, int]],
+    needs: values.Needs,
+    models: Models,
+    costs: Costs,
 ) -> list[Evidence | Failure]:
     """Add what documents say to evidence, up to the given number of those of the whole snapshot."""
 
@@ -116,13 +112,13 @@ def widen(
                 some, answer(blocks, wanted, models, costs), wanted, strict=True
             )
         ]
-        return onward(joined, related)
+        return values.onward(joined, related)
 
     def related(some: Sequence[Joined]) -> list[Evidence | Failure]:
         together, before, needed = zip(*some, strict=True)
         return relate(together, needed, models, costs, before)
 
-    asked = where([whole.answers is None for _, whole, _ in items], items, ask)
+    asked = values.where([whole.answers is None for _, whole, _ in items], items, ask)
     return [one or part_of(whole, end) for (_, whole, end), one in zip(items, asked, strict=True)]
 
 
@@ -162,13 +158,13 @@ def read(
     """The texts that models read, long ones by their windows."""
 
     def work(wanted: Sequence[SearchSnapshot]) -> list[SearchSnapshot]:
-        with charging(Stage.READING, models, costs, len(wanted)):
+        with values.charging(values.Stage.READING, models, costs, len(wanted)):
             return as_read(wanted, reading)
 
     wanted = [any(is_long(s.query, d, reading) for d in s.documents) for s in snapshots]
     return [
         bare(found or snapshot)
-        for snapshot, found in zip(snapshots, where(wanted, snapshots, work), strict=True)
+        for snapshot, found in zip(snapshots, values.where(wanted, snapshots, work), strict=True)
     ]
 
 
@@ -191,13 +187,13 @@ def answer(
         return isolating(partial(answer_documents, costs.around(asked).generator), part)
 
     def work(wanted: Sequence[Evidence]) -> list[tuple[AtomicAnswer, ...] | ModelError]:
-        with charging(Stage.ANSWERS, models, costs, len(wanted)):
+        with values.charging(values.Stage.ANSWERS, models, costs, len(wanted)):
             return in_its_form(wanted, lambda e: e.query.long_form, in_one_form, models)
 
     wanted = [bool(needed & EVIDENCE) for needed in needs]
     return [
         found if isinstance(found, ModelError) else replace(evidence, answers=found)
-        for evidence, found in zip(evidences, where(wanted, evidences, work), strict=True)
+        for evidence, found in zip(evidences, values.where(wanted, evidences, work), strict=True)
     ]
 
 
@@ -216,12 +212,12 @@ def relate(
         return relate_answers(scorer, [one for one, _ in some], [known for _, known in some])
 
     def work(wanted: Sequence[WithBefore]) -> list[Relations | ModelError]:
-        with charging(Stage.RELATIONS, models, costs, len(wanted)):
+        with values.charging(values.Stage.RELATIONS, models, costs, len(wanted)):
             return isolating(partial(ask, costs.around(models).relations), wanted)
 
     pairs = list(zip(evidences, before or [None] * len(evidences), strict=True))
     wanted = [Signal.RELATIONS in needed for needed in needs]
     return [
         found if isinstance(found, ModelError) else replace(evidence, relations=found)
-        for evidence, found in zip(evidences, where(wanted, pairs, work), strict=True)
+        for evidence, found in zip(evidences, values.where(wanted, pairs, work), strict=True)
     ]

@@ -21,13 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from radarstream.pipelines.job.telemetry.metrics import build
-from radarstream.pipelines.serving.access import (
-    NOBODY,
-    bearer_token,
-    by_token,
-    not_signed_in,
-    refuse_foreign_origin,
-)
+from radarstream.pipelines.serving import access
 from radarstream.pipelines.serving.answers_api import history_of, reported
 from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocuments, Sources, question_of
 from radarstream.pipelines.serving.context import Context
@@ -203,14 +197,14 @@ class McpRoute:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request. Raises ServiceError 401, 403, 429 and 503."""
         request = Request(scope, receive)
-        refuse_foreign_origin(request)
-        token = bearer_token(request)
+        access.refuse_foreign_origin(request)
+        token = access.bearer_token(request)
         if token is not None:
-            user: User | None = await by_token(request, token)
+            user: User | None = await access.by_token(request, token)
         else:
-            user = NOBODY if self._context.settings.serving.anonymous == "ask" else None
+            user = access.NOBODY if self._context.settings.serving.anonymous == "ask" else None
         if user is None:
-            raise not_signed_in()
+            raise access.not_signed_in()
         take_place(request, user)
         if self._sessions is None:
             raise ServiceError(503, "stopping", "the service is not ready")

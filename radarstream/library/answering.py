@@ -7,12 +7,7 @@ from typing import Any, Final
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.queries.memory import (
-    MemoryRow,
-    commit_fold,
-    load,
-    remembered,
-)
+from radarstream.connectors.state_table.queries import memory
 from radarstream.library.answers import Answer, answer_of
 from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.beam.folding import row_after
@@ -70,7 +65,7 @@ class Answering(Closing):
 
     def _answered(self, wave: Sequence[Asked]) -> list[Answer | RadarstreamError]:
         """Answer and remember; a failure is the outcome of its question alone."""
-        rows = load(self._engine, [one.query.id for one in wave])
+        rows = memory.load(self._engine, [one.query.id for one in wave])
         outcomes: dict[int, Answer | RadarstreamError] = {}
         begun: dict[int, tuple[SearchSnapshot, Memory[Any]]] = {}
         for place, one in enumerate(wave):
@@ -88,7 +83,7 @@ class Answering(Closing):
                 outcomes[place] = self._remember(one, rows.get(one.query.id), outcome)
         return [outcomes[place] for place in range(len(wave))]
 
-    def _memory(self, row: MemoryRow | None) -> Memory[Any]:
+    def _memory(self, row: memory.MemoryRow | None) -> Memory[Any]:
         """Read a memory. Raises InputError for a damaged one, ConfigurationError for another's."""
         if row is None:
             return self.pipeline.initial_memory()
@@ -97,10 +92,10 @@ class Answering(Closing):
                 f"defence {row.defense!r} wrote this memory, not {self.pipeline.name!r}: "
                 "name that defence, or another database"
             )
-        return remembered(row)
+        return memory.remembered(row)
 
     def _remember(
-        self, one: Asked, before: MemoryRow | None, outcome: Concluded[Any]
+        self, one: Asked, before: memory.MemoryRow | None, outcome: Concluded[Any]
     ) -> Answer | StateConflictError:
         """Store the memory after an answer, unless another writer was first."""
         snapshot = outcome.chosen.snapshot
@@ -108,7 +103,7 @@ class Answering(Closing):
         row = row_after(self.pipeline, outcome.memory, snapshot, position)
         beside = [witness(outcome.event, outcome.chosen) for witness in self._witnesses]
         try:
-            commit_fold(self._engine, before, row, beside=beside)
+            memory.commit_fold(self._engine, before, row, beside=beside)
         except StateConflictError as conflict:
             return conflict
         return answer_of(outcome.event, one.given)

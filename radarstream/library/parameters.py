@@ -4,14 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from radarstream.connectors.state_table.database.engine import sqlite_url
-from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.settings.loading import (
-    chosen_model,
-    overlaid,
-    read_environment,
-    read_toml,
-    with_served_model,
-)
+from radarstream.pipelines.settings import Settings, load_settings, loading
 
 
 def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any]) -> Settings:
@@ -20,17 +13,19 @@ def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any])
     """
     if isinstance(settings, Settings):
         given = settings.model_dump(include=settings.model_fields_set)
-        return Settings.model_validate(overlaid(given, with_served_model(flags, given)))
+        return Settings.model_validate(
+            loading.overlaid(given, loading.with_served_model(flags, given))
+        )
     file = Path(settings) if settings else None
-    layers = (read_toml(file) if file else {}, read_environment())
-    return load_settings(file, **with_served_model(flags, *layers))
+    layers = (loading.read_toml(file) if file else {}, loading.read_environment())
+    return load_settings(file, **loading.with_served_model(flags, *layers))
 
 
 def chosen(
     model: str | None, base_url: str | None, defense: str | None, profile: str | None
 ) -> dict[str, Any]:
     """Return the settings that the parameters stand for."""
-    flags = chosen_model(model, base_url, profile)
+    flags = loading.chosen_model(model, base_url, profile)
     return flags if defense is None else flags | {"defense": {"name": defense}}
 
 

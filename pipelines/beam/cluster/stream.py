@@ -19,17 +19,9 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
+from radarstream.pipelines.beam import graph
 from radarstream.pipelines.beam.elements import Parked, Recorded
 from radarstream.pipelines.beam.folding import lane_of
-from radarstream.pipelines.beam.graph import (
-    DEAD,
-    NO_LOG,
-    READY,
-    FoldQueries,
-    GatherEvidence,
-    ParkDead,
-    key_by_query,
-)
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.settings import Settings
@@ -57,19 +49,19 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         super().__init__()
         self.settings = settings
         self.open_sink = open_sink
-        self.gather = GatherEvidence(settings, live=live, model_hints=model_hints)
+        self.gather = graph.GatherEvidence(settings, live=live, model_hints=model_hints)
 
     def expand(self, records: PCollection[RawRecord]) -> PCollection[None]:
         """Build the steps."""
         settings = self.settings
         gathered = records | "Gather" >> self.gather
         fold = beam.ParDo(FoldByQuery(settings)).with_output_types(str)
-        parked = gathered[DEAD] | "ParkDead" >> beam.ParDo(
+        parked = gathered[graph.DEAD] | "ParkDead" >> beam.ParDo(
             ParkDeadInOrder(settings)
         ).with_output_types(str)
         folded = (
-            gathered[READY]
-            | "KeyByQuery" >> beam.Map(key_by_query).with_output_types(tuple[str, Any])
+            gathered[graph.READY]
+            | "KeyByQuery" >> beam.Map(graph.key_by_query).with_output_types(tuple[str, Any])
             | "Fold" >> fold.with_resource_hints(**self.gather.model_hints)
         )
         published: PCollection[None] = (
@@ -81,7 +73,7 @@ class DefendStream(beam.PTransform[PCollection[RawRecord], PCollection[None]]):
         return published
 
 
-class FoldByQuery(FoldQueries):
+class FoldByQuery(graph.FoldQueries):
     """(query id, Ready) -> the outbox lanes that have something to publish, as text.
 
     Snapshots of a bundle are folded by event time, its queries in lockstep; one older than its
@@ -89,7 +81,7 @@ class FoldByQuery(FoldQueries):
     """
 
     def __init__(self, settings: Settings) -> None:
-        super().__init__(settings, NO_LOG)
+        super().__init__(settings, graph.NO_LOG)
         self.waiting = 0
         self.lanes: set[int] = set()
 
@@ -124,7 +116,7 @@ class FoldByQuery(FoldQueries):
             Metrics.counter(METRICS, kind).inc()
 
 
-class ParkDeadInOrder(ParkDead):
+class ParkDeadInOrder(graph.ParkDead):
     """Parked -> the outbox lanes that have a dead letter to publish, once it is committed."""
 
     def process(self, parked: Parked) -> None:  # type: ignore[override]

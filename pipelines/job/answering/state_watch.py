@@ -9,12 +9,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.state_table.database.groups import (
-    Offsets,
-    insist_on_mark,
-    known_offsets,
-    refuse_unknown,
-)
+from radarstream.connectors.state_table.database import groups
 from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.pipelines.build import SNAPSHOTS, committed_offsets, enter_group, shared_engine
 from radarstream.pipelines.job.telemetry.health import Health
@@ -36,15 +31,17 @@ class StateWatch:
     mark: str
     health: Health
     told: bool = False
-    seen: Offsets = field(default_factory=dict)  # at the last look; a database's never go down
+    seen: groups.Offsets = field(
+        default_factory=dict
+    )  # at the last look; a database's never go down
 
     def insist(self) -> None:
         """Raise ConfigurationError when it was emptied, damaged, replaced or rolled back."""
         seen = self.seen  # before the database is read: two threads look
-        insist_on_mark(self.engine, self.group, self.mark)
+        groups.insist_on_mark(self.engine, self.group, self.mark)
         with self.engine.connect() as connection:
-            known = known_offsets(connection, self.group)
-        refuse_unknown(self.engine.url.database, self.group, seen, known)
+            known = groups.known_offsets(connection, self.group)
+        groups.refuse_unknown(self.engine.url.database, self.group, seen, known)
         self.seen = known
 
     def look(self) -> None:
@@ -72,7 +69,7 @@ def open_database(
 
     def refuse_lost_file() -> None:
         ensure_topics(settings.kafka)
-        refuse_unknown(str(file), group, committed_offsets(settings, group, topic), {})
+        groups.refuse_unknown(str(file), group, committed_offsets(settings, group, topic), {})
 
     if file is not None and not start_over:
         waiting.until("broker", refuse_lost_file)

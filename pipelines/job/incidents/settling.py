@@ -12,15 +12,8 @@ from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
 from radarstream.pipelines.job.incidents.intake import trust_to_decide
+from radarstream.schemas import incidents
 from radarstream.schemas.codec import outbox_record
-from radarstream.schemas.incidents import (
-    REMOVING,
-    ComplaintState,
-    Decision,
-    Status,
-    TaughtEvent,
-    text_key,
-)
 from radarstream.schemas.snapshot import Document
 
 EXCERPT_CHARACTERS = 300
@@ -31,7 +24,7 @@ LANE = -1  # of the outbox: published by the attribution worker alone, in the or
 class Investigated:
     """A finished investigation and its cost; `reserved`: the reserved half of the budget paid."""
 
-    event: TaughtEvent
+    event: incidents.TaughtEvent
     flagged: tuple[Document, ...]
     at_ms: int
     model_calls: int
@@ -45,7 +38,7 @@ def settle(
     *,
     now_ms: int,
     found: Investigated | None = None,
-) -> TaughtEvent | None:
+) -> incidents.TaughtEvent | None:
     """Settle an incident with what was just found out, or is on record; None without either. Of two
     workers the first result that looked for texts stays.
     """
@@ -53,7 +46,7 @@ def settle(
         # Up to a second of computing, which is remembered: others need not wait for it to write.
         doubt(found.event, rules)
 
-    def work(connection: Connection) -> TaughtEvent | None:
+    def work(connection: Connection) -> incidents.TaughtEvent | None:
         return Settlement(connection, complaint, rules, now_ms).settled(found)
 
     return in_transaction(engine, work)
@@ -62,17 +55,17 @@ def settle(
 def decide(
     engine: Engine,
     complaint: complaints.StoredComplaint,
-    decision: Decision,
+    decision: incidents.Decision,
     rules: Rules,
     *,
     now_ms: int,
     everywhere: bool = False,
-) -> TaughtEvent | None:
+) -> incidents.TaughtEvent | None:
     """Write down a person's decision and what follows from it; None when the answer is not
     attributed yet. An approved answer that could not be reproduced is attributed anew.
     """
 
-    def work(connection: Connection) -> TaughtEvent | None:
+    def work(connection: Connection) -> incidents.TaughtEvent | None:
         settlement = Settlement(connection, complaint, rules, now_ms)
         return settlement.decided(decision, everywhere=everywhere)
 
@@ -93,24 +86,26 @@ class Settlement:
         told = self.complaint
         self.incident = store.hold(self.connection, told.incident, told.query_id, told.step)
 
-    def decided(self, decision: Decision, *, everywhere: bool) -> TaughtEvent | None:
+    def decided(
+        self, decision: incidents.Decision, *, everywhere: bool
+    ) -> incidents.TaughtEvent | None:
         """Write a person's decision, and settle what is on record."""
         connection, incident = self.connection, self.complaint.incident
         store.decide(connection, incident, decision, everywhere=everywhere, at_ms=self.now_ms)
         event = self.incident.event
-        if decision == Decision.MODEL_ERRED and event is None:  # else when settled
+        if decision == incidents.Decision.MODEL_ERRED and event is None:  # else when settled
             memory.unlearn(connection, self.complaint.query_id, self.complaint.answer)
         self.incident = replace(self.incident, decision=decision, everywhere=everywhere)
-        if decision == Decision.APPROVED:
+        if decision == incidents.Decision.APPROVED:
             quarantine.hold_all(connection, incident)
             if event is None or event.finding is None:
                 complaints.reopen(connection, incident)
                 return None
         else:
-            complaints.close(connection, incident, ComplaintState.JUDGED)
+            complaints.close(connection, incident, incidents.ComplaintState.JUDGED)
         return self.settled(None)
 
-    def settled(self, found: Investigated | None) -> TaughtEvent | None:
+    def settled(self, found: Investigated | None) -> incidents.TaughtEvent | None:
         """Decide, and write what is new."""
         event = self._on_record(found)
         if event is None:
@@ -126,10 +121,12 @@ class Settlement:
             store.write_event(self.connection, settled)
             insert_records(self.connection, [outbox_record(settled, lane=LANE)])
         self._carry_out(settled)
-        complaints.close(self.connection, settled.incident, ComplaintState.JUDGED, seen=seen)
+        complaints.close(
+            self.connection, settled.incident, incidents.ComplaintState.JUDGED, seen=seen
+        )
         return settled
 
-    def _tells_more(self, settled: TaughtEvent) -> bool:
+    def _tells_more(self, settled: incidents.TaughtEvent) -> bool:
         """Whether consumers need an event; one more sender alone is no reason for one."""
         known = self.incident.event
         return (
@@ -138,7 +135,7 @@ class Settlement:
             or settled != replace(known, senders=settled.senders, detail=settled.detail)
         )
 
-    def _on_record(self, found: Investigated | None) -> TaughtEvent | None:
+    def _on_record(self, found: Investigated | None) -> incidents.TaughtEvent | None:
         """Return the stored event, or the new one where none is stored that looked for texts."""
         stored = self.incident.event
         if found is None or (stored is not None and stored.finding is not None):
@@ -156,7 +153,7 @@ class Settlement:
     def _quarantined(self, document: Document) -> Mapping[str, Any]:
         return {
             "incident": self.complaint.incident,
-            "text_key": text_key(document),
+            "text_key": incidents.text_key(document),
             "query_id": self.complaint.query_id,
             "content_id": document.content_id,
             "url": document.url,
@@ -165,13 +162,13 @@ class Settlement:
             "updated_ms": self.now_ms,
         }
 
-    def _carry_out(self, event: TaughtEvent) -> None:
+    def _carry_out(self, event: incidents.TaughtEvent) -> None:
         known = self.incident.event
         quarantine.switch(
             self.connection,
             event.incident,
-            active=event.status in REMOVING,
-            everywhere=event.status is Status.APPROVED and self.incident.everywhere,
+            active=event.status in incidents.REMOVING,
+            everywhere=event.status is incidents.Status.APPROVED and self.incident.everywhere,
             now_ms=self.now_ms,
         )
         if is_wrong(event) and not (known and is_wrong(known)):
@@ -179,9 +176,9 @@ class Settlement:
             memory.unlearn(self.connection, event.query_id, event.answer)
 
 
-def is_wrong(event: TaughtEvent) -> bool:
+def is_wrong(event: incidents.TaughtEvent) -> bool:
     """Whether the answer is held to be wrong: its texts are removed, or the model erred."""
-    return event.status in REMOVING or event.model_erred
+    return event.status in incidents.REMOVING or event.model_erred
 
 
 def excerpt(document: Document) -> str:

@@ -15,12 +15,7 @@ from radarstream.connectors.state_table.database.groups import note_offsets
 from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.quarantine import count_active
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
-from radarstream.pipelines.build import (
-    configured_attributor,
-    shared_corpus,
-    shared_engine,
-    shared_pipeline,
-)
+from radarstream.pipelines import build
 from radarstream.pipelines.job.answering.state_watch import StateWatch, open_database, watched_state
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.attributing import Attributing
@@ -143,7 +138,7 @@ def opened_worker(
     """
     attribution, registry, clock = settings.attribution, CollectorRegistry(), SystemClock(stop)
     archived = settings.corpus.archive and attribution.corpus_texts > 0
-    attributor = configured_attributor(settings)
+    attributor = build.configured_attributor(settings)
     checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)
     with ExitStack() as opened:
         waiting = opened.enter_context(starting(settings, stop, registry, checks, patient=patient))
@@ -152,8 +147,8 @@ def opened_worker(
                 settings, waiting, attribution.group, topic=COMPLAINTS, start_over=start_over
             )
         else:
-            engine = waiting.until("database", lambda: shared_engine(settings))
-        models = shared_pipeline(settings).models
+            engine = waiting.until("database", lambda: build.shared_engine(settings))
+        models = build.shared_pipeline(settings).models
         check_needs(attributor, models)
         metrics = AttributingMetrics(lambda: (*counts(engine), count_active(engine)), registry)
         registry.register(ModelMetrics.of(models))
@@ -164,7 +159,7 @@ def opened_worker(
             attribution,
             clock,
             metrics,
-            shared_corpus(settings) if archived else None,
+            build.shared_corpus(settings) if archived else None,
             settings.reading,
         )
         worker = Worker(attributing, settings, waiting.health, stop)

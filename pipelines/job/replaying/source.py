@@ -6,12 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from radarstream.connectors.files.reader import read_records
-from radarstream.pipelines.job.replaying.attacking import (
-    Attack,
-    NoAttack,
-    Planting,
-    check_plantings,
-)
+from radarstream.pipelines.job.replaying import attacking
 from radarstream.schemas.codec import decoded, encode
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import Limits, RawRecord
@@ -24,9 +19,9 @@ class ReplayInput:
 
     paths: tuple[Path, ...]
     limits: Limits
-    attack: Attack = NoAttack()
+    attack: attacking.Attack = attacking.NoAttack()
 
-    def __call__(self, plantings: Sequence[Planting] = ()) -> Iterator[RawRecord]:
+    def __call__(self, plantings: Sequence[attacking.Planting] = ()) -> Iterator[RawRecord]:
         """Read and decode everything; `plantings`, one a clause of the attack, count changes."""
         slot: list[SearchSnapshot] = []
         poisoned = self.attack.poison(iter(slot.pop, None), plantings)
@@ -53,7 +48,7 @@ class Survey:
     snapshots: int
     documents: int
     digest: str
-    attacks: tuple[Planting, ...] = ()
+    attacks: tuple[attacking.Planting, ...] = ()
 
 
 def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) -> Survey:
@@ -76,7 +71,7 @@ def survey(source: ReplayInput, keep: Path, *, resumes: Collection[str] = ()) ->
     if records == 0:
         raise ConfigurationError("the given files hold no record")
     if snapshots:
-        check_plantings(attacks)
+        attacking.check_plantings(attacks)
     if resumes and digest.hexdigest() not in resumes:
         raise ConfigurationError(
             "the interrupted replay read other files or another attack: repeat its command, or "

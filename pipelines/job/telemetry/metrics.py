@@ -13,12 +13,7 @@ from typing import Any, Final, TypeVar
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 
 from radarstream.connectors.serpapi.search import SearchCounts
-from radarstream.pipelines.job.telemetry.readings import (
-    NAMESPACE,
-    Backlog,
-    BacklogMetrics,
-    SearchMetrics,
-)
+from radarstream.pipelines.job.telemetry import readings
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import OUTAGES, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
@@ -67,7 +62,9 @@ class Metrics:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry = registry or CollectorRegistry()
-        Info("build", "What is running", namespace=NAMESPACE, registry=self.registry).info(build())
+        Info("build", "What is running", namespace=readings.NAMESPACE, registry=self.registry).info(
+            build()
+        )
         ProcessCollector(registry=self.registry)
 
     def add(
@@ -85,7 +82,7 @@ class Metrics:
         if kind is Histogram:
             options = {"buckets": DURATIONS} | options
         labels = (label,) if isinstance(label, str) else label
-        family = kind(name, text, labels, NAMESPACE, registry=self.registry, **options)
+        family = kind(name, text, labels, readings.NAMESPACE, registry=self.registry, **options)
         for values in known:
             family.labels(*((values,) if isinstance(values, str) else values))
         return family
@@ -192,7 +189,7 @@ class CollectingMetrics(Metrics):
             "last_collected_timestamp_seconds",
             "When a snapshot was last published; the start before the first one",
         )
-        self.registry.register(SearchMetrics(counts))
+        self.registry.register(readings.SearchMetrics(counts))
 
     def collected(self, snapshot: SearchSnapshot) -> None:
         """Count a snapshot that was published."""
@@ -206,7 +203,7 @@ class AttributingMetrics(Metrics):
     """What `radarstream attribute` counts, and the backlog that `stored` reads in the database."""
 
     def __init__(
-        self, stored: Callable[[], Backlog], registry: CollectorRegistry | None = None
+        self, stored: Callable[[], readings.Backlog], registry: CollectorRegistry | None = None
     ) -> None:
         super().__init__(registry)
         add = self.add
@@ -220,7 +217,7 @@ class AttributingMetrics(Metrics):
         self.failures = add(Counter, "attribution_failures", text, "error")
         text = "Wall-clock time of one attribution"
         self.seconds = add(Histogram, "attribution_duration_seconds", text)
-        self.registry.register(BacklogMetrics(stored))
+        self.registry.register(readings.BacklogMetrics(stored))
 
     def settled(self, event: TaughtEvent, seconds: float | None) -> None:
         """Count an incident that was settled, and its attribution if models were asked."""

@@ -16,24 +16,10 @@ from radarstream.connectors.state_table.incidents.complaints import (
     find_complaints,
 )
 from radarstream.pipelines.job.incidents import settling
-from radarstream.pipelines.job.operating.incidents import (
-    MEANING,
-    Removal,
-    only_one,
-    removal_of,
-    senders_of,
-)
+from radarstream.pipelines.job.operating import incidents
 from radarstream.pipelines.pages import wrong_answers
 from radarstream.pipelines.serving.access import Operator
-from radarstream.pipelines.serving.console import showing
-from radarstream.pipelines.serving.console.acting import (
-    Confirmed,
-    NothingToDoError,
-    Proposal,
-    Target,
-    Witness,
-    fingerprint,
-)
+from radarstream.pipelines.serving.console import acting, showing
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.incidents import ComplaintState, Decision, Status
@@ -102,7 +88,7 @@ def router(context: Context) -> APIRouter:
     @routes.get(f"{showing.BELOW}incident")
     def incident(request: Request, user: Operator, id: str = "") -> HTMLResponse:  # noqa: A002
         with showing.understood():
-            row = only_one(engine, id)
+            row = incidents.only_one(engine, id)
         return showing.show(
             request,
             "incident.html.j2",
@@ -113,7 +99,7 @@ def router(context: Context) -> APIRouter:
             heads=[("query", row["query_id"]), ("step", row["step"]), ("id", row["incident"])],
             live=True,
             row=row,
-            who=senders_of(engine, row, settings.attribution).line(),
+            who=incidents.senders_of(engine, row, settings.attribution).line(),
             event=event_of(engine, row),
             complaints=complaints_of(engine, row),
             findings=wrong_answers.FINDINGS,
@@ -181,9 +167,9 @@ class Decide:
     decision: Decision
     name: str
 
-    def propose(self, target: Target) -> Proposal:
+    def propose(self, target: acting.Target) -> acting.Proposal:
         """What the decision leads to."""
-        row = only_one(target.engine, target["id"])
+        row = incidents.only_one(target.engine, target["id"])
         incident = store.look(target.engine, row["incident"])
         title, button = TITLES[self.decision]
         about = (
@@ -194,7 +180,7 @@ class Decide:
         )
         approving = self.decision is Decision.APPROVED
         same = incident is not None and incident.decision is self.decision
-        return Proposal(
+        return acting.Proposal(
             title=title,
             about=about,
             consequences=tuple(self._consequences(target, row)),
@@ -205,22 +191,22 @@ class Decide:
             needless="This decision was made already." if same else "",
         )
 
-    def _consequences(self, target: Target, row: dict[str, Any]) -> list[str]:
-        said = f"You say that this answer is {MEANING[self.decision]}."
+    def _consequences(self, target: acting.Target, row: dict[str, Any]) -> list[str]:
+        said = f"You say that this answer is {incidents.MEANING[self.decision]}."
         if self.decision is not Decision.APPROVED:
             back = "Texts that are held for it are let back in."
             trust = "loses" if self.decision is Decision.DISMISSED else "gains"
             return [said, back, f"Whoever complained {trust} trust."]
-        removal = removal_of(target.engine, row["incident"], target.settings.attribution)
+        removal = incidents.removal_of(target.engine, row["incident"], target.settings.attribution)
         return [said, *removal_in_words(removal), "Whoever complained gains trust."]
 
-    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
+    def carry_out(self, target: acting.Target, confirmed: acting.Confirmed) -> str:
         """Write the decision and what follows from it."""
-        row = only_one(target.engine, target["id"])
+        row = incidents.only_one(target.engine, target["id"])
         complaint = complaint_of(row)
         rules = target.settings.attribution
         everywhere = self.decision is Decision.APPROVED and "everywhere" in confirmed.typed
-        witness = Witness(self.name, row["incident"], confirmed)
+        witness = acting.Witness(self.name, row["incident"], confirmed)
         said = f"{one_line(row['query_id'], SHOWN)}: {one_line(row['answer'], SHOWN)!r} is"
         scope = ", for all queries" if everywhere else ""
 
@@ -230,20 +216,20 @@ class Decide:
             same = held.decision is self.decision and held.everywhere == everywhere
             witness.insist(connection, state_of(held), holds=same)
             settlement.decided(self.decision, everywhere=everywhere)
-            witness.write(connection, f"{said} {MEANING[self.decision]}{scope}")
+            witness.write(connection, f"{said} {incidents.MEANING[self.decision]}{scope}")
 
         in_transaction(target.engine, work)
-        return f"{said} {MEANING[self.decision]}{scope}"
+        return f"{said} {incidents.MEANING[self.decision]}{scope}"
 
 
 def state_of(incident: store.Incident | None) -> str:
     """How an incident stands: its decision, and the number of its last event."""
     if incident is None or (incident.decision is None and incident.revision < 0):
-        return fingerprint("new")
-    return fingerprint(str(incident.decision), incident.everywhere, incident.revision)
+        return acting.fingerprint("new")
+    return acting.fingerprint(str(incident.decision), incident.everywhere, incident.revision)
 
 
-def removal_in_words(removal: Removal) -> list[str]:
+def removal_in_words(removal: incidents.Removal) -> list[str]:
     """Which texts an approval leaves out."""
     if removal.why_none:
         return [removal.why_none[0].upper() + removal.why_none[1:] + "."]
@@ -263,7 +249,7 @@ class Release:
 
     name: str = "release"
 
-    def propose(self, target: Target) -> Proposal:
+    def propose(self, target: acting.Target) -> acting.Proposal:
         """Which texts come back."""
         query, key = target["query"], target["text"]
         held = _held(target.engine, query, key)
@@ -273,7 +259,7 @@ class Release:
             for row in held[:LISTED]
         )
         count = "this text" if len(keys) == 1 else f"{len(keys)} texts"
-        return Proposal(
+        return acting.Proposal(
             title="Release from quarantine",
             about=(("query", query), *shown),
             consequences=(
@@ -281,23 +267,23 @@ class Release:
                 "A later incident may hold the same text again.",
             ),
             button="Release",
-            seen=fingerprint(sorted(keys)),
+            seen=acting.fingerprint(sorted(keys)),
             back=f"{showing.BELOW}quarantine",
             needless="" if held else "No such text is in quarantine: it was released already.",
         )
 
-    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
+    def carry_out(self, target: acting.Target, confirmed: acting.Confirmed) -> str:
         """Let them in."""
         query, key = target["query"], target["text"]
         held = _held(target.engine, query, key)
-        witness = Witness(self.name, f"{query} {key}".strip(), confirmed)
+        witness = acting.Witness(self.name, f"{query} {key}".strip(), confirmed)
         keys = sorted({row["text_key"] for row in held})
         said = f"{len(keys)} text{'s' if len(keys) != 1 else ''} of {one_line(query, SHOWN)}"
 
         def work(connection: Connection) -> None:
-            witness.insist(connection, fingerprint(keys), holds=not keys)
+            witness.insist(connection, acting.fingerprint(keys), holds=not keys)
             if not quarantine.release(connection, query, keys, confirmed.at_ms):
-                raise NothingToDoError("No text was held any more; nothing was done.")
+                raise acting.NothingToDoError("No text was held any more; nothing was done.")
             witness.write(connection, f"{said} let back in")
 
         in_transaction(target.engine, work)

@@ -4,15 +4,7 @@ from fastapi import APIRouter, Depends, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.pipelines.serving.access import (
-    COOKIE,
-    Form,
-    by_token,
-    context_of,
-    open_to_all,
-    refuse_foreign_origin,
-    user_of,
-)
+from radarstream.pipelines.serving import access
 from radarstream.pipelines.serving.console.showing import HOME, SIGN_IN, as_sentence, own_path, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
@@ -22,7 +14,7 @@ from radarstream.schemas.section import is_loopback
 
 def router(context: Context) -> APIRouter:
     """The pages of a session's beginning and end."""
-    routes = APIRouter(include_in_schema=False, dependencies=[Depends(open_to_all)])
+    routes = APIRouter(include_in_schema=False, dependencies=[Depends(access.open_to_all)])
 
     def page(request: Request, onward: str, problem: str = "", status: int = 200) -> HTMLResponse:
         return show(
@@ -42,7 +34,7 @@ def router(context: Context) -> APIRouter:
         return page(request, next)
 
     @routes.post(SIGN_IN)
-    async def sign_in(request: Request, form: Form, next: str = HOME) -> Response:  # noqa: A002
+    async def sign_in(request: Request, form: access.Form, next: str = HOME) -> Response:  # noqa: A002
         response = RedirectResponse(own_path(next), 303)
         try:
             opened = await open_session(request, response, form.get("token", "").strip())
@@ -52,16 +44,18 @@ def router(context: Context) -> APIRouter:
                 {name: value for name, value in error.headers.items() if name == "Retry-After"}
             )
             return shown
-        if request.cookies.get(COOKIE) != opened.session:  # signing in never goes on with one
+        if (
+            request.cookies.get(access.COOKIE) != opened.session
+        ):  # signing in never goes on with one
             await end_session(request, context)
         return response
 
     @routes.post("/console/sign-out")
     async def sign_out(request: Request) -> Response:
-        await user_of(request)  # insists on the CSRF token of the session
+        await access.user_of(request)  # insists on the CSRF token of the session
         response = RedirectResponse(SIGN_IN, 303)
         await end_session(request, context)
-        response.delete_cookie(COOKIE, path="/", httponly=True, samesite="strict")
+        response.delete_cookie(access.COOKIE, path="/", httponly=True, samesite="strict")
         response.headers["Clear-Site-Data"] = '"cache"'
         return response
 
@@ -70,12 +64,12 @@ def router(context: Context) -> APIRouter:
 
 async def open_session(request: Request, response: Response, token: str) -> User:
     """Sign in with a token: set the cookie of a new session on `response`. Raises ServiceError."""
-    refuse_foreign_origin(request)
-    context = context_of(request)
-    known = await by_token(request, token)
+    access.refuse_foreign_origin(request)
+    context = access.context_of(request)
+    known = await access.by_token(request, token)
     user = await run_in_threadpool(context.people.open_session, known)
     response.set_cookie(
-        COOKIE,
+        access.COOKIE,
         user.session,
         max_age=int(context.settings.serving.session_hours * 3600),
         path="/",
@@ -88,6 +82,6 @@ async def open_session(request: Request, response: Response, token: str) -> User
 
 async def end_session(request: Request, context: Context) -> None:
     """End the session that the browser came with, here at once and elsewhere within seconds."""
-    if session := request.cookies.get(COOKIE, ""):
+    if session := request.cookies.get(access.COOKIE, ""):
         await run_in_threadpool(context.people.close_session, session)
         context.by_session.forget(session)

@@ -19,13 +19,7 @@ from radarstream.connectors.state_table.sources import (
 )
 from radarstream.pipelines.job.operating.sources import consequence, described, source_named
 from radarstream.pipelines.serving.access import Operator
-from radarstream.pipelines.serving.console.acting import (
-    Confirmed,
-    Proposal,
-    Target,
-    Witness,
-    fingerprint,
-)
+from radarstream.pipelines.serving.console import acting
 from radarstream.pipelines.serving.console.showing import BELOW, link, show, understood
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.wording import counted_noun
@@ -101,12 +95,12 @@ class Judge:
     verdict: SourceVerdict | None
     name: str
 
-    def propose(self, target: Target) -> Proposal:
+    def propose(self, target: acting.Target) -> acting.Proposal:
         """What the verdict means."""
         domain = source_named(target["domain"])
         with target.engine.connect() as connection:
             source = find_source(connection, domain)
-        return Proposal(
+        return acting.Proposal(
             title=f"{self.name.capitalize()} {domain}",
             about=(
                 ("source", domain),
@@ -124,11 +118,11 @@ class Judge:
             needless="It is so already." if source.verdict is self.verdict else "",
         )
 
-    def carry_out(self, target: Target, confirmed: Confirmed) -> str:
+    def carry_out(self, target: acting.Target, confirmed: acting.Confirmed) -> str:
         """Write the verdict."""
         domain = source_named(target["domain"])
         note = confirmed.typed.get("note", "").strip() or None
-        witness = Witness(self.name, domain, confirmed)
+        witness = acting.Witness(self.name, domain, confirmed)
 
         def write(connection: Connection) -> None:
             held = hold(connection, domain)
@@ -143,4 +137,4 @@ class Judge:
 
 def _state(source: Source) -> str:
     """How a source stands: its verdict and note."""
-    return fingerprint(source.verdict and str(source.verdict), source.note)
+    return acting.fingerprint(source.verdict and str(source.verdict), source.note)
