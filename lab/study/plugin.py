@@ -1,7 +1,9 @@
 """What a kind of study brings to the harness: its work, its rows, its record."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -9,7 +11,7 @@ from radarstream.lab.study.datasets import Dataset
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.record import RecordT, Run
 from radarstream.lab.study.rows import Stored
-from radarstream.pipelines.job.replaying.provenance import code_revision, package_versions
+from radarstream.pipelines.job.replaying.provenance import code_revision
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from radarstream.lab.study.harness import Study
 
 ItemT = TypeVar("ItemT")
+
+
+PACKAGES = ("radarstream", "numpy", "ortools", "pydantic", "sentence-transformers", "torch",
+            "transformers", "xllamacpp")  # fmt: skip
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,3 +110,12 @@ def batched(items: Iterable[ItemT], size: int) -> Iterator[list[ItemT]]:
     rest = iter(items)
     while part := list(islice(rest, size)):
         yield part
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of the packages that decide a result, those that are installed."""
+    found = {}
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found

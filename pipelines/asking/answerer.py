@@ -57,14 +57,17 @@ class Answerer(Parts):
             with kept_for(user):
                 return self._together(group)
 
-        return in_groups(questions, private_to, of_one)
+        # Nobody else may know what is answered from a user's own documents.
+        return in_groups(
+            questions, lambda q: q.user if q.origin is Origin.DOCUMENTS else "", of_one
+        )
 
     def _together(self, questions: Sequence[UserQuestion]) -> list[Reply | RadarstreamError]:
         asked = together(each(questions, checked), partial(recognised, self))
         planned = together(asked, partial(first_plans, self))
         answered = audit(self, self._settled(each(planned, partial(retrieve, self))))
         return [
-            self._concluded(one, outcome) if isinstance(one, Planned) else one
+            replied(outcome, trust_after(self, one, outcome)) if isinstance(one, Planned) else one
             for one, outcome in zip(planned, answered, strict=True)
         ]
 
@@ -95,21 +98,11 @@ class Answerer(Parts):
             chosen = choose(self, module, chosen)
         return answer(self, chosen)
 
-    def _concluded(
-        self, planned: Planned, answered: Replied | RadarstreamError
-    ) -> Reply | RadarstreamError:
-        """Move the trust of the user, and say what the user is told."""
-        trust = trust_after(self, planned, answered)
-        return reply_of(answered, trust) if isinstance(answered, Replied) else answered
 
-
-def private_to(question: UserQuestion) -> str:
-    """The user who alone may know what a question is answered from; "" where all may."""
-    return question.user if question.origin is Origin.DOCUMENTS else ""
-
-
-def reply_of(answered: Replied, trust_after: float) -> Reply:
-    """What the user is told."""
+def replied(answered: Replied | RadarstreamError, trust_after: float) -> Reply | RadarstreamError:
+    """What the user receives."""
+    if isinstance(answered, RadarstreamError):
+        return answered
     draft, found = answered.draft, answered.draft.found
     spent, left = found.epsilon or (0.0, None)
     return Reply(

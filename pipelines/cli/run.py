@@ -49,8 +49,7 @@ def run(
     hand and exits 0. Exit code 3: too many inputs are dead. If the database or the broker cannot
     be reached at the start, the job waits for it, but not with --once.
     """
-    settings = rule.over(chosen.settings())
-    settings = reranking.over(settings)
+    settings = reranking.over(rule.over(chosen.settings()))
     settings = job_settings(settings, partitions, group)
     check_settings(settings)
     check_security(settings.kafka)

@@ -34,9 +34,7 @@ def serve(
     """
     serving = {"listen": listen} if listen else {}
     serving |= {"anonymous": "ask"} if anonymous else {}
-    flags = {"serving": serving} if serving else {}
-    settings = chosen.settings(**flags)
-    settings = rule.over(settings)
+    settings = rule.over(chosen.settings(**({"serving": serving} if serving else {})))
     check_settings(settings)
     from radarstream.pipelines.serving.app import create_app
     from radarstream.pipelines.serving.server import bound, run_service

@@ -1,10 +1,10 @@
 """`radarstream submit`: hand the job to a cluster through Beam."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 import typer
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 from sqlalchemy import make_url
 from typer import Option
 
@@ -65,8 +65,7 @@ def submit(
     The stages and the state table are those of `radarstream run`. Secrets and model weights are
     not sent: they must be where the workers run.
     """
-    settings = rule.over(chosen.settings())
-    settings = reranking.over(settings)
+    settings = reranking.over(rule.over(chosen.settings()))
     build_methods(settings)
     build_reranker_of(settings)
     try:
@@ -80,7 +79,10 @@ def submit(
             savepoint=savepoint,
         )
     except ValidationError as error:
-        raise ConfigurationError("; ".join(map(_problem, error.errors()))) from None
+        named = (
+            (".".join(map(str, e["loc"])).replace("_", "-"), reason(e)) for e in error.errors()
+        )
+        raise ConfigurationError("; ".join(f"{n or 'submit'} {why}" for n, why in named)) from None
     try:
         _check_reach(settings, submission, detach=detach)
     except ConfigurationError as error:
@@ -101,16 +103,14 @@ def submit(
     outside = cluster.Outside(settings, until_end=once, start_over=start_over)
     options = cluster.pipeline_options(submission, streaming=not once)
     pipeline = cluster.build_pipeline(settings, outside, options, model_hints=hints)
-    state = _handed_over(pipeline, detach=detach)
+    result = cluster.submit(pipeline)
+    state = "submitted" if detach else _waited_for(result, cluster.wait)
+    if detach:
+        note("the job server has the job; whether Flink runs it, Flink's pages tell")
     if as_json:
         print_json({"job": job_name, "state": state})
     else:
         say(f"job {job_name}: {state}")
-
-
-def _problem(error: ErrorDetails) -> str:
-    name = ".".join(map(str, error["loc"])).replace("_", "-")
-    return f"{name or 'submit'} {reason(error)}"
 
 
 def _check_reach(settings: Settings, submission: Submission, *, detach: bool) -> None:
@@ -132,14 +132,8 @@ def _check_reach(settings: Settings, submission: Submission, *, detach: bool) ->
         )
 
 
-def _handed_over(pipeline: Any, *, detach: bool) -> str:
-    """Submit, wait unless told not to, and return the job's state."""
-    from radarstream.pipelines.beam.cluster.job import submit, wait
-
-    result = submit(pipeline)
-    if detach:
-        note("the job server has the job; whether Flink runs it, Flink's pages tell")
-        return "submitted"
+def _waited_for(result: Any, wait: Callable[[Any], str]) -> str:
+    """The last state of the job, which Ctrl-C asks the job server to cancel."""
     note("submitted; waiting until the job ends (Ctrl-C asks the job server to cancel it)")
     try:
         return wait(result)

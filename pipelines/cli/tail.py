@@ -74,7 +74,12 @@ def tail(
         with TopicReader(load_settings(config).kafka, topics, start=begin) as reader:
             events = _events(_records(reader, once=once), following, forgotten, queries)
             for event in islice(events, limit):
-                (_print_json if as_json else _print_line)(event)
+                if as_json:  # the structured CloudEvent
+                    _write(escaped_json(structured(envelope(event), encode(event)).decode()))
+                elif stdout.is_terminal:
+                    stdout.print(_line(event), soft_wrap=True, highlight=False)
+                else:
+                    _write(_line(event).plain)
     except KeyboardInterrupt:
         pass
     except BrokenPipeError:  # whoever read has seen enough; nothing may be written at exit either
@@ -134,27 +139,10 @@ def _events(
             yield event
 
 
-def _print_json(event: Event) -> None:
-    """Print the structured CloudEvent; hidden characters are escaped."""
-    _write(escaped_json(structured(envelope(event), encode(event)).decode()))
-
-
-def _print_line(event: Event) -> None:
-    line = _line(event)
-    if stdout.is_terminal:
-        stdout.print(line, soft_wrap=True, highlight=False)
-    else:
-        _write(line.plain)
-
-
 def _line(event: Event) -> Text:
-    match event:
-        case AnswerEvent():
-            return _answer_line(event)
-        case RejectedEvent():
-            return _rejected_line(event)
-        case TaughtEvent():
-            return _taught_line(event)
+    if isinstance(event, AnswerEvent):
+        return _answer_line(event)
+    return _rejected_line(event) if isinstance(event, RejectedEvent) else _taught_line(event)
 
 
 def _write(line: str) -> None:
@@ -192,8 +180,8 @@ def _support_cells(event: AnswerEvent) -> list[Text]:
     if event.support is not None:
         beware = event.status in (AnswerStatus.SINGLE_SOURCE, AnswerStatus.DISPUTED)
         word = words.STATUSES[event.status].upper() if beware else words.STATUSES[event.status]
-        told = words.support_in_words(event.support)
-        cells.append(cell(f"{word}: {told}", "bold yellow" if beware else "dim", limit=160))
+        behind = words.support_in_words(event.support)
+        cells.append(cell(f"{word}: {behind}", "bold yellow" if beware else "dim", limit=160))
     if event.standing is not None:
         cells.append(cell(words.standing_in_words(event.standing), "yellow", limit=160))
     return cells

@@ -92,7 +92,8 @@ class RequestLimits:
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None where the client went away. Raises ServiceError 400, 408, 413."""
         most = self._serving.body_bytes
-        if int_of(Headers(scope=scope).get("content-length", "0")) > most:
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isascii() and length.isdigit() and int(length) > most:
             raise self._too_large(most)
         chunks, size, more = [], 0, True
         try:
@@ -172,8 +173,3 @@ def is_own(host: str, names: tuple[str, ...]) -> bool:
     except ValueError:
         return False
     return True
-
-
-def int_of(text: str) -> int:
-    """A header's number, 0 for none."""
-    return int(text) if text.isascii() and text.isdigit() else 0

@@ -2,13 +2,10 @@
 
 import subprocess
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from radarstream.pipelines.signals.prompts import prompt_digests
-
-PACKAGES = ("radarstream", "numpy", "ortools", "pydantic", "sentence-transformers", "torch",
-            "transformers", "xllamacpp")  # fmt: skip
 
 
 def code_revision() -> str:
@@ -18,20 +15,8 @@ def code_revision() -> str:
     try:
         found = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)
     except (OSError, subprocess.SubprocessError):
-        installed = package_versions().get("radarstream")
-        return f"v{installed}" if installed else "unknown"
+        return f"v{version('radarstream')}"
     return found.stdout.strip()
-
-
-def package_versions() -> dict[str, str]:
-    """Versions of the packages that decide a result, those that are installed."""
-    found = {}
-    for package in PACKAGES:
-        try:
-            found[package] = version(package)
-        except PackageNotFoundError:
-            continue
-    return found
 
 
 def reworded(earlier: Mapping[str, str]) -> list[str]:

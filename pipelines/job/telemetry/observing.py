@@ -104,8 +104,10 @@ class Observer:
         self.metrics.outcomes(outcomes, now)
         if any(isinstance(outcome, AnswerEvent) for outcome in outcomes):
             self.health.passed("models")
-        elif any(is_model_outage(outcome) for outcome in outcomes):
-            self.health.passed("models", False)
+        elif any(
+            o.reason is ReasonClass.MODEL_UNAVAILABLE for o in outcomes if isinstance(o, DeadLetter)
+        ):
+            self.health.passed("models", False)  # a clock or a damaged row is another outage
         for outcome in outcomes:
             if isinstance(outcome, AnswerEvent):
                 self.answered(outcome)
@@ -153,11 +155,6 @@ class Observer:
         self.log.error(
             "a record breaks the graph", source=record.source, position=record.position, error=error
         )
-
-
-def is_model_outage(outcome: Outcome) -> bool:
-    """Whether no model answered for a record; a clock or a damaged row is an outage of its own."""
-    return isinstance(outcome, DeadLetter) and outcome.reason is ReasonClass.MODEL_UNAVAILABLE
 
 
 @dataclass(slots=True)
