@@ -182,7 +182,7 @@ def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: 
     detail = decode_dead_letter(dead[0].data).detail
     times = [wire_time(r.value.chosen.snapshot.observed_at) for r in (early, rest[-1])]
     assert detail == (
-        f"observed {times[0]}, but query a  {'x' * 61}… has answered up to {times[1]}"
+        f"observed {times[0]}, but query a {'x' * 61}… has answered up to {times[1]}"
     )
 
 
