@@ -181,9 +181,7 @@ def test_a_late_letter_tells_how_late_and_is_the_same_when_folded_again(engine: 
     assert len({record.event_id for record in dead}) == 1
     detail = decode_dead_letter(dead[0].data).detail
     times = [wire_time(r.value.chosen.snapshot.observed_at) for r in (early, rest[-1])]
-    assert detail == (
-        f"observed {times[0]}, but query a {'x' * 61}… has answered up to {times[1]}"
-    )
+    assert detail == (f"observed {times[0]}, but query a {'x' * 61}… has answered up to {times[1]}")
 
 
 def test_an_outage_for_one_query_parks_only_that(engine: Engine, other_engine: Engine) -> None:
