@@ -25,8 +25,8 @@ def retry_after_s(headers: Mapping[str, str], now: datetime | None = None) -> fl
     moment = _http_date(value)
     if moment is None:
         return None
-    told = _http_date(headers.get("date", "")) or now or datetime.now(UTC)
-    return min(max(0.0, (moment - told).total_seconds()), LONGEST_S)
+    sent_at = _http_date(headers.get("date", "")) or now or datetime.now(UTC)
+    return min(max(0.0, (moment - sent_at).total_seconds()), LONGEST_S)
 
 
 def _http_date(value: str) -> datetime | None:

@@ -161,13 +161,13 @@ class ReliabilityRag(Stateless):
     def defend_by_samples(self, evidence: Evidence) -> Asking[Verdict]:
         """Answer from the samples whose answers agree; abstains when no sample gives one."""
         rounds = yield from self.ask_samples(evidence)
-        told = [r for r in rounds if not r.answer.abstained]
+        informative = [r for r in rounds if not r.answer.abstained]
         # An abstaining round would be a vertex without edges: in every largest set, to no effect.
-        if not told:
+        if not informative:
             return concluded(judge_samples(evidence, rounds, ()), Abstention.NO_EVIDENCE)
-        contradiction = yield from contradictions(evidence.query.text, told)
-        mask = independent_set(self.edges(contradiction), [r.drawn for r in told])
-        chosen = [r for r, taken in zip(told, mask, strict=True) if taken]
+        contradiction = yield from contradictions(evidence.query.text, informative)
+        mask = independent_set(self.edges(contradiction), [r.drawn for r in informative])
+        chosen = [r for r, taken in zip(informative, mask, strict=True) if taken]
         documents = judge_samples(evidence, rounds, chosen)
         return (yield from answered_from_kept(evidence, documents))
 
@@ -226,13 +226,13 @@ def judge_samples(
 ) -> Documents:
     """One verdict per document: kept if it was in a chosen round."""
     kept = {i for r in chosen for i in r.members}
-    told = {i for r in rounds if not r.answer.abstained for i in r.members}
+    members = {i for r in rounds if not r.answer.abstained for i in r.members}
     drawn = {i for r in rounds for i in r.members}
 
     def reason(index: int) -> Reason:
         if index in kept:
             return Reason.SUPPORTED
-        if index in told:
+        if index in members:
             return Reason.CONTRADICTED
         return Reason.UNINFORMATIVE if index in drawn else Reason.NOT_SAMPLED
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from radarstream.connectors.models.wrapping import Replies, ask
 from radarstream.defenses.protocol import Complete, PluginRequest
+from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.pipelines.signals.responses import checked
-from radarstream.pipelines.signals.token_probabilities import prompts_of
 from radarstream.schemas.arrays import numbers
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray

@@ -28,6 +28,7 @@ from radarstream.defenses.registry import DEFENSES, build_attributor, build_defe
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Blocked, Quarantined, Rule
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import (
     Embedder,
     Generator,
@@ -35,7 +36,6 @@ from radarstream.pipelines.signals.ports import (
     RelationScorer,
     TokenScorer,
 )
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.plugins import load_plugin, naming_extra

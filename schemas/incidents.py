@@ -86,10 +86,10 @@ class Complaint(Strict):
         A complaint that leaves step or answer open is told from a later one by its time: a lie that
         comes back can be complained about anew.
         """
-        told: tuple[object, ...] = (self.query, self.step, self.answer, self.sender)
+        identity: tuple[object, ...] = (self.query, self.step, self.answer, self.sender)
         if self.answer is None or self.step is None:
-            told = (*told, milliseconds(self.sent_at))
-        return sha256(repr(told).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+            identity = (*identity, milliseconds(self.sent_at))
+        return sha256(repr(identity).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,8 +165,8 @@ class TaughtEvent(Strict):
 
 def incident_id(query_id: str, step: int, answer: str) -> str:
     """Return 16 hexadecimal digits that name one answer of one query at one step."""
-    told = repr((query_id, step, answer))
-    return sha256(told.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    identity = repr((query_id, step, answer))
+    return sha256(identity.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def text_key(document: Document) -> str:

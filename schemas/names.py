@@ -60,14 +60,14 @@ def flaw_of(name: str) -> str:
     >>> flaw_of("Zoë 山田"), flaw_of("ada" + chr(0x200B)), flaw_of(chr(0x430) + "da")
     ('', 'characters that do not show', 'letters of several scripts')
     """
-    shown = _SHOWN_JOINER.sub("", name)
-    if any(not is_shown(c) or c == BLANK_PATTERN for c in shown) or name != " ".join(name.split()):
+    clear = _SHOWN_JOINER.sub("", name)
+    if any(not is_shown(c) or c == BLANK_PATTERN for c in clear) or name != " ".join(name.split()):
         return "characters that do not show"
     if any(_restyled(character) for character in name):
         return "letters in another shape, such as full-width or bold ones"
-    if _HEAPED.search(normalize("NFKD", shown)):
+    if _HEAPED.search(normalize("NFKD", clear)):
         return "marks that no spelling heaps on a letter"
-    if not _ONE_SCRIPT.fullmatch(plain_name(shown)):
+    if not _ONE_SCRIPT.fullmatch(plain_name(clear)):
         return "letters of several scripts"
     return ""
 

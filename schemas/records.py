@@ -61,8 +61,8 @@ class Limits(Section):
     def check_count(self, documents: int) -> None:
         """Raise InputError for more documents of a snapshot than the limit."""
         if documents > self.documents:
-            told = f"{documents} documents, the limit is {self.documents} (limits.documents)"
-            raise InputError(ReasonClass.TOO_MANY_DOCUMENTS, told)
+            detail = f"{documents} documents, the limit is {self.documents} (limits.documents)"
+            raise InputError(ReasonClass.TOO_MANY_DOCUMENTS, detail)
 
 
 UNLIMITED: Final = Limits(  # for what the project wrote itself

@@ -114,8 +114,8 @@ def owner_of(url: str) -> str:
         if not (copying or owner in ("google", "bing")):
             return owner
         parts = urlsplit(url)
-        told = unquote(f"{host}{parts.path}{'?' * bool(parts.query)}{parts.query}")
-        if found := _COPY.fullmatch(told):
+        address = unquote(f"{host}{parts.path}{'?' * bool(parts.query)}{parts.query}")
+        if found := _COPY.fullmatch(address):
             url = f"https://{found['original']}"
         elif copying:
             break

@@ -122,9 +122,9 @@ def status_of(
     if reason := doubt(event, rules):
         return Status.HUMAN_REVIEW, reason
     trusted = sum(trust.trusted(rules) for trust in senders.values())
-    told = f"{trusted} of {rules.min_senders} trusted senders"
+    detail = f"{trusted} of {rules.min_senders} trusted senders"
     enough = trusted >= rules.min_senders
-    return (Status.QUARANTINED if enough else Status.PROPOSED), told
+    return (Status.QUARANTINED if enough else Status.PROPOSED), detail
 
 
 def doubt(event: TaughtEvent, rules: Rules) -> str:

@@ -68,21 +68,21 @@ class OutputAudit:
         """What is wrong with an answer. Raises ValueError where it is too long to be read."""
         if len(answer) > MOST_CHARACTERS:
             raise ValueError(f"an answer of {len(answer)} characters")
-        asked, shown = Words(question), [Words(passage) for passage in passages]
-        found = [*self._copied(Words(answer), shown, asked), *self._personal(answer, asked)]
+        asked, sources = Words(question), [Words(passage) for passage in passages]
+        found = [*self._copied(Words(answer), sources, asked), *self._personal(answer, asked)]
         if not abstained:
-            found += self._ungrounded(Words(answer), shown)
+            found += self._ungrounded(Words(answer), sources)
         return tuple(sorted(found, key=lambda one: (one.start, one.end, one.kind)))
 
     def _copied(
-        self, answer: Words, shown: Sequence[Words], asked: Words
+        self, answer: Words, sources: Sequence[Words], asked: Words
     ) -> Iterable[AuditFinding]:
         """The stretches that documents have and the question has not, and the rest as a whole."""
         own = copied_runs(answer.letters, asked.letters, asked.ends, self.least_tokens)
         rest = without(answer.letters, own)
         runs = [
             run
-            for passage in shown
+            for passage in sources
             for run in copied_runs(rest, passage.letters, passage.ends, self.least_tokens)
         ]
         for start, end in merged(runs):
@@ -91,7 +91,7 @@ class OutputAudit:
         rest = without(rest, runs).replace(_APART, "")
         enough_words = not own and not runs and len(answer.listed) >= self.least_tokens
         if enough_words or len(rest) >= LONG_WORD * self.least_tokens:
-            share = max((contained_share(rest, one.letters) for one in shown), default=0.0)
+            share = max((contained_share(rest, one.letters) for one in sources), default=0.0)
             if share > MOST_CONTAINED:
                 yield AuditFinding("verbatim", 0, len(answer.text), f"{share:.2f} of 4-grams")
 
@@ -101,12 +101,12 @@ class OutputAudit:
             if Words(found.value).letters not in asked.letters:
                 yield AuditFinding("personal_data", found.start, found.end, found.kind.value)
 
-    def _ungrounded(self, answer: Words, shown: Sequence[Words]) -> Iterable[AuditFinding]:
+    def _ungrounded(self, answer: Words, sources: Sequence[Words]) -> Iterable[AuditFinding]:
         """The whole answer, where hardly any of its content words is in a document."""
         content = [word for word in answer.listed if word not in FUNCTION_WORDS]
         if not content:
             return
-        known = set().union(*(one.listed for one in shown))
+        known = set().union(*(one.listed for one in sources))
         share = sum(word in known for word in content) / len(content)
         if share < LEAST_GROUNDED:
             detail = f"{share:.2f} of content words"

@@ -69,7 +69,7 @@ class ModelSentinel:
 
     def asks(self, seen: Seen, earlier: RiskProfile | None) -> Complete:
         """The numbers, and the question as a string of JSON."""
-        return Complete(Task.ASSESS_RISK, "", (shown(seen, earlier),), final=False)
+        return Complete(Task.ASSESS_RISK, "", (facts_of(seen, earlier),), final=False)
 
     def profile(
         self, seen: Seen, earlier: RiskProfile | None = None, reply: str | None = None
@@ -77,17 +77,17 @@ class ModelSentinel:
         """The model's profile. Where it gave none that of the first look, else:
         elevated where trust is below 0.5, with a low probability of each.
         """
-        told = profile_in(json_object(reply))
-        if told is None:
+        judged = profile_in(json_object(reply))
+        if judged is None:
             level = RiskLevel.ELEVATED if seen.trust < START else RiskLevel.LOW
             unknown = RiskProfile(level, 0.3, 0.1, 0.1, rationale="no answer")
-            told = replace(earlier or unknown, sentinel="fallback")
+            judged = replace(earlier or unknown, sentinel="fallback")
         rules = RuleSentinel().profile(seen)
         return replace(
-            told,
-            level=max(told.level, rules.level, key=_LEVELS.index),
-            delta=min(told.delta, rules.delta),
-            **{name: max(getattr(told, name), getattr(rules, name)) for name in ATTACKS},
+            judged,
+            level=max(judged.level, rules.level, key=_LEVELS.index),
+            delta=min(judged.delta, rules.delta),
+            **{name: max(getattr(judged, name), getattr(rules, name)) for name in ATTACKS},
         )
 
 
@@ -106,15 +106,15 @@ def level_of(most: float) -> RiskLevel:
     return RiskLevel.ELEVATED if most >= ELEVATED else RiskLevel.LOW
 
 
-def shown(seen: Seen, earlier: RiskProfile | None) -> str:
+def facts_of(seen: Seen, earlier: RiskProfile | None) -> str:
     """What a model is shown: one JSON object of plain ASCII, in which the question is a string."""
-    told: dict[str, Any] = {"question": seen.question[:QUESTION_CHARACTERS], "trust": seen.trust}
-    told |= asdict(seen.signals)
+    facts: dict[str, Any] = {"question": seen.question[:QUESTION_CHARACTERS], "trust": seen.trust}
+    facts |= asdict(seen.signals)
     if seen.retrieval is not None:
-        told["retrieval"] = asdict(seen.retrieval)
+        facts["retrieval"] = asdict(seen.retrieval)
     if earlier is not None:
-        told["first_look"] = {name: getattr(earlier, name) for name in ("level", *ATTACKS)}
-    return json.dumps(told)
+        facts["first_look"] = {name: getattr(earlier, name) for name in ("level", *ATTACKS)}
+    return json.dumps(facts)
 
 
 def profile_in(reply: dict[str, Any] | None) -> RiskProfile | None:

@@ -154,10 +154,10 @@ class ModelStrategist:
         reply: str | None = None,
     ) -> Plan:
         """The model's plan under the overrides, or the rules' plan if it is not a plan."""
-        told = plan_in(json_object(reply))
-        if told is None:
+        planned = plan_in(json_object(reply))
+        if planned is None:
             return self.rules.plan(profile, seen, earlier)
-        return bounded_by(told, self.rules.overrides(profile, seen, earlier), earlier)
+        return bounded_by(planned, self.rules.overrides(profile, seen, earlier), earlier)
 
 
 Strategist = RuleStrategist | ModelStrategist
@@ -165,12 +165,12 @@ Strategist = RuleStrategist | ModelStrategist
 
 def situation(profile: RiskProfile, seen: Seen, earlier: Plan | None) -> str:
     """What a model is shown: numbers, a level and a stage as one JSON object."""
-    told: dict[str, Any] = {"stage": 1 if earlier is None else 2, "level": profile.level}
-    told |= {name: getattr(profile, name) for name in ATTACKS}
-    told |= {"trust": clip(seen.trust), **asdict(seen.signals)}
+    facts: dict[str, Any] = {"stage": 1 if earlier is None else 2, "level": profile.level}
+    facts |= {name: getattr(profile, name) for name in ATTACKS}
+    facts |= {"trust": clip(seen.trust), **asdict(seen.signals)}
     if seen.retrieval is not None:
-        told |= asdict(seen.retrieval)
-    return json.dumps(told)
+        facts |= asdict(seen.retrieval)
+    return json.dumps(facts)
 
 
 def plan_in(reply: dict[str, Any] | None) -> Plan | None:
@@ -181,16 +181,16 @@ def plan_in(reply: dict[str, Any] | None) -> Plan | None:
         return None
 
 
-def bounded_by(told: Plan, least: Plan, earlier: Plan | None) -> Plan:
+def bounded_by(planned: Plan, least: Plan, earlier: Plan | None) -> Plan:
     """A model's plan, nowhere weaker than `least`, of which it keeps what its stage forbids."""
     if earlier is None:
-        wanted, floor = told.differential_privacy, least.differential_privacy
+        wanted, floor = planned.differential_privacy, least.differential_privacy
         epsilon = min(wanted.epsilon, floor.epsilon)
         privacy = replace(floor, enabled=wanted.enabled or floor.enabled, epsilon=epsilon)
-        return replace(least, differential_privacy=privacy, reasoning=told.reasoning[:300])
-    trustrag, attention = told.trustrag, told.attention_filtering
+        return replace(least, differential_privacy=privacy, reasoning=planned.reasoning[:300])
+    trustrag, attention = planned.trustrag, planned.attention_filtering
     sigma = min(trustrag.similarity_threshold, least.trustrag.similarity_threshold)
-    enforce = "enforce" in (told.output_audit.mode, least.output_audit.mode)
+    enforce = "enforce" in (planned.output_audit.mode, least.output_audit.mode)
     removals = max(attention.max_corruptions, least.attention_filtering.max_corruptions)
     return replace(
         least,
@@ -204,7 +204,7 @@ def bounded_by(told: Plan, least: Plan, earlier: Plan | None) -> Plan:
             enabled=attention.enabled or least.attention_filtering.enabled,
             max_corruptions=removals,
         ),
-        guardrail=GuardrailPlan(told.guardrail.enabled or least.guardrail.enabled),
+        guardrail=GuardrailPlan(planned.guardrail.enabled or least.guardrail.enabled),
         output_audit=AuditPlan(True, "enforce" if enforce else "log"),
-        reasoning=told.reasoning[:300],
+        reasoning=planned.reasoning[:300],
     )

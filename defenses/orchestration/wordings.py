@@ -121,5 +121,5 @@ def asks_verbatim(question: str) -> bool:
 
 def plain(text: str) -> str:
     """NFKC on one line, without what a reader does not see, so that spacing hides no word."""
-    shown = "".join(c for c in normalize("NFKC", text) if c.isspace() or category(c)[0] != "C")
-    return " ".join(shown.split())
+    visible = "".join(c for c in normalize("NFKC", text) if c.isspace() or category(c)[0] != "C")
+    return " ".join(visible.split())

@@ -191,8 +191,8 @@ def voices_flaws(event: AnswerEvent, graph: RecordedGraph) -> Iterator[str]:
         whole = np.round(found)
         if np.abs(found - whole).max() > TOLERANCE * size or (whole > most).any():
             yield f"the capacities of {node} are no counts of sites"
-        told = support and [support.sites_for, support.rival_sites]
-        if text == answer and whole.tolist() != told:
+        counts = support and [support.sites_for, support.rival_sites]
+        if text == answer and whole.tolist() != counts:
             yield f"the capacities of {node} are not the support of its answer"
     for node in graph.nodes[size:]:
         if graph.source[-1] * size > 1.0 + TOLERANCE:

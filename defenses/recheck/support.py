@@ -36,8 +36,8 @@ def support_check(event: AnswerEvent, defense: Any) -> Check:
         return Check("support", Outcome.WRONG, f"{event.abstention or 'an answer'} and {support}")
     if support is None:
         return Check("support", Outcome.RIGHT, "no answer")
-    told = f"{support.sites_for} for, {support.rival_sites} for the strongest rival"
-    return check_of("support", support_flaws(event, support, defense), told)
+    detail = f"{support.sites_for} for, {support.rival_sites} for the strongest rival"
+    return check_of("support", support_flaws(event, support, defense), detail)
 
 
 def support_flaws(event: AnswerEvent, support: Support, defense: Any) -> Iterator[str]:
@@ -154,9 +154,13 @@ def unlike_relations(
             yield f"document {node} contradicts by {against:.6f}"
 
 
-def fits(told: float | None, found: float) -> bool:
+def fits(recorded: float | None, computed: float) -> bool:
     """Whether a probability that makes a stance is told where it is one, and is that."""
-    return abs(told - found) <= NEARLY if told is not None else found < AGREEMENT + NEARLY
+    return (
+        abs(recorded - computed) <= NEARLY
+        if recorded is not None
+        else computed < AGREEMENT + NEARLY
+    )
 
 
 def texts_of(event: AnswerEvent) -> dict[int, str]:
@@ -209,5 +213,5 @@ def status_flaws(event: AnswerEvent, found: AnswerStatus, defense: Any) -> Itera
     lacking = lacks_support(event.support.sites_for, event.support.rival_sites, event.withstand)
     remembered = event.answer == event.verdict.memory.previous_answer and event.abstention is None
     if lacking is not event.abstention and not (lacking and remembered):
-        told = event.abstention or "an answer"
-        yield f"{told} does not follow where {event.withstand} sites may lie"
+        given = event.abstention or "an answer"
+        yield f"{given} does not follow where {event.withstand} sites may lie"

@@ -9,8 +9,8 @@ from radarstream.defenses.registry import ATTRIBUTORS, build_attributor
 from radarstream.lab.attacks.corpus import Corpus
 from radarstream.lab.methods.thresholds import Thresholded
 from radarstream.lab.study.specs import ALL, Spec, expanded, servable
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.wording import counted_noun
 

@@ -26,8 +26,8 @@ from radarstream.lab.study.specs import ALL, Spec, expanded, heading
 from radarstream.pipelines.build import defense_options
 from radarstream.pipelines.job.replaying.answering_code import digest_of
 from radarstream.pipelines.settings import DefenseSettings
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
 PRODUCTION = "production"

@@ -13,7 +13,7 @@ from radarstream.lab.defences.scorers import scorer_settings
 from radarstream.lab.study.datasets import Dataset, History
 from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
 from radarstream.pipelines.settings import DefenseSettings, Settings
-from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.schemas.errors import ConfigurationError
 
 

@@ -10,10 +10,9 @@ from radarstream.defenses.registry import RERANKERS, build_reranker
 from radarstream.lab.methods.gmtp import Gmtp
 from radarstream.lab.study.scoring import is_correct
 from radarstream.lab.study.specs import ALL, Spec, expanded, servable
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.fulfilment import check_needs, drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 

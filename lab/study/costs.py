@@ -29,7 +29,7 @@ from radarstream.lab.insights import (
 from radarstream.lab.study.rows import Cost
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
 
 ItemT = TypeVar("ItemT", bound=Hashable)

@@ -21,8 +21,8 @@ from radarstream.pipelines.asking.planning import plain
 from radarstream.pipelines.asking.retrievers import WebSearch, given_documents, nearest
 from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.settings import SentenceEmbedder, Settings
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.orchestration import Module
 

@@ -31,11 +31,10 @@ from radarstream.pipelines.round.values import (
     onward,
 )
 from radarstream.pipelines.settings import ReadingSettings
-from radarstream.pipelines.signals.fulfilment import Failure
+from radarstream.pipelines.signals.fulfilment import Failure, check_needs
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Memory, StateT
@@ -214,4 +213,4 @@ class DefensePipeline(Generic[StateT]):
             wanted_more=least is not None and not gathering.is_settled(ready.evidence, self.enough),
             undefended_answer=undefended,
         )
-        return Concluded(chosen, chosen.told(event), after)
+        return Concluded(chosen, chosen.completed(event), after)

@@ -80,9 +80,9 @@ class Chosen:
         documents = (*self.snapshot.documents, *self.reranked.dropped)
         return replace(self.snapshot, documents=documents)
 
-    def told(self, event: AnswerEvent) -> AnswerEvent:
+    def completed(self, event: AnswerEvent) -> AnswerEvent:
         """The event with the documents that no defence saw, each at its rank with the reason."""
-        return with_left_out(self.reranked.told(event), self.left_out)
+        return with_left_out(self.reranked.completed(event), self.left_out)
 
 
 @dataclass(frozen=True, eq=False)

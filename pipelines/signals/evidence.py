@@ -157,20 +157,20 @@ def relate_answers(
     wanted = [answer_pairs(e.query.text, e.answers or ()) for e in evidences]
     known = [_related(earlier) for earlier in before]
     asked = [
-        [pair for pair in pairs if pair not in told]
-        for pairs, told in zip(wanted, known, strict=True)
+        [pair for pair in pairs if pair not in scores]
+        for pairs, scores in zip(wanted, known, strict=True)
     ]
     outcomes = iter(relation_outcomes(scorer, list(chain.from_iterable(asked))))
     relations: list[Relations | ModelError] = []
-    for evidence, pairs, told in zip(evidences, asked, known, strict=True):
+    for evidence, pairs, scores in zip(evidences, asked, known, strict=True):
         rows = together(list(islice(outcomes, len(pairs))))
         if isinstance(rows, ModelError):
             relations.append(rows)
             continue
-        told.update(zip(pairs, ((row[0], row[2]) for row in rows), strict=True))
+        scores.update(zip(pairs, ((row[0], row[2]) for row in rows), strict=True))
         texts = _informative_texts(evidence)
         question, n = evidence.query.text, len(texts)
-        table = np.array([told[AnswerPair(question, *pair)] for pair in product(texts, repeat=2)])
+        table = np.array([scores[AnswerPair(question, *pair)] for pair in product(texts, repeat=2)])
         full = table.reshape(n, n, 2)
         relations.append(Relations(full[:, :, 0].copy(), full[:, :, 1].copy()))
     return all_answered(relations)

@@ -12,6 +12,7 @@ from radarstream.defenses.protocol import (
     Attributor,
     Complete,
     CompleteAll,
+    Defense,
     Embed,
     LogProbs,
     LogProbsAll,
@@ -19,10 +20,13 @@ from radarstream.defenses.protocol import (
     PluginRequest,
     Relate,
     Request,
+    RetrievalDefense,
+    Signal,
 )
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.pipelines.signals.responses import (
     checked,
     completion_texts,
@@ -30,16 +34,36 @@ from radarstream.pipelines.signals.responses import (
     relation_outcomes,
     together,
 )
-from radarstream.pipelines.signals.token_probabilities import check_needs, log_probs_all, prompts_of
-from radarstream.schemas.arrays import embedding_rows, norm_values
+from radarstream.schemas.arrays import embedding_rows, log_prob_rows, norm_values
 from radarstream.schemas.attribution import Attribution, Case
-from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    EvidenceError,
+    ModelError,
+    ModelOutageError,
+)
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import AnswerPair
+from radarstream.schemas.prompt import AnswerPair, ContinuationQuery
 
 ResultT = TypeVar("ResultT")
 Failure = ModelError | EvidenceError
 SEVERAL: Final = CompleteAll | AttemptAll | LogProbsAll
+
+
+def check_needs(method: Defense[Any] | Attributor | RetrievalDefense, models: Models) -> None:
+    """Raise ConfigurationError when `models` cannot answer what the method is going to ask."""
+    if Signal.TOKEN_PROBABILITIES in method.needs and models.tokens is None:
+        raise ConfigurationError(
+            f"{type(method).__name__} needs token probabilities, which no configured model gives: "
+            "set `kind` in the section `tokens` to `openai` for a service that returns those of "
+            "prompts"
+        )
+    for name in sorted(method.needs - frozenset(Signal)):
+        if name not in models.plugins:
+            raise ConfigurationError(
+                f"{type(method).__name__} needs {name}, which no configured model tells: "
+                "see `retrieval.models`"
+            )
 
 
 def drive(
@@ -167,6 +191,20 @@ def _measure_all(models: Models, requests: Sequence[Norms]) -> list[Any]:
     return _split(lengths, [len(request.texts) for request in requests])
 
 
+def _log_probs_all(models: Models, requests: Sequence[LogProbs]) -> list[FloatArray]:
+    if models.tokens is None:
+        raise ModelError("no configured model returns token probabilities")
+    queries = [ContinuationQuery(prompts_of(r.rows), r.continuation) for r in requests]
+    answers = models.tokens.log_probs(queries)
+    if len(answers) != len(requests):
+        raise ModelError(
+            f"expected token probabilities of {len(requests)} queries, got {len(answers)}"
+        )
+    return [
+        checked(log_prob_rows, rows, len(r.rows)) for rows, r in zip(answers, requests, strict=True)
+    ]
+
+
 def _split(rows: FloatArray, sizes: Sequence[int]) -> list[FloatArray]:
     """Cut `rows` into consecutive parts of the given sizes."""
     return np.split(rows, np.cumsum(sizes)[:-1])
@@ -178,5 +216,5 @@ _KINDS: Final[Mapping[type, Callable[[Models, Any], list[Any]]]] = {
     Relate: _relate_all,
     Embed: _embed_all,
     Norms: _measure_all,
-    LogProbs: log_probs_all,
+    LogProbs: _log_probs_all,
 }

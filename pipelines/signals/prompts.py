@@ -9,7 +9,7 @@ from hashlib import sha256
 from typing import Final
 from unicodedata import category
 
-from radarstream.connectors.models.wrapping import Call, Method, Replies
+from radarstream.defenses.protocol import Complete
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.prompt import Prompt, Task
 from radarstream.schemas.tasks import TASKS
@@ -52,25 +52,15 @@ def prompt_digests() -> dict[str, str]:
 
 def noting_use(models: Models, tell: Callable[[Task], None]) -> Models:
     """The same models; `tell` is called with each task at its first use, before it is asked."""
-    told: set[Task] = set()
+    used: set[Task] = set()
 
-    def note(call: Call) -> Replies:
-        for task in tasks_of(call) - told:
-            told.add(task)
-            tell(task)
-        return call.ask()
+    def noted(prompt: Prompt) -> Prompt:
+        if prompt.task not in used:
+            used.add(prompt.task)
+            tell(prompt.task)
+        return prompt
 
-    return models.wrapped(note)
-
-
-def tasks_of(call: Call) -> set[Task]:
-    """The tasks of the prompts in a call."""
-    match call.method:
-        case Method.COMPLETE:
-            return {prompt.task for prompt in call.requests}
-        case Method.LOG_PROBS:
-            return {prompt.task for query in call.requests for prompt in query.prompts}
-    return set()
+    return models.wrapped(lambda call: call.ask_with(noted))
 
 
 def plain(text: str, limit: int) -> str:
@@ -86,10 +76,15 @@ def plain(text: str, limit: int) -> str:
     words = text[: 4 * limit].split()
     line = " ".join(words)
     if not line.isprintable():
-        line = " ".join(shown for word in words if (shown := without_hidden(word)))
+        line = " ".join(kept for word in words if (kept := without_hidden(word)))
     return line[:limit].rstrip()
 
 
 def without_hidden(word: str) -> str:
     """Drop what a person would not see."""
     return "".join(character for character in word if category(character)[0] != "C")
+
+
+def prompts_of(rows: Sequence[Complete]) -> tuple[Prompt, ...]:
+    """The prompts of completions that are requested or scored."""
+    return tuple(build_prompt(r.task, r.question, r.passages, r.previous_answer) for r in rows)

@@ -150,12 +150,12 @@ def verdict_of(pair: AnswerPair, replies: Replies) -> tuple[str | ModelError | N
 
     None where an answer of the pair failed a control. A model without any label finds all neutral.
     """
-    told = [replies[asked] for asked in asked_about(pair) if asked in replies]
-    for reply in told:
+    answered = [replies[asked] for asked in asked_about(pair) if asked in replies]
+    for reply in answered:
         if isinstance(reply, ModelError):
             return reply, "failed"
     premise, hypothesis = answers_of(pair)
-    if any(told) and (is_steering(premise, replies) or is_steering(hypothesis, replies)):
+    if any(answered) and (is_steering(premise, replies) or is_steering(hypothesis, replies)):
         return None, "steering"
     if replies[pair] == ENTAILMENT and is_entailed_by_all(hypothesis, replies):
         return None, "steering"
@@ -224,8 +224,8 @@ def asked_about(pair: AnswerPair) -> Iterator[AnswerPair]:
 
 def is_told(answer: AnswerPair, replies: Replies) -> bool:
     """Whether what was asked about an answer alone has replies, and one of them is a label."""
-    told = [replies[control] for control in controls(answer) if control in replies]
-    return any(told) and not any(isinstance(reply, ModelError) for reply in told)
+    answered = [replies[control] for control in controls(answer) if control in replies]
+    return any(answered) and not any(isinstance(reply, ModelError) for reply in answered)
 
 
 def is_steering(answer: AnswerPair, replies: Replies) -> bool:

@@ -35,7 +35,7 @@ class Reranked:
     reranking: Reranking | None = None
     dropped: tuple[Document, ...] = ()
 
-    def told(self, event: AnswerEvent) -> AnswerEvent:
+    def completed(self, event: AnswerEvent) -> AnswerEvent:
         """The event with the reranking, and with the documents that it dropped."""
         if self.reranking is None:
             return event
@@ -133,9 +133,9 @@ def with_left_out(event: AnswerEvent, left_out: Sequence[LeftOut]) -> AnswerEven
     """
     if not left_out:
         return event
-    told = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]
+    verdicts = [DocumentVerdict(d.rank, kept=False, reason=reason) for d, reason in left_out]
     cited = [Source.of(document) for document, _ in left_out]
-    documents = sorted((*event.verdict.documents, *told), key=lambda judged: judged.rank)
+    documents = sorted((*event.verdict.documents, *verdicts), key=lambda judged: judged.rank)
     sources = sorted((*event.sources, *cited), key=lambda source: source.rank)
     verdict = replace(event.verdict, documents=tuple(documents))
     return replace(event, verdict=verdict, sources=tuple(sources))

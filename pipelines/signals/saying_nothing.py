@@ -86,8 +86,8 @@ def _repeats_instruction(answer: str) -> bool:
 
 @cache
 def _instructed() -> frozenset[tuple[str, ...]]:
-    told = [*(spec.instruction for spec in TASKS.values()), *ADDITIONS]
-    return frozenset().union(*map(_runs, told))
+    sentences = [*(spec.instruction for spec in TASKS.values()), *ADDITIONS]
+    return frozenset().union(*map(_runs, sentences))
 
 
 def _runs(text: str) -> frozenset[tuple[str, ...]]:

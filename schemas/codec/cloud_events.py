@@ -116,6 +116,6 @@ def _identity(value: Payload) -> tuple[str, str, datetime | None]:
     if isinstance(value, TaughtEvent):
         identity = f"{value.query_id}/{value.step}/taught/{value.incident}/{value.revision}"
         return identity, value.query_id, value.observed_at
-    told = (value.source, value.position, value.reason.value, value.detail, value.attempts)
-    digest = sha256(repr(told).encode("utf-8", "surrogatepass"))
+    fields = (value.source, value.position, value.reason.value, value.detail, value.attempts)
+    digest = sha256(repr(fields).encode("utf-8", "surrogatepass"))
     return digest.hexdigest()[:32], value.source, None

@@ -16,7 +16,7 @@ from radarstream.defenses.protocol import (
 )
 from radarstream.lab.study.costs import Ledger, Spending
 from radarstream.lab.study.rows import Cost
-from radarstream.pipelines.signals.token_probabilities import prompts_of
+from radarstream.pipelines.signals.prompts import prompts_of
 from radarstream.schemas.attribution import Attribution, Finding
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Task
 

@@ -10,10 +10,10 @@ from radarstream.defenses.registry import DEFENSES, RERANKERS, build_defense, bu
 from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.scripted_networks import ScriptedAttention, ScriptedMasked
 from radarstream.pipelines.round.pipeline import DefensePipeline
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import make_snapshot
 from tests.pools import gradients, saliences
@@ -114,6 +114,6 @@ def test_where_trust_rag_leaves_nothing_the_guard_abstains(defense: str):
     assert {c.reason for c in found.reranking.candidates} == {Reason.SUSPECT}
     guard = DefensePipeline(defense, build_defense(defense), asked)
     event, _ = guard.answer(found.snapshot, guard.initial_memory())
-    told = found.told(event)
+    told = found.completed(event)
     assert told.abstention is Abstention.NO_DOCUMENTS
     assert [d.reason for d in told.verdict.documents] == [Reason.SUSPECT] * 4

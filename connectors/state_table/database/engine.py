@@ -86,13 +86,13 @@ def insist_on_database(url: str) -> None:
 
 def explained(url: URL, error: DBAPIError, deed: str) -> RadarstreamError:
     """Say where a database is that a deed failed on, and why; no password is repeated."""
-    told = f"the state database {_location(url)}: {_cause(url, error)}"
+    place = f"the state database {_location(url)}: {_cause(url, error)}"
     if deed == "write" and _sqlstate(error) == MAY_NOT:
-        told += " (`radarstream state migrate --sql` prints what an administrator may run)"
+        place += " (`radarstream state migrate --sql` prints what an administrator may run)"
     if _out_of_reach(error):
         remedy = "start the server, or correct `database`"
-        return DatabaseUnavailableError(f"cannot reach {told}").mended_by(remedy)
-    refused = ConfigurationError(f"cannot {deed} {told}")
+        return DatabaseUnavailableError(f"cannot reach {place}").mended_by(remedy)
+    refused = ConfigurationError(f"cannot {deed} {place}")
     if url.drivername == "sqlite":
         refused.mended_by("restore the file from a backup, or delete it to start over")
     elif _sqlstate(error) == MAY_NOT:

@@ -114,8 +114,8 @@ def read_rows(file: Path) -> Iterator[tuple[Table, dict[str, Any]]]:
                     return
                 parsed = _parsed(value)
             except InputError as error:
-                told = f"{file.name}:{number}: {error.detail}"
-                raise InputError(error.reason, told) from None
+                detail = f"{file.name}:{number}: {error.detail}"
+                raise InputError(error.reason, detail) from None
             yield parsed
     raise InputError(ReasonClass.MALFORMED_JSON, f"{file.name} is cut off after line {number}")
 

@@ -63,7 +63,7 @@ def _records(
     heard = _C.received_ms <= _I.decided_ms
     status = func.coalesce(_I.status, "")  # null: not attributed, or given up
     waits = or_(_C.state == ComplaintState.OPEN, status.in_(FOR_A_PERSON))
-    told = (
+    counts = (
         select(
             _C.sender,
             _any(and_(_confirmed(), heard)).label("confirmed"),
@@ -81,14 +81,14 @@ def _records(
         .group_by(_C.sender, _C.query_id, _C.answer)
         .subquery()
     ).c
-    other = and_(told.confirmed == 0, told.dismissed == 0, told.left_out == 0)
+    other = and_(counts.confirmed == 0, counts.dismissed == 0, counts.left_out == 0)
     statement = select(
-        told.sender,
-        func.sum(told.confirmed),
-        func.sum(told.dismissed),
-        func.sum(case((other, told.ended), else_=0)),
-        func.sum(case((and_(other, told.ended == 0), told.waiting), else_=0)),
-    ).group_by(told.sender)
+        counts.sender,
+        func.sum(counts.confirmed),
+        func.sum(counts.dismissed),
+        func.sum(case((other, counts.ended), else_=0)),
+        func.sum(case((and_(other, counts.ended == 0), counts.waiting), else_=0)),
+    ).group_by(counts.sender)
     return {row[0]: Record(*map(int, row[1:])) for row in connection.execute(statement)}
 
 

@@ -28,7 +28,7 @@ from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.job.waiting import Waiting, starting
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.token_probabilities import check_needs
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.schemas.codec import decode_complaint
 from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.errors import BrokerError, InputError, ModelOutageError

@@ -16,9 +16,8 @@ from radarstream.defenses.vanilla import Vanilla
 from radarstream.lab.methods.ablations import LeaveOneOut
 from radarstream.pipelines.build import build_models, build_tokens
 from radarstream.pipelines.settings import load_settings
-from radarstream.pipelines.signals.fulfilment import fulfil
+from radarstream.pipelines.signals.fulfilment import check_needs, fulfil
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.token_probabilities import check_needs
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import ContinuationQuery, Task
