@@ -5,7 +5,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
-from radarstream.connectors.models.answer_agreement.spelling import in_one_order
 from radarstream.schemas.prompt import AnswerPair
 
 SCORER = AnswerAgreement()
@@ -89,7 +88,6 @@ def test_the_passive_says_what_the_active_says_and_never_the_reverse(
     if one == other:
         return
     active = f"{one} {did} {other}"
-    assert in_one_order(f"{other} was {did} by {one}") == active
     assert min(entailments("What happened?", active, f"{other} was {did} by {one}")) >= SAME_FROM
     assert max(entailments("What happened?", active, f"{one} was {did} by {other}")) < SAME_FROM
 
