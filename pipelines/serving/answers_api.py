@@ -18,7 +18,7 @@ from radarstream.pipelines.serving.bodies import Body, Sources, body_of, describ
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import User
-from radarstream.pipelines.serving.told import facts_of, text_of
+from radarstream.pipelines.serving.replies import facts_of, text_of
 from radarstream.schemas.codec import encode
 from radarstream.schemas.events import AnswerEvent
 

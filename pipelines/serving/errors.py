@@ -65,7 +65,7 @@ def too_many(what: str, seconds: float) -> ServiceError:
     return ServiceError(429, "rate_limit_exceeded", told, headers={"Retry-After": wait})
 
 
-def told_of(error: BaseException) -> ServiceError:
+def service_error(error: BaseException) -> ServiceError:
     """What a client is told of an error. Only NotFoundError, BudgetSpentError, InputError and
     refused reports repeat their words: others may name hosts.
     """
@@ -99,12 +99,12 @@ def install_error_handlers(app: FastAPI, error_page: ErrorPage) -> None:
     """Answer every error of `app` in one shape, or by a page where one is for a browser."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        told = of_request(error) or told_of(error)
+        answered = of_request(error) or service_error(error)
         if isinstance(error, errors.RadarstreamError | SQLAlchemyError):
-            log.warning("request failed", status=told.status, error=error)
-        elif told.code == DEFECT:
+            log.warning("request failed", status=answered.status, error=error)
+        elif answered.code == DEFECT:
             log.error("a request failed by a defect", status=500, error=error)
-        return error_page(request, told) or told.response()
+        return error_page(request, answered) or answered.response()
 
     kinds = (
         ServiceError,

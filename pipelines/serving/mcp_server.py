@@ -25,10 +25,10 @@ from radarstream.pipelines.serving import access
 from radarstream.pipelines.serving.answers_api import history_of, reported
 from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocuments, Sources, question_of
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import ServiceError, told_of
+from radarstream.pipelines.serving.errors import ServiceError, service_error
 from radarstream.pipelines.serving.limits import take_place
 from radarstream.pipelines.serving.people import Role, User
-from radarstream.pipelines.serving.told import facts_of, text_of
+from radarstream.pipelines.serving.replies import facts_of, text_of
 from radarstream.schemas.snapshot import MOST_LYING
 
 PATH: Final = "/mcp"
@@ -159,7 +159,7 @@ def explained(
         try:
             return await tool(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 logged, and told without its words
-            told = told_of(error)
+            told = service_error(error)
             if told is not error:
                 log.warning("tool failed", route=tool.__name__, status=told.status, error=error)
             raise ToolError(f"{told.code}: {told.message}") from None

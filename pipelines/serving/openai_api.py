@@ -19,7 +19,7 @@ from radarstream.pipelines.serving.bodies import Sources, body_of, described, qu
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.question_queue import QuestionQueue
-from radarstream.pipelines.serving.told import facts_of, text_of
+from radarstream.pipelines.serving.replies import facts_of, text_of
 
 EARLY_S: Final = 2.0  # an error that shows by then has its own status; then the stream begins
 HEARTBEAT_S: Final = 10.0

@@ -11,7 +11,7 @@ from fastapi import Request
 from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
-from radarstream.pipelines.serving.errors import ServiceError, told_of, too_many
+from radarstream.pipelines.serving.errors import ServiceError, service_error, too_many
 from radarstream.pipelines.serving.people import share_of
 from radarstream.pipelines.serving.shares import Buckets
 from radarstream.pipelines.serving.warming import Warming
@@ -76,7 +76,7 @@ class QuestionQueue:
 
     def _failed(self, error: BaseException) -> ServiceError:
         """Count and log why there is no reply; what the client is told."""
-        told = told_of(error)
+        told = service_error(error)
         self._metrics.failures.labels(told.code).inc()
         if told is not error:
             log.warning("question failed", status=told.status, error=error)

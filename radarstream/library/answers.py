@@ -16,6 +16,9 @@ class JudgedDocument:
 
     `rank` counts from 1 in the order of the documents, whatever a reranker made of it. `answer` is
     what this document alone answers, None where it says nothing or was not asked.
+
+    >>> JudgedDocument("Lima.", 1, True, Reason.SUPPORTED, "Lima").answer
+    'Lima'
     """
 
     document: Any
@@ -32,6 +35,12 @@ class Answer:
     `changed` tells whether the answer means something else than the previous one to this question;
     None where there is none to compare with. `memory` says what became of the previous answer.
     `event` is the answer as the pipeline publishes it, with everything that a check needs.
+
+    >>> from radarstream import Guard
+    >>> with Guard(profile="scripted") as guard:
+    ...     answer = guard.answer("What is the capital?", ["It is Lima.", "It is Cusco."])
+    >>> answer.abstained, answer.status.value, [judged.rank for judged in answer.kept]
+    (True, 'abstained', [])
     """
 
     question: str

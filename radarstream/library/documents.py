@@ -54,7 +54,11 @@ def to_document(given: Any, rank: int) -> Document:
 
 
 def parts_of(given: Any) -> tuple[Any, Mapping[str, Any]]:
-    """Return the text of a document, None without one, and what is known about it."""
+    """Return the text of a document, None without one, and what is known about it.
+
+    >>> parts_of({"snippet": "Lima.", "link": "https://a.example"})[0]
+    'Lima.'
+    """
     if isinstance(given, str):
         return given, {}
     if isinstance(given, Document):
@@ -78,7 +82,11 @@ def mapping_of(value: Any) -> Mapping[str, Any]:
 
 
 def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the first of these entries that is a text."""
+    """Return the first of these entries that is a text.
+
+    >>> first_text({"name": "Peru", "title": ""}, TITLES)
+    'Peru'
+    """
     found = (about.get(name) for name in names)
     return next((value for value in found if isinstance(value, str) and value), "")
 
@@ -98,7 +106,11 @@ def published(about: Mapping[str, Any], rank: int) -> datetime | None:
 
 
 def as_time(value: Any) -> datetime | None:
-    """Return a datetime, or one in ISO 8601, if it is one; without a time zone it is UTC."""
+    """Return a datetime, or one in ISO 8601, if it is one; without a time zone it is UTC.
+
+    >>> as_time("2024-05-06").isoformat(), as_time("in May")
+    ('2024-05-06T00:00:00+00:00', None)
+    """
     if isinstance(value, str):
         try:
             value = datetime.fromisoformat(value)

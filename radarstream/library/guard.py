@@ -117,6 +117,11 @@ class Guard(Closing):
         Give `Question`s, or pairs of question and documents. The same question may occur again:
         its later documents meet the memory of the earlier ones. Where some fail, the others are
         answered and remembered before the first error is raised; `try_many` returns the errors.
+
+        >>> pages = ["Lima is the capital.", "Lima is its capital."]
+        >>> with Guard(profile="scripted") as guard:
+        ...     [one.text for one in guard.answer_many([("What is the capital?", pages)])]
+        ['Lima']
         """
         answers = []
         for outcome in self.try_many(questions):

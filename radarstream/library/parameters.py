@@ -24,14 +24,20 @@ def settings_with(settings: Settings | str | Path | None, flags: dict[str, Any])
 def chosen(
     model: str | None, base_url: str | None, defense: str | None, profile: str | None
 ) -> dict[str, Any]:
-    """Return the settings that the parameters stand for."""
+    """Return the settings that the parameters stand for.
+
+    >>> chosen(None, None, "majority", "scripted")
+    {'profile': 'scripted', 'defense': {'name': 'majority'}}
+    """
     flags = loading.chosen_model(model, base_url, profile)
     return flags if defense is None else flags | {"defense": {"name": defense}}
 
 
 def database_url(memory: str | Path) -> str:
-    """Return the URL of a database that may be given as a path."""
+    """Return the URL of a database that may be given as a path.
+
+    >>> database_url("postgresql://me@db/x"), database_url("memory.db")
+    ('postgresql://me@db/x', 'sqlite:///memory.db')
+    """
     text = str(memory)
-    if "://" in text:
-        return text
-    return sqlite_url(Path(memory))
+    return text if "://" in text else sqlite_url(Path(memory))

@@ -16,7 +16,11 @@ MOST_QUESTION, MOST_ID = 2_000, 200  # characters, as on the wire
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question and the documents to answer it from; see `Guard.answer`."""
+    """A question and the documents to answer it from; see `Guard.answer`.
+
+    >>> Question("What is the capital?", ["Lima."], id="peru").withstand is None
+    True
+    """
 
     text: str
     documents: Iterable[Any]
@@ -101,7 +105,11 @@ def _query_of(question: Question) -> Query:
 
 
 def in_utc(at: datetime | None) -> datetime | None:
-    """Return a time in UTC. Raises ValueError without a zone and outside of the years 1 to 9999."""
+    """A time in UTC. Raises ValueError without a zone and outside of the years 1 to 9999.
+
+    >>> in_utc(datetime.fromisoformat("2024-05-06T12:00+02:00")).hour
+    10
+    """
     if at is None:
         return None
     if at.tzinfo is None:

@@ -26,7 +26,7 @@ from radarstream.schemas.records import RawRecord
 from radarstream.schemas.times import Clock
 
 ResultT = TypeVar("ResultT")
-IDLE_POLL_S = 1.0  # how long an idle job sleeps in its broker's arms
+IDLE_POLL_S = 1.0  # how long a poll waits for records
 FIRST_BATCH = 4  # records; grows while batches are quicker than they may be
 
 

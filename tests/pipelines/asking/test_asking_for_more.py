@@ -17,7 +17,7 @@ from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.pages.verdict_words import depth_in_words
 from radarstream.pipelines.searching import other_words
-from radarstream.pipelines.serving.told import facts_of
+from radarstream.pipelines.serving.replies import facts_of
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.orchestration import Module
 from radarstream.schemas.snapshot import Document

@@ -11,8 +11,8 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from radarstream.pipelines.serving.errors import told_of
-from radarstream.pipelines.serving.told import harmless
+from radarstream.pipelines.serving.errors import service_error
+from radarstream.pipelines.serving.replies import harmless
 from radarstream.schemas.errors import BudgetSpentError, ConfigurationError
 from tests.serving import FakeAsker, bearer, fake_service, reply_to, running
 
@@ -194,7 +194,7 @@ class TestRaw:
 
 
 def test_what_is_not_set_up_is_in_the_log_alone() -> None:
-    told = told_of(ConfigurationError("the environment variable SERPAPI_KEY is not set"))
+    told = service_error(ConfigurationError("the environment variable SERPAPI_KEY is not set"))
     assert (told.status, told.code) == (500, "misconfigured")
     assert "log" in told.message
     assert "SERPAPI" not in told.message
