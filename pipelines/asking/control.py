@@ -94,8 +94,8 @@ class ControlPlane:
         wanted = {n: request for n, request in enumerate(asked) if request is not None}
         work = partial(replies_to, list(wanted.values()), self.models)
         replies = (within(self.limit_s, work) if wanted else None) or [None] * len(wanted)
-        told = dict(zip(wanted, replies, strict=True))
-        return [decided(partial(decide, *one), told.get(n)) for n, one in enumerate(given)]
+        by_place = dict(zip(wanted, replies, strict=True))
+        return [decided(partial(decide, *one), by_place.get(n)) for n, one in enumerate(given)]
 
 
 def decided(decide: Callable[..., ResultT], reply: str | None) -> ResultT | None:

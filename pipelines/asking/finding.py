@@ -162,12 +162,12 @@ def applied(
     method = parts.methods(module, options)
     shown = [one.snapshot for one in found]
     outcomes = rerank(method, keep, shown, parts.pipeline.models, parts.pipeline.meter)
-    told = {name: value for name, value in options.items() if name != "seed"}
+    noted = {name: value for name, value in options.items() if name != "seed"}
     return [
         outcome
         if isinstance(outcome, Failure)
         else without_dropped(one, outcome.reranking).noting(
-            module, told, len(one.snapshot.documents), "", acted=True
+            module, noted, len(one.snapshot.documents), "", acted=True
         )
         for one, outcome in zip(found, outcomes, strict=True)
     ]

@@ -41,8 +41,8 @@ def checked(question: UserQuestion) -> tuple[UserQuestion, Query]:
     if question.wanted < 1:
         raise InputError(ReasonClass.OUT_OF_RANGE, "a question wants one document or more")
     if question.documents and question.origin is not Origin.DOCUMENTS:
-        told = f"documents are given, but those of the {question.origin} are wanted"
-        raise InputError(ReasonClass.UNKNOWN_FIELD, told)
+        why = f"documents are given, but those of the {question.origin} are wanted"
+        raise InputError(ReasonClass.UNKNOWN_FIELD, why)
     return question, query
 
 
@@ -112,8 +112,8 @@ def _decide(
     chosen, control = parts.settings.orchestration, parts.control
     without = plain(chosen)
     if chosen.policy != "none":
-        told = STATIC if chosen.policy == "static" else FAILED
-        without = full(chosen, parts.allowed, told)
+        why = STATIC if chosen.policy == "static" else FAILED
+        without = full(chosen, parts.allowed, why)
     decided: list[tuple[RiskProfile | None, Plan]] = [(None, without)] * len(seen)
     known = {place: one for place, one in enumerate(seen) if one is not None}
     if control is None or not known:

@@ -73,9 +73,9 @@ def _show_bar(look: Callable[[], State], finished: Event) -> None:
 
 
 def _show_lines(look: Callable[[], State], finished: Event) -> None:
-    told = -1
+    printed = -1
     while not finished.wait(LINE_SECONDS):
         state = look()
-        if state.done != told:  # a slow model needs more than one line for one answer
-            told = state.done
+        if state.done != printed:  # a slow model needs more than one line for one answer
+            printed = state.done
             note(f"{state.done}/{state.total} {state.doing} {state.left}")

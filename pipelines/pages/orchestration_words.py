@@ -84,9 +84,9 @@ def risk_in_words(profile: orchestration.RiskProfile) -> str:
     return f"{', '.join([LEVELS[profile.level], *named])} ({profile.sentinel})"
 
 
-def epsilon_in_words(told: orchestration.Orchestration) -> str:
+def epsilon_in_words(decided: orchestration.Orchestration) -> str:
     """What a question cost of the epsilon budget; empty where nothing was charged."""
-    if not told.epsilon_spent:
+    if not decided.epsilon_spent:
         return ""
-    left = "" if told.epsilon_left is None else f", {told.epsilon_left:g} left"
-    return f"epsilon {told.epsilon_spent:g} spent{left}"
+    left = "" if decided.epsilon_left is None else f", {decided.epsilon_left:g} left"
+    return f"epsilon {decided.epsilon_spent:g} spent{left}"

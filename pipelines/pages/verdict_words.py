@@ -85,10 +85,10 @@ def support_in_words(support: Support) -> str:
 
 def depth_in_words(event: AnswerEvent) -> str:
     """How many documents and result pages were read, and whether they settled the answer."""
-    told = f"{len(event.seen)} of {len(event.verdict.documents)} documents were read"
+    text = f"{len(event.seen)} of {len(event.verdict.documents)} documents were read"
     if pages := event.result_pages:
-        told += f", of {pages} result page{'s' * (pages > 1)}"
-    return f"{told}; more could have decided" if event.wanted_more else told
+        text += f", of {pages} result page{'s' * (pages > 1)}"
+    return f"{text}; more could have decided" if event.wanted_more else text
 
 
 def _sites(count: int) -> str:
@@ -171,8 +171,8 @@ def reranking_in_words(reranking: Reranking) -> str:
     candidates, dropped = reranking.candidates, reranking.dropped
     counts = Counter(str(one.reason) for one in dropped if one.reason is not None)
     why = ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
-    told = f"{reranking.method} dropped {len(dropped)} of {len(candidates)} candidates"
-    return f"{told} ({why})" if why else told
+    text = f"{reranking.method} dropped {len(dropped)} of {len(candidates)} candidates"
+    return f"{text} ({why})" if why else text
 
 
 def reason_in_words(

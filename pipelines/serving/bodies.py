@@ -78,22 +78,22 @@ def question_of(
     """What a user asks. Raises ServiceError 400 for what cannot be asked."""
     serving, stripped = settings.serving, text.strip()
     if defense is not None and defense not in DEFENSES:
-        told = f"defense: one of {', '.join(DEFENSES)}"
-        raise ServiceError(400, "unknown_defense", told, param="defense")
+        why = f"defense: one of {', '.join(DEFENSES)}"
+        raise ServiceError(400, "unknown_defense", why, param="defense")
     if not stripped:
         raise ServiceError(400, "empty_question", "the question is empty")
     if len(stripped) > serving.question_characters:
-        told = f"the question has more than {serving.question_characters} characters"
-        raise ServiceError(400, "question_too_long", told)
+        why = f"the question has more than {serving.question_characters} characters"
+        raise ServiceError(400, "question_too_long", why)
     own = sources.documents or ()
     origin = sources.source or (Origin.DOCUMENTS if own else Origin(serving.source))
     if (origin is Origin.DOCUMENTS) != bool(own):
-        told = "give documents with the question" if not own else f"not with source {origin}"
-        raise ServiceError(400, "documents", f"documents: {told}", param="documents")
+        why = "give documents with the question" if not own else f"not with source {origin}"
+        raise ServiceError(400, "documents", f"documents: {why}", param="documents")
     wanted = min(sources.wanted or serving.documents, serving.documents)
     if len(own) > serving.documents:
-        told = f"at most {serving.documents} documents are read (serving.documents)"
-        raise ServiceError(400, "too_many_documents", told, param="documents")
+        why = f"at most {serving.documents} documents are read (serving.documents)"
+        raise ServiceError(400, "too_many_documents", why, param="documents")
     documents = tuple(
         Document(rank, one.text, one.title, one.url, utc(one.published_at))
         for rank, one in enumerate(own, 1)

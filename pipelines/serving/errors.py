@@ -45,8 +45,8 @@ class ServiceError(Exception):
         kind = TYPES.get(
             self.status, "server_error" if self.status >= 500 else "invalid_request_error"
         )
-        told = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
-        return {"error": told}
+        text = {"message": self.message, "type": kind, "param": self.param, "code": self.code}
+        return {"error": text}
 
     def response(self) -> JSONResponse:
         """The error as a response."""
@@ -61,8 +61,8 @@ def unavailable(code: str, message: str, seconds: int = RETRY_S) -> ServiceError
 def too_many(what: str, seconds: float) -> ServiceError:
     """The refusal of a request that comes too soon."""
     wait = str(max(1, round(seconds + 0.5)))
-    told = f"{what}; try again in {wait} s"
-    return ServiceError(429, "rate_limit_exceeded", told, headers={"Retry-After": wait})
+    text = f"{what}; try again in {wait} s"
+    return ServiceError(429, "rate_limit_exceeded", text, headers={"Retry-After": wait})
 
 
 def service_error(error: BaseException) -> ServiceError:
@@ -85,8 +85,8 @@ def service_error(error: BaseException) -> ServiceError:
         case errors.InputError():
             return ServiceError(400, str(error.reason), error.detail)
         case errors.ConfigurationError():
-            told = "the service is not set up for this; its log says what is missing"
-            return ServiceError(500, "misconfigured", told)
+            text = "the service is not set up for this; its log says what is missing"
+            return ServiceError(500, "misconfigured", text)
         case RefusedComplaintError():
             status = {"enough": 429, "not_kept": 404}.get(error.reason, 400)
             return ServiceError(status, f"report_{error.reason}", str(error))

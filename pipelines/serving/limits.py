@@ -86,8 +86,8 @@ class RequestLimits:
         host = Headers(scope=scope).get("host", "")
         if not is_own(host, self._serving.hosts):
             self._context.metrics.refused.labels("host").inc()
-            told = "this host name is not served here; the setting serving.hosts lists names"
-            raise ServiceError(421, "unknown_host", told)
+            why = "this host name is not served here; the setting serving.hosts lists names"
+            raise ServiceError(421, "unknown_host", why)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
         """The whole body; None where the client went away. Raises ServiceError 400, 408, 413."""
@@ -116,8 +116,8 @@ class RequestLimits:
 
     def _too_large(self, most: int) -> ServiceError:
         self._context.metrics.refused.labels("size").inc()
-        told = f"the request has more than {most} bytes"
-        return ServiceError(413, "request_too_large", told, headers={"Connection": "close"})
+        why = f"the request has more than {most} bytes"
+        return ServiceError(413, "request_too_large", why, headers={"Connection": "close"})
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         route = str(getattr(scope.get("route"), "path", "other"))

@@ -120,8 +120,8 @@ class Tools:
     ) -> dict[str, Any]:
         """The complaint as it is stored."""
         user, _ = self._user_with(Role.REPORT, call)
-        told = (query, answer, step, comment)
-        return await run_in_threadpool(reported, self._context, user, *told)
+        refusal = (query, answer, step, comment)
+        return await run_in_threadpool(reported, self._context, user, *refusal)
 
     def _user_with(self, role: Role, call: Call[Any, Any]) -> tuple[User, Request | None]:
         """Who calls, by which request. Raises ServiceError 403."""
@@ -159,10 +159,10 @@ def explained(
         try:
             return await tool(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 logged, and told without its words
-            told = service_error(error)
-            if told is not error:
-                log.warning("tool failed", route=tool.__name__, status=told.status, error=error)
-            raise ToolError(f"{told.code}: {told.message}") from None
+            refusal = service_error(error)
+            if refusal is not error:
+                log.warning("tool failed", route=tool.__name__, status=refusal.status, error=error)
+            raise ToolError(f"{refusal.code}: {refusal.message}") from None
 
     return run
 

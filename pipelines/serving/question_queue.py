@@ -76,11 +76,11 @@ class QuestionQueue:
 
     def _failed(self, error: BaseException) -> ServiceError:
         """Count and log why there is no reply; what the client is told."""
-        told = service_error(error)
-        self._metrics.failures.labels(told.code).inc()
-        if told is not error:
-            log.warning("question failed", status=told.status, error=error)
-        return told
+        refusal = service_error(error)
+        self._metrics.failures.labels(refusal.code).inc()
+        if refusal is not error:
+            log.warning("question failed", status=refusal.status, error=error)
+        return refusal
 
     async def close(self) -> None:
         """Wait for the batch in hand."""

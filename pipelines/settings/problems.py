@@ -22,14 +22,14 @@ def problems(
     """Tell the first problems in one line. `values` were validated, merged from `layers`, the last
     of which wins. Values are not repeated: one may be a password.
     """
-    told = []
+    lines = []
     found = error.errors()
     for details in found[:MOST_TOLD]:
         path = path_of(details["loc"], values)
         origin = origin_of(path, layers)
-        told.append(f"{origin}: {'.'.join(path)} {reason(details)}{advice(details, path, model)}")
+        lines.append(f"{origin}: {'.'.join(path)} {reason(details)}{advice(details, path, model)}")
     more = [f"and {len(found) - MOST_TOLD} more"] if found[MOST_TOLD:] else []
-    return "; ".join([*dict.fromkeys(told), *more])
+    return "; ".join([*dict.fromkeys(lines), *more])
 
 
 def reason(details: ErrorDetails) -> str:

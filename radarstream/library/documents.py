@@ -93,14 +93,14 @@ def first_text(about: Mapping[str, Any], names: Iterable[str]) -> str:
 
 def published(about: Mapping[str, Any], rank: int) -> datetime | None:
     """`published_at` (ValueError if unreadable), or else the first readable date."""
-    told = about.get("published_at")
-    if told is None or told == "":
+    stated = about.get("published_at")
+    if stated is None or stated == "":
         return next(filter(None, (as_time(about.get(name)) for name in DATES)), None)
-    time = as_time(told)
+    time = as_time(stated)
     if time is None:
         raise ValueError(
             f"document {rank}: `published_at` is a datetime, or a text such as 2024-05-06, not "
-            f"{str(told)[:40]!r}"
+            f"{str(stated)[:40]!r}"
         )
     return time
 

@@ -85,8 +85,8 @@ class Asked:
         if ahead_ms < 0:
             return snapshot
         if self.at is not None:
-            told = f"the memory is as new as {self.at.isoformat()}, or newer"
-            raise InputError(ReasonClass.LATE, told)
+            why = f"the memory is as new as {self.at.isoformat()}, or newer"
+            raise InputError(ReasonClass.LATE, why)
         try:
             later = snapshot.observed_at + timedelta(milliseconds=ahead_ms + 1)
         except OverflowError:

@@ -137,7 +137,7 @@ def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
     """
     kept, standing = set(event.verdict.kept_ranks), event.standing
     at = None if standing is None else standing.confirmed_at
-    told: dict[str, Any] = {
+    body: dict[str, Any] = {
         "schema": SCHEMA,
         "id": envelope(event).id,
         "occasions": list(occasions),
@@ -160,7 +160,7 @@ def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
         ],
         "attributions": len(event.verdict.documents) - len(kept),
     }
-    return compact_json(told).encode()
+    return compact_json(body).encode()
 
 
 def sample(now: datetime) -> tuple[str, bytes]:

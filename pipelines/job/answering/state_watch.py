@@ -30,7 +30,7 @@ class StateWatch:
     group: str
     mark: str
     health: Health
-    told: bool = False
+    logged: bool = False
     seen: groups.Offsets = field(
         default_factory=dict
     )  # at the last look; a database's never go down
@@ -52,9 +52,9 @@ class StateWatch:
             self.health.passed("database", False)
         except ConfigurationError as error:
             self.health.passed("database", False)
-            if not self.told:
+            if not self.logged:
                 log.error("database_lost", error=error)  # noqa: TRY400 no frames where none help
-            self.told = True
+            self.logged = True
         else:
             self.health.passed("database")
 

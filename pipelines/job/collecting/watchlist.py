@@ -54,8 +54,8 @@ class _Loader(yaml.CSafeLoader):
         seen: set[str] = set()
         for key, _ in node.value:
             if str(key.value) in seen:
-                told = f"{key.value!r} stands there twice"
-                raise ConstructorError(problem=told, problem_mark=key.start_mark)
+                lines = f"{key.value!r} stands there twice"
+                raise ConstructorError(problem=lines, problem_mark=key.start_mark)
             seen.add(str(key.value))
         return super().construct_mapping(node, deep)
 
@@ -109,16 +109,16 @@ def watchlist_schema() -> dict[str, Any]:
 
 def _refused(name: str, error: ValidationError, under: Place = ()) -> ConfigurationError:
     found = error.errors(include_url=False)
-    told = []
+    lines = []
     for problem in found[:MOST_PROBLEMS]:
         place = (*under, *problem["loc"])
         hint = _NORWAY if isinstance(problem["input"], bool) else ""
         model = _Document if len(place) == 1 else Defaults if place[0] == "defaults" else Watched
         meant = advice(problem, [str(place[-1])], model)
-        told.append(f"{_where(place)} {reason(problem)}{hint}{meant}")
+        lines.append(f"{_where(place)} {reason(problem)}{hint}{meant}")
     if len(found) > MOST_PROBLEMS:
-        told.append(f"and {len(found) - MOST_PROBLEMS} more")
-    return ConfigurationError(f"{name}: {'; '.join(told)}")
+        lines.append(f"and {len(found) - MOST_PROBLEMS} more")
+    return ConfigurationError(f"{name}: {'; '.join(lines)}")
 
 
 def _where(place: Place) -> str:

@@ -34,8 +34,8 @@ def report(  # noqa: PLR0913 what a complaint is made of
     if len(found) > 1:
         ids = ", ".join(one_line(query_id, 200) for query_id in found[:SHOWN])
         ids += ", …" if found[SHOWN:] else ""
-        told = f"{len(found)} queries ask this, name one by its id: {ids}"
-        raise InputError(ReasonClass.OUT_OF_RANGE, told)
+        why = f"{len(found)} queries ask this, name one by its id: {ids}"
+        raise InputError(ReasonClass.OUT_OF_RANGE, why)
     complaint = checked(
         Complaint(
             sender=user,
@@ -52,8 +52,8 @@ def report(  # noqa: PLR0913 what a complaint is made of
 def checked(complaint: Complaint) -> Complaint:
     """Return what a reader of the topic would read. Raises InputError."""
     if complaint.answer is not None and not complaint.answer.strip():
-        told = "the answer is empty; without one, the latest answer is meant"
-        raise InputError(ReasonClass.MISSING_FIELD, told)
+        why = "the answer is empty; without one, the latest answer is meant"
+        raise InputError(ReasonClass.MISSING_FIELD, why)
     if not complaint.sender.strip():
         raise InputError(ReasonClass.MISSING_FIELD, "the sender's name is empty")
     if flaw := flaw_of(complaint.sender):  # first: encoding leaves some characters out
@@ -61,5 +61,5 @@ def checked(complaint: Complaint) -> Complaint:
     try:
         return decode_complaint(encode(complaint), now=None)
     except InputError as error:
-        told = f"no complaint can be made of this: {error.detail}"
-        raise InputError(error.reason, told) from None
+        why = f"no complaint can be made of this: {error.detail}"
+        raise InputError(error.reason, why) from None

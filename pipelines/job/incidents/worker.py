@@ -106,8 +106,8 @@ class Worker:
             offsets[record.partition] = record.offset + 1
         if offsets:
             epoch, group = self.log.epoch(), self.settings.attribution.group
-            told = {(epoch, partition): offset for partition, offset in offsets.items()}
-            note_offsets(self.attributing.engine, group, told)
+            read_to = {(epoch, partition): offset for partition, offset in offsets.items()}
+            note_offsets(self.attributing.engine, group, read_to)
             self.log.commit(offsets)
         return len(records)
 

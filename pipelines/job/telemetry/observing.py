@@ -38,10 +38,10 @@ class Observer:
     now: Callable[[], float] = monotonic
     partitions: frozenset[int] = frozenset()
     since: float = field(init=False)  # when the partitions were lost, or the start
-    told: float = field(init=False)  # when that was last logged
+    logged_at: float = field(init=False)  # when that was last logged
 
     def __post_init__(self) -> None:
-        self.since = self.told = self.now()
+        self.since = self.logged_at = self.now()
 
     def polled(self, records: Sequence[RawRecord]) -> None:
         """Count what was read; also the loop's sign of life."""
@@ -61,11 +61,11 @@ class Observer:
             if not self.partitions:
                 self.log.info("running", state="ready")
             self.log.info("partitions_assigned", group=self.group, partitions=sorted(partitions))
-            self.partitions, self.since, self.told = partitions, now, now
-        elif not partitions and now - self.told >= WAITING_S:
+            self.partitions, self.since, self.logged_at = partitions, now, now
+        elif not partitions and now - self.logged_at >= WAITING_S:
             waited = round(now - self.since)
             self.log.warning("waiting_for_partitions", group=self.group, seconds=waited)
-            self.told = now
+            self.logged_at = now
 
     def held_back(self, count: int) -> None:
         """Show how many records wait for older ones."""

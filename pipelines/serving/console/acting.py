@@ -95,13 +95,17 @@ class Witness:
         seen.
         """
         if holds:
-            raise NothingToDoError(self.told(connection, "It is so already; nothing was done."))
+            raise NothingToDoError(
+                self.with_last(connection, "It is so already; nothing was done.")
+            )
         if stands != self.confirmed.seen:
             raise StateConflictError(
-                self.told(connection, "Somebody else changed this meanwhile; nothing was done.")
+                self.with_last(
+                    connection, "Somebody else changed this meanwhile; nothing was done."
+                )
             )
 
-    def told(self, connection: Connection, words: str) -> str:
+    def with_last(self, connection: Connection, words: str) -> str:
         """The words, with who acted on the thing last."""
         last = last_action_on(connection, self.target)
         return f"{words} {in_words(last)}" if last else words

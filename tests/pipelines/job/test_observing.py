@@ -132,7 +132,7 @@ def test_a_worker_without_partitions_says_so_until_it_has_some(
 ) -> None:
     observer, seconds = observing(), [0.0]
     observer.now, observer.group = lambda: seconds[0], "g"
-    observer.since = observer.told = 0.0
+    observer.since = observer.logged_at = 0.0
     assigned = observer.metrics.registry.get_sample_value
     for seconds[0] in range(26):
         observer.polled([])
