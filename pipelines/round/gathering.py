@@ -174,10 +174,7 @@ def bare(snapshot: SearchSnapshot) -> Evidence:
 
 
 def answer(
-    evidences: Sequence[Evidence],
-    needs: Sequence[frozenset[Signal]],
-    models: Models,
-    costs: Costs,
+    evidences: Sequence[Evidence], needs: Sequence[frozenset[Signal]], models: Models, costs: Costs
 ) -> list[Evidence | Failure]:
     """Add an answer from every document by itself, where it is needed."""
 

@@ -22,14 +22,7 @@ from typing import Generic
 from radarstream.defenses.options import as_asked, options_of
 from radarstream.defenses.protocol import Defense, RetrievalDefense, Signal, needs_at
 from radarstream.pipelines.round import deciding, gathering, withholding
-from radarstream.pipelines.round.values import (
-    Chosen,
-    Concluded,
-    Decided,
-    Observed,
-    Ready,
-    onward,
-)
+from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Observed, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.fulfilment import Failure, check_needs
 from radarstream.pipelines.signals.metering import Costs, Meter
@@ -132,9 +125,7 @@ class DefensePipeline(Generic[StateT]):
             self.baseline, [ready.whole for ready, _ in items], self.models, costs
         )
 
-        def decide(
-            some: Sequence[tuple[Ready, Memory[StateT]]],
-        ) -> list[Decided[StateT] | Failure]:
+        def decide(some: Sequence[tuple[Ready, Memory[StateT]]]) -> list[Decided[StateT] | Failure]:
             remembering = [(ready.evidence, memory.state) for ready, memory in some]
             return deciding.decide(self.defense, remembering, self.models, costs, self.withstand_of)
 

@@ -122,8 +122,7 @@ class Concluded(Generic[StateT]):
 
 
 def onward(
-    items: Sequence[InT | Failure],
-    step: Callable[[Sequence[InT]], Sequence[OutT | Failure]],
+    items: Sequence[InT | Failure], step: Callable[[Sequence[InT]], Sequence[OutT | Failure]]
 ) -> list[OutT | Failure]:
     """Take a step with all that have not failed at once; a failure stays in its place."""
     alive = [item for item in items if not isinstance(item, Failure)]
@@ -132,9 +131,7 @@ def onward(
 
 
 def where(
-    wanted: Sequence[bool],
-    items: Sequence[InT],
-    work: Callable[[Sequence[InT]], Sequence[OutT]],
+    wanted: Sequence[bool], items: Sequence[InT], work: Callable[[Sequence[InT]], Sequence[OutT]]
 ) -> list[OutT | None]:
     """Call `work` once with the wanted items; None stands in the places of the others."""
     some = [item for item, want in zip(items, wanted, strict=True) if want]

@@ -27,12 +27,7 @@ from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.warming import warm_up
 
-ROUTERS = (
-    operations.router,
-    openai_api.router,
-    answers_api.router,
-    console.router,
-)
+ROUTERS = (operations.router, openai_api.router, answers_api.router, console.router)
 
 
 def create_app(

@@ -149,9 +149,7 @@ def build_tools(context: Context, local: User | None = None) -> MCPServer[Any]:
     return server
 
 
-def explained(
-    tool: Callable[Given, Any],
-) -> Callable[Given, Any]:
+def explained(tool: Callable[Given, Any]) -> Callable[Given, Any]:
     """The tool; what it cannot do is told as the service's other routes tell it."""
 
     @wraps(tool)

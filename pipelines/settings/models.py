@@ -106,8 +106,7 @@ class ScriptedEmbedder(Section):
 
 
 GeneratorSettings = Annotated[
-    LlamaCpp | OpenAiGenerator | ScriptedGenerator,
-    Field(discriminator="kind"),
+    LlamaCpp | OpenAiGenerator | ScriptedGenerator, Field(discriminator="kind")
 ]
 TokenSettings = Annotated[SameModel | OpenAiTokens | NoTokens, Field(discriminator="kind")]
 RelationSettings = Annotated[
@@ -130,9 +129,5 @@ PROFILES: dict[Profile, dict[str, dict[str, Any]]] = {
         "relations": {"kind": "language_model"},
         "embedder": EMBEDDINGS,
     },
-    "scripted": {
-        "generator": SCRIPTED,
-        "relations": SCRIPTED,
-        "embedder": SCRIPTED,
-    },
+    "scripted": {"generator": SCRIPTED, "relations": SCRIPTED, "embedder": SCRIPTED},
 }
