@@ -43,16 +43,16 @@ ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
 ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
 
 
-def facts_of(told: Orchestration) -> list[tuple[str, str]]:
+def facts_of(decided: Orchestration) -> list[tuple[str, str]]:
     """What the Sentinel and the audit said, as names and values."""
-    looks = (("risk of the question", told.before), ("risk with its documents", told.after))
-    facts = [("trust", f"{told.trust:.2f}, then {told.trust_after:.2f}")]
+    looks = (("risk of the question", decided.before), ("risk with its documents", decided.after))
+    facts = [("trust", f"{decided.trust:.2f}, then {decided.trust_after:.2f}")]
     facts += [(name, risk_in_words(profile)) for name, profile in looks if profile is not None]
-    if spent := epsilon_in_words(told):
+    if spent := epsilon_in_words(decided):
         facts.append(("privacy", spent))
-    if told.audit is not None:
-        found = findings_in_words(told.audit)
-        facts.append(("audit", f"{told.audit.action}{f': {found}' if found else ''}"))
+    if decided.audit is not None:
+        findings = findings_in_words(decided.audit)
+        facts.append(("audit", ": ".join(filter(None, (decided.audit.action, findings)))))
     return facts
 
 
@@ -84,7 +84,7 @@ def may_read(reply: Reply, user: User) -> bool:
 
 
 def without_evidence(reply: Reply) -> Reply:
-    """The reply without words of documents but titles, as programs are told it."""
+    """The reply without words of documents but titles, as programs get it."""
     verdict = reply.event.verdict
     judged = tuple(replace(one, atomic_answer=None) for one in verdict.documents)
     event = replace(reply.event, verdict=replace(verdict, documents=judged))
@@ -129,7 +129,7 @@ def router(context: Context) -> APIRouter:
 
     def page(request: Request, user: MayAsk, asked: dict[str, str], problem: str = "",
              reply: Reply | None = None, status: int = 200) -> HTMLResponse:  # fmt: skip
-        told = reply.orchestration if reply else None
+        decided = reply.orchestration if reply else None
         return show(
             request,
             "ask.html.j2",
@@ -146,8 +146,8 @@ def router(context: Context) -> APIRouter:
             reply=reply,
             step=step_of(reply, user) if reply else None,
             first_open="reply",
-            facts=facts_of(told) if told else [],
-            hooks=[hook_in_words(record) for record in told.hooks] if told else [],
+            facts=facts_of(decided) if decided else [],
+            hooks=[hook_in_words(record) for record in decided.hooks] if decided else [],
             may_report=Role.REPORT in user.roles,
             **STEP_WORDS,
         )
@@ -167,8 +167,8 @@ def router(context: Context) -> APIRouter:
         )
         try:
             reply = await context.questions.reply(request, question)
-        except ServiceError as told:
-            return page(request, user, form, as_sentence(told.message), status=told.status)
+        except ServiceError as error:
+            return page(request, user, form, as_sentence(error.message), status=error.status)
         return page(request, user, form, reply=reply)
 
     @routes.post(f"{BELOW}ask/report")
