@@ -92,7 +92,7 @@ class AnswerAgreement:
     def model_id(self) -> str:
         """Rules and probabilities: everything that decides a relation."""
         digest = sha256()
-        rules = sorted((*Path(__file__).parent.glob("*.py"), *FOLDER.iterdir()))
+        rules = sorted((*Path(__file__).parent.glob("*.py"), *FOLDER.glob("*.tsv*")))
         for file in (*rules, Path(answer_text.__file__)):
             digest.update(file.read_bytes())
         return f"answer-agreement@{digest.hexdigest()[:12]}"
