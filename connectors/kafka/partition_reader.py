@@ -9,7 +9,7 @@ from kafka.errors import KafkaError
 from radarstream.connectors.kafka.clients import POLL_RECORDS, Reader, broker_errors, patient_poll
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.records import log_epoch, raw_record
-from radarstream.connectors.kafka.source import SNAPSHOTS, Told, unheard
+from radarstream.connectors.kafka.source import SNAPSHOTS, NoteOffsets, ignored
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import RawRecord
 
@@ -22,7 +22,7 @@ class KafkaPartition(Reader):
     """
 
     def __init__(
-        self, options: KafkaOptions, partition: int, *, group: str, note: Told = unheard
+        self, options: KafkaOptions, partition: int, *, group: str, note: NoteOffsets = ignored
     ) -> None:
         super().__init__(options)
         self._place = TopicPartition(options.topic(SNAPSHOTS), partition)

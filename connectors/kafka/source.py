@@ -27,11 +27,11 @@ from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.records import RawRecord
 
 SNAPSHOTS = "search.snapshots"
-Told = Callable[[Mapping[tuple[str, int], int]], None]  # offsets by log epoch and partition
+NoteOffsets = Callable[[Mapping[tuple[str, int], int]], None]  # offsets by log epoch and partition
 logger = logging.getLogger(__name__)
 
 
-def unheard(_: Mapping[tuple[str, int], int]) -> None:
+def ignored(_: Mapping[tuple[str, int], int]) -> None:
     """Nobody keeps offsets beside the broker."""
 
 
@@ -90,8 +90,8 @@ class KafkaLog(Reader):
         *,
         membership: Literal["assign", "group"] = "assign",
         partitions: Collection[int] = (),
-        note: Told = unheard,
-        insist: Told = unheard,
+        note: NoteOffsets = ignored,
+        insist: NoteOffsets = ignored,
     ) -> None:
         if partitions and membership == "group":
             raise ConfigurationError("in a group the broker gives the partitions: name none")

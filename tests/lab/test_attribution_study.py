@@ -8,7 +8,7 @@ import pytest
 
 from radarstream.connectors.files.robust_rag import LONG_FORM
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.defenses.attribution import registry
+from radarstream.defenses import registry
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attribution import attributors, staging
 from radarstream.lab.attribution.events import won

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.defenses.retrieval import registry
+from radarstream.defenses import registry
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.retrieval.conditions import parse_conditions
 from radarstream.lab.retrieval.rerankers import (

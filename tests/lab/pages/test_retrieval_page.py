@@ -5,7 +5,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
-from radarstream.defenses.retrieval import registry
+from radarstream.defenses import registry
 from radarstream.lab.pages.retrieval import RETRIEVAL, view_of
 from radarstream.lab.retrieval.results import ATTACKS
 from radarstream.lab.retrieval.rows import RerankingRow
