@@ -2,17 +2,10 @@
 
     withhold > rerank > read > answer > relate | decide > event
 
-What is left of the bar needs no memory. Beam does that (`gather`) before it groups snapshots by
-query, and `conclude` after it; the library does all of it (`run`).
-
-A caller with hooks of its own takes the parts apart and puts its own steps between them:
-
-    observed = pipeline.withhold(snapshots)      # then choose among `snapshot.documents`; what is
-                                                 # left out goes to `left_out`
-    outcomes = pipeline.finish(list(zip(observed, memories)))
-    # each outcome is a Failure, or has the `event` that also names what was left out
-
-Lists keep their order. In the place of an item that failed stands its error; the others go on.
+What is left of the bar needs no memory: Beam does it (`gather`) before it groups by query, then
+`conclude`; the library does all (`run`). A caller with steps of its own puts them between
+`withhold`, whose snapshots it may shorten (see `Observed.left_out`), and `finish`. Lists keep their
+order; an item that fails is an error in its place.
 """
 
 from collections.abc import Sequence
@@ -36,15 +29,12 @@ from radarstream.schemas.snapshot import Query, SearchSnapshot
 
 @dataclass(frozen=True)
 class DefensePipeline(Generic[StateT]):
-    """Defends snapshots of many queries at once; holds no state of its own.
+    """Defends snapshots of many queries at once; holds no state.
 
-    `baseline` answers the same snapshot without a defence, for comparison; it sees the same
-    evidence and never influences the defended answer: when a model fails it, the event merely has
-    no undefended answer. `sources` is read at the moment of the decision, if the defence asks.
-    `reading` says how many documents the defence reads, and which parts of long ones. `reranker`
-    chooses at most `keep` documents of a snapshot, which defence and baseline then see; without it
-    they see all.
-    `rules` say which documents no model may see.
+    `baseline` answers the same evidence without a defence, for comparison only. `sources` is read
+    at the decision, if the defence asks. `reading` says how far and which parts are read;
+    `reranker` chooses at most `keep` documents, which defence and baseline see; `rules` withhold
+    documents from all models.
     """
 
     name: str

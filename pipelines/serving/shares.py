@@ -33,10 +33,9 @@ class Buckets:
 
 
 class Places:
-    """`most` places. One share alone gets three quarters of them, so that others find one.
-
-    The bound follows the free places: "Dynamic queue length thresholds for shared-memory packet
-    switches" (Choudhury and Hahne, 1998).
+    """`most` places, of which one share gets three quarters at most: the bound follows the free
+    places ("Dynamic queue length thresholds for shared-memory packet switches", Choudhury and
+    Hahne, 1998).
     """
 
     def __init__(self, most: int, metrics: ServingMetrics) -> None:

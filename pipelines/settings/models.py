@@ -76,10 +76,8 @@ class CrossEncoder(Section):
 
 
 class LanguageModel(Section):
-    """The generator judges pairs of answers that rules cannot decide; for instruction-tuned models.
-
-    A pair costs two prompts, one for each direction, unless rules decide it; each answer in such a
-    pair costs up to nine more, which find out whether it tries to steer the model.
+    """The generator judges pairs of answers that rules cannot decide, by two prompts a pair and up
+    to nine an answer that may steer the model; for instruction-tuned models.
     """
 
     kind: Literal["language_model"] = "language_model"

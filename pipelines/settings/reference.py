@@ -1,7 +1,6 @@
-"""docs/settings.md: every setting with its default and meaning, generated from the models.
-
-`python -m radarstream.pipelines.settings.reference` writes it; with `--check` it exits with 1 when
-the file is out of date.
+"""docs/settings.md, generated from the settings. `python -m
+radarstream.pipelines.settings.reference` writes it; with `--check` it exits with 1 when the file is
+out of date.
 """
 
 import argparse
