@@ -11,7 +11,6 @@ from radarstream.defenses.orchestration.audit import OutputAudit
 from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel
 from radarstream.defenses.orchestration.signals import Usual
 from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist
-from radarstream.pipelines import build
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.control import ControlPlane
 from radarstream.pipelines.asking.finding import options_of
@@ -20,6 +19,13 @@ from radarstream.pipelines.asking.parts import CHOOSING, drawn, from_question, r
 from radarstream.pipelines.asking.planning import plain
 from radarstream.pipelines.asking.retrievers import WebSearch, given_documents, nearest
 from radarstream.pipelines.asking.values import Origin
+from radarstream.pipelines.build import (
+    build_defense_pipeline,
+    build_models,
+    build_reranker_of,
+    shared_corpus,
+    shared_engine,
+)
 from radarstream.pipelines.settings import SentenceEmbedder, Settings
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import Models
@@ -43,11 +49,11 @@ def build_answerer(
     Without `accounts` they are kept in memory; `engine` is the state database, by default that of
     the settings. `repeatable`, for studies, draws the noise of a retrieval from the question.
     """
-    engine = engine or build.shared_engine(settings)
+    engine = engine or shared_engine(settings)
     # Nobody is told an undefended answer, and it would cost a long prompt.
     defense = settings.defense.model_copy(update={"compare_with": ""})
     settings = settings.model_copy(update={"defense": defense})
-    pipeline = build.build_defense_pipeline(settings, engine)
+    pipeline = build_defense_pipeline(settings, engine)
     usable, models = usable_modules(settings, engine, pipeline.models)
     queries = KnownQueries(engine)
     gain_per_hour = settings.orchestration.trust_gain_per_hour
@@ -60,7 +66,7 @@ def build_answerer(
             Origin.DOCUMENTS: given_documents,
             Origin.CORPUS: partial(
                 nearest,
-                build.shared_corpus(settings),
+                shared_corpus(settings),
                 models.embedder,
                 settings.reading.further_searches,
             ),
@@ -98,7 +104,7 @@ def usable_modules(
     """
     chosen = settings.orchestration
     usable, needs = set(Module) - set(CHOOSING), frozenset[str]()
-    reranker = build.build_reranker_of(settings)
+    reranker = build_reranker_of(settings)
     if reranker is not None:
         needs |= reranker.needs
     for module in CHOOSING:
@@ -106,7 +112,7 @@ def usable_modules(
             continue
         try:
             method = registered(module, options_of(plain(chosen), module))
-            with_needs = build.build_models(settings, engine, needs | method.needs)
+            with_needs = build_models(settings, engine, needs | method.needs)
             check_needs(method, with_needs)
         except ConfigurationError as error:
             if module in chosen.always:
