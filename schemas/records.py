@@ -11,6 +11,7 @@ from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import SearchSnapshot
 
 JSON_CONTENT = "application/json"
+ATTEMPTS_HEADER = "radarstream-attempts"  # of a record in Kafka: how often it was tried
 
 
 @dataclass(frozen=True, slots=True)

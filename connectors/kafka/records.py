@@ -7,9 +7,8 @@ from kafka import KafkaConsumer
 
 from radarstream.connectors.kafka.batches import RefusedBatch
 from radarstream.schemas.errors import ReasonClass
-from radarstream.schemas.records import LogPosition, RawRecord
+from radarstream.schemas.records import ATTEMPTS_HEADER, LogPosition, RawRecord
 
-ATTEMPTS_HEADER = "radarstream-attempts"
 LONGEST_COUNT = 6  # digits
 
 

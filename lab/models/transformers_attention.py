@@ -22,6 +22,7 @@ from radarstream.lab.insights import AttentionQuery
 from radarstream.lab.models.attention_shares import first_line, percentages
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
+from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.prompt import Prompt
 
 _VERSION: Final = "attention-1"  # part of model_id: what is summed
@@ -112,13 +113,14 @@ class _Read:
 
 @lru_cache(maxsize=4)
 def loaded(model_path: Path, device: str | None = None) -> tuple[Any, Any]:
-    """Model and tokenizer of a directory, once in the process. Raises ModelError."""
-    try:
+    """Model and tokenizer of a directory, once in the process.
+
+    Raises ModelError, ConfigurationError.
+    """
+    with naming_extra():
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
         from transformers.utils import logging
-    except ImportError as error:
-        raise ModelError("transformers is not installed: install the extra `gpu`") from error
     logging.disable_progress_bar()  # type: ignore[no-untyped-call] # would run through the logs
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -8,6 +8,7 @@ import shlex
 import socket
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,7 @@ from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, RadarstreamError
-from radarstream.schemas.plugins import naming_extra
+from radarstream.schemas.plugins import EXTRAS, naming_extra
 from radarstream.schemas.prompt import AnswerPair, ContinuationQuery, Task
 
 PORTS: Final = {"Ollama": 11434, "vLLM": 8000, "llama.cpp server": 8080}
@@ -70,6 +71,7 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
         attempt(
             "database", lambda: _database(settings.database, chosen.config), "correct `database`"
         ),
+        Diagnosis("extras", True, _extras()),
         *models(settings),
         *local_servers(settings),
     ]
@@ -101,6 +103,12 @@ def _settings(settings: s.Settings) -> str:
     build.check_settings(settings)
     reranker = f", {settings.retrieval.name} before it" if settings.retrieval.name else ""
     return f"profile {settings.profile}, {settings.defense.name}{reranker}"
+
+
+def _extras() -> str:
+    """Which extras are not installed; a command that needs one says so, too."""
+    lacks = {extra for library, extra in EXTRAS.items() if find_spec(library) is None}
+    return f"not installed: {', '.join(sorted(lacks))}" if lacks else "all are installed"
 
 
 def _database(url: str, config: Path | None) -> str:

@@ -21,6 +21,7 @@ from radarstream.defenses.registry import (
     build_reranker,
 )
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.plugins import plugins
 from tests.contracts import test_every_attributor, test_every_defense, test_every_reranker
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -122,6 +123,29 @@ def test_bounds_of_single_options(
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         build(name, options)
+
+
+def test_plug_ins_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package, about = tmp_path / "theirs", tmp_path / "theirs-1.dist-info"
+    package.mkdir()
+    vanilla = "from radarstream.defenses.vanilla import Vanilla\n"
+    (package / "__init__.py").write_text(f"{vanilla}class Fine(Vanilla): pass")
+    (package / "broken.py").write_text("raise RuntimeError('bang')")
+    about.mkdir()
+    (about / "METADATA").write_text("Name: theirs\nVersion: 1")
+    points = [f"{name} = theirs:Fine" for name in ("fine", "voices", "astute_rag")]
+    points += ["broken = theirs.broken", "absent = theirs:Absent"]
+    (about / "entry_points.txt").write_text("\n".join(["[radarstream.defences]", *points]))
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins.cache_clear()
+    try:
+        named = [type(build_defense(name)).__name__ for name in ("fine", "voices", "astute_rag")]
+        assert named == ["Fine", "Voices", "AstuteRag"]  # names of ours stay ours
+        for name, told in (("broken", "theirs.broken: RuntimeError: bang"), ("absent", "Absent")):
+            with pytest.raises(ConfigurationError, match=f"'{name}': cannot import .*{told}"):
+                build_defense(name)
+    finally:
+        plugins.cache_clear()
 
 
 def test_options_arrive() -> None:

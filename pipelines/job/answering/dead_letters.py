@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from radarstream.connectors.kafka.records import ATTEMPTS_HEADER
 from radarstream.schemas import errors
 from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, envelope
 from radarstream.schemas.events import DeadLetter
-from radarstream.schemas.records import UNLIMITED
+from radarstream.schemas.records import ATTEMPTS_HEADER, UNLIMITED
 
 REPLAY_HEADER = "radarstream-replay-of"
 DECODED = errors.OUTAGES | {errors.ReasonClass.LATE}  # what a snapshot that can be decoded meets

@@ -9,12 +9,12 @@ from fastapi.responses import HTMLResponse
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Letter
-from radarstream.pipelines.job.operating import letters as on_topic
 from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console.showing import BELOW, Paging, page_number, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.errors import BrokerError, ConfigurationError
+from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.times import milliseconds
 
 PATIENCE_S: Final = 2.0  # a person waits for the page
@@ -35,6 +35,8 @@ class Mailbox:
 
 def mailbox(kafka: KafkaOptions) -> Mailbox:
     """Read both topics to their ends. Raises BrokerError, ConfigurationError."""
+    with naming_extra():
+        from radarstream.pipelines.job.operating import letters as on_topic
     seconds, problems = min(kafka.request_timeout_s, PATIENCE_S), list[str]()
     kafka = kafka.model_copy(update={"request_timeout_s": seconds})
     found = tuple(dead_letters.distinct(on_topic.letters_of_topic(kafka, problems.append)))

@@ -42,7 +42,9 @@ def run(
     """A command where libraries are missing; what it has imported is in modules.json."""
     program = PROGRAM.format(out=str(tmp_path / "modules.json"), missing=tuple(missing))
     command = [sys.executable, "-c", program, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=tmp_path)
+    return subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, cwd=tmp_path
+    )
 
 
 def modules(tmp_path: Path, *arguments: str, missing: Collection[str] = ()) -> set[str]:
@@ -87,8 +89,9 @@ def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
     [
         ("ask --dry-run Who? page.txt", 0, "no answer"),
         ("state show", 2, "there is no state database"),
-        ("doctor --profile scripted", 0, "scripted"),
-        ("serve --help", 0, "--listen"),
+        ("doctor --json --profile scripted", 0, "not installed: adapters, embedded, gpu, lab"),
+        ("serve --dry-run --listen 192.0.2.1:80", 2, "serving.listen"),  # an address of nobody
+        ("mcp --dry-run", 0, ""),
         (
             "replay history.json --dry-run",
             2,
