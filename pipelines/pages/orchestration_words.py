@@ -3,24 +3,31 @@
 from collections.abc import Sequence
 from typing import Final
 
-from radarstream.schemas import orchestration
+from radarstream.schemas.orchestration import (
+    Audited,
+    HookRecord,
+    Module,
+    Orchestration,
+    RiskLevel,
+    RiskProfile,
+)
 
 MODULES: Final = {
-    orchestration.Module.PRIVACY: "noisy retrieval",
-    orchestration.Module.TRUSTRAG: "TrustRAG's filter",
-    orchestration.Module.ATTENTION: "attention filter",
-    orchestration.Module.GUARDRAIL: "guardrail",
-    orchestration.Module.AUDIT: "audit",
+    Module.PRIVACY: "noisy retrieval",
+    Module.TRUSTRAG: "TrustRAG's filter",
+    Module.ATTENTION: "attention filter",
+    Module.GUARDRAIL: "guardrail",
+    Module.AUDIT: "audit",
 }
 LEVELS: Final = {
-    orchestration.RiskLevel.LOW: "low",
-    orchestration.RiskLevel.ELEVATED: "elevated",
-    orchestration.RiskLevel.CRITICAL: "critical",
+    RiskLevel.LOW: "low",
+    RiskLevel.ELEVATED: "elevated",
+    RiskLevel.CRITICAL: "critical",
 }
 ATTACKS: Final = ("membership", "poisoning", "leakage", "jailbreak")
 
 
-def module_in_words(record: orchestration.HookRecord) -> str:
+def module_in_words(record: HookRecord) -> str:
     """What a module did, in a few words.
 
     >>> from radarstream.schemas.orchestration import Hook
@@ -28,12 +35,12 @@ def module_in_words(record: orchestration.HookRecord) -> str:
     >>> module_in_words(on)
     "TrustRAG's filter: dropped 2 of 10 documents"
     """
-    name = MODULES[orchestration.Module(record.module)]
+    name = MODULES[Module(record.module)]
     if not record.enabled:
         return f"{name}: off, {record.detail}"
-    if record.module == orchestration.Module.AUDIT:
+    if record.module == Module.AUDIT:
         return f"{name}: {AUDITS[record.detail]}"
-    if record.module == orchestration.Module.GUARDRAIL:
+    if record.module == Module.GUARDRAIL:
         return f"{name}: documents are shown as data, not as instructions"
     dropped = record.documents_in - record.documents_out
     return f"{name}: dropped {dropped} of {record.documents_in} documents"
@@ -54,7 +61,7 @@ FINDINGS: Final = {
 }
 
 
-def findings_in_words(audited: orchestration.Audited | None) -> str:
+def findings_in_words(audited: Audited | None) -> str:
     """What the audit found in an answer; empty where it found nothing.
 
     >>> from radarstream.schemas.orchestration import AuditFinding
@@ -65,16 +72,16 @@ def findings_in_words(audited: orchestration.Audited | None) -> str:
     return ", ".join(FINDINGS[kind] for kind in kinds)
 
 
-def acted(hooks: Sequence[orchestration.HookRecord]) -> str:
+def acted(hooks: Sequence[HookRecord]) -> str:
     """The modules that acted; "none" without any.
 
     >>> acted(())
     'none'
     """
-    return ", ".join(MODULES[orchestration.Module(h.module)] for h in hooks if h.enabled) or "none"
+    return ", ".join(MODULES[Module(h.module)] for h in hooks if h.enabled) or "none"
 
 
-def risk_in_words(profile: orchestration.RiskProfile) -> str:
+def risk_in_words(profile: RiskProfile) -> str:
     """A risk profile on one line.
 
     >>> risk_in_words(RiskProfile(RiskLevel.ELEVATED, membership=0.5))
@@ -84,7 +91,7 @@ def risk_in_words(profile: orchestration.RiskProfile) -> str:
     return f"{', '.join([LEVELS[profile.level], *named])} ({profile.sentinel})"
 
 
-def epsilon_in_words(decided: orchestration.Orchestration) -> str:
+def epsilon_in_words(decided: Orchestration) -> str:
     """What a question cost of the epsilon budget; empty where nothing was charged."""
     if not decided.epsilon_spent:
         return ""
