@@ -32,7 +32,7 @@ def measure(name: str, blocks: list[str]) -> None:
         lock.write_text("\n".join(blocks), encoding="utf-8")
         locked = ["--no-deps", "--require-hashes", "--only-binary=:all:", f"-r{lock}"]
         pip("download", "--dest", str(wheels), *locked)
-        options = ["--no-compile", "--target", str(installed), "--find-links", str(wheels)]
+        options = ["--target", str(installed), "--find-links", str(wheels)]
         pip("install", *options, *locked)
         sizes = f"{megabytes(wheels):.0f} MB to download, {megabytes(installed):.0f} MB on disk"
         biggest = sorted((megabytes(path), path.name) for path in installed.iterdir())[::-1]
