@@ -6,20 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
+from radarstream.lab.attacks.conditions import conditions_of
 from radarstream.lab.attacks.schedule import Schedule
+from radarstream.lab.defences.contenders import contenders_of
 from radarstream.lab.defences.records import DefencesRequest
-from radarstream.lab.defences.request import (
-    conditions_of,
-    contenders_of,
-    plugin_of,
-)
-from radarstream.lab.defences.scoreboard import Scoreboard
-from radarstream.lab.pages.defences.page import DEFENCES
+from radarstream.lab.defences.scores import Results
+from radarstream.lab.defences.study import plugin_of
+from radarstream.lab.pages.defences import DEFENCES
 from radarstream.lab.replay import Scored, conclude
 from radarstream.lab.study.datasets import load_dataset
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.harness import REPORT, kept_in, opened
-from radarstream.lab.study.scoring import Definition
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.job.replaying.results import STATE
 from radarstream.pipelines.job.replaying.running import replayed
@@ -39,7 +36,7 @@ class Study:
         Files of questions with documents and labels; see docs/lab.md.
     out
         Directory of the results. The same study goes on where it was interrupted.
-    defenses, attacks, positions, adaptations, k, half, limit, seed, score
+    defenses, attacks, positions, adaptations, k, half, limit, seed
         As the options of `radarstream evaluate`.
     model, base_url, profile, settings
         As for `Guard`.
@@ -64,7 +61,6 @@ class Study:
         half: Half | str = Half.ALL,
         limit: int | None = None,
         seed: int = 0,
-        score: Definition | str = Definition.WHOLE_WORDS,
         model: str | None = None,
         base_url: str | None = None,
         profile: str | None = None,
@@ -84,12 +80,11 @@ class Study:
             limit=limit,
             seed=seed,
             surface=conditions[-1].surface.value,
-            definition=Definition(score),
             command="radarstream.lab.api.Study",
         )
         self.insisted = defenses
         self.table: pl.DataFrame | None = None
-        self.board: Scoreboard | None = None
+        self.board: Results | None = None
         self.report: Path | None = None
 
     def run(self, *, resume: bool = True) -> "pl.DataFrame":

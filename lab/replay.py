@@ -16,14 +16,13 @@ import polars as pl
 from radarstream.connectors.files.whole import write_whole
 from radarstream.lab.attacks.schedule import Schedule
 from radarstream.lab.defences.answers import replay_frame
-from radarstream.lab.defences.baselines import Answered, baseline_rows
 from radarstream.lab.defences.contenders import parse_contenders, servable
-from radarstream.lab.defences.planted import replay_curves
+from radarstream.lab.defences.planted import Point, replay_curves
 from radarstream.lab.defences.records import Contender, Row
-from radarstream.lab.defences.scoreboard import Point
+from radarstream.lab.defences.trials import Answered, baseline_rows
 from radarstream.lab.pages.replay.page import render_report
 from radarstream.lab.study.frame import write_table
-from radarstream.lab.study.row_files import encode_line, read_lines
+from radarstream.lab.study.rows import encode_line, read_lines
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.job.replaying.record import StageCost

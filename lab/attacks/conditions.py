@@ -20,7 +20,6 @@ from functools import partial
 
 from radarstream.lab.attacks.corpus import (
     Corpus,
-    Injection,
     RememberingEmbedder,
     corpus_of,
     inject,
@@ -29,6 +28,8 @@ from radarstream.lab.attacks.corpus import (
 from radarstream.lab.attacks.protocol import (
     BENIGN,
     CORPUS,
+    RANDOM,
+    TOP,
     Aim,
     Condition,
     Surface,
@@ -41,7 +42,7 @@ from radarstream.lab.attacks.timing import Kind, Moment, moments
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.sites import site_of
-from radarstream.schemas.snapshot import Labels, SearchSnapshot
+from radarstream.schemas.snapshot import SearchSnapshot
 
 _MOST_RANKS = 10_000
 _CONDITION = re.compile(
@@ -151,28 +152,11 @@ class Skipped:
 
 
 @dataclass(frozen=True, slots=True)
-class Planted:
-    """What was planted at one step: the ranks it was retrieved at, and on a corpus the ids of
-    all `count` texts and of those the attacker deleted.
-    """
-
-    query_id: str
-    step: int
-    attack: str
-    target: str
-    count: int
-    ranks: tuple[int, ...]
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Attacked:
     """Histories under one condition, in the order given, without the questions in `skipped`."""
 
     histories: tuple[tuple[SearchSnapshot, ...], ...]
     skipped: tuple[Skipped, ...] = ()
-    planted: tuple[Planted, ...] = ()
 
 
 def attacked(
@@ -205,17 +189,14 @@ def attacked(
         plant = partial(_on_corpus, condition, k, embedder, _corpora(histories))
     done: list[tuple[SearchSnapshot, ...]] = []
     skipped: list[Skipped] = []
-    planted: list[Planted] = []
     for number, history in enumerate(histories):
         elsewhere = histories[(number + 1) % len(histories)] if len(histories) > 1 else ()
         try:
-            outcomes = [plant(step) for step in _steps(condition, history, elsewhere, number)]
+            steps = _steps(condition, history, elsewhere, number)
+            done.append(tuple(map(plant, steps)))
         except UnattackableError as error:
             skipped.append(Skipped(history[0].query.id, str(error)))
-            continue
-        done.append(tuple(snapshot for snapshot, _ in outcomes))
-        planted += [record for _, record in outcomes if record is not None]
-    return Attacked(tuple(done), tuple(skipped), tuple(planted))
+    return Attacked(tuple(done), tuple(skipped))
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,26 +232,22 @@ def _steps(
     return steps
 
 
-Outcome = tuple[SearchSnapshot, Planted | None]
-
-
-def _on_list(condition: Condition, k: int, seed: int, step: _Step) -> Outcome:
+def _on_list(condition: Condition, k: int, seed: int, step: _Step) -> SearchSnapshot:
     if step.count == 0:
-        return step.snapshot, None
+        return step.snapshot
     ranks = condition.ranks(step.moment, step.count, k, seed)
     attack = attack_named(condition.attack)
-    snapshot = attack.poison(
+    return attack.poison(
         step.snapshot, positions=ranks, k=k, aim=step.aim, one_site=condition.one_site
     )
-    return snapshot, _record(step, snapshot)
 
 
 def _on_corpus(
     condition: Condition, k: int, embedder: Embedder, corpora: Sequence[Corpus], step: _Step
-) -> Outcome:
+) -> SearchSnapshot:
     corpus = corpora[step.moment.step]
     if step.count == 0:
-        return searched(step.snapshot, corpus, k, embedder), None
+        return searched(step.snapshot, corpus, k, embedder)
     attack = attack_named(condition.attack)
     corpus = inject(
         corpus, attack, step.snapshot, count=step.count, aim=step.aim, one_site=condition.one_site
@@ -279,22 +256,7 @@ def _on_corpus(
         step.snapshot,
         query=replace(step.snapshot.query, text=attack.asked(step.snapshot.query.text)),
     )
-    snapshot = searched(asked, corpus, k, embedder)
-    return snapshot, _record(step, snapshot, corpus.injections[-1])
-
-
-def _record(step: _Step, snapshot: SearchSnapshot, injection: Injection | None = None) -> Planted:
-    labels = snapshot.labels or Labels()
-    return Planted(
-        query_id=snapshot.query.id,
-        step=step.moment.step,
-        attack=labels.attack or "",
-        target=labels.target or "",
-        count=step.count,
-        ranks=labels.poisoned_ranks,
-        added=injection.added if injection else (),
-        removed=injection.removed if injection else (),
-    )
+    return searched(asked, corpus, k, embedder)
 
 
 def _corpora(histories: Sequence[tuple[SearchSnapshot, ...]]) -> tuple[Corpus, ...]:
@@ -315,3 +277,72 @@ def sites_of_planted(snapshot: SearchSnapshot) -> int:
     ranks = snapshot.labels.poisoned_ranks if snapshot.labels else ()
     planted = [document for document in snapshot.documents if document.rank in ranks]
     return len({site_of(document.url) or document.rank for document in planted})
+
+
+def conditions_of(
+    attacks: list[str], positions: list[str], conditions: list[str], schedule: str, k: int
+) -> tuple[Condition, ...]:
+    """The clean condition and the attacked ones, all on one surface and within the first k."""
+    found = product(attacks, positions, schedule)
+    if conditions and schedule:
+        raise ConfigurationError("--condition says when by itself, as in pia@1:late-3")
+    if conditions:
+        found = one_surface(dict.fromkeys([Condition(), *map(parse_condition, conditions)]))
+    for condition in found:
+        condition.check_depth(k)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Escalation:
+    """More and more pages of an attack, by their number, at `top` or `random` ranks.
+
+    With `one_site` they are all on one site, else each is on a site of its own; `schedule` says at
+    which steps.
+    """
+
+    attack: str
+    place: str
+    schedule: str
+    one_site: bool
+    conditions: tuple[tuple[int, Condition], ...]
+
+
+def escalations(conditions: Iterable[Condition]) -> list[Escalation]:
+    """The conditions that belong together, in groups of at least two.
+
+    One page on a site of its own is also one on one site. Conditions on a corpus, at other ranks
+    than the first and with a number of texts that changes over time belong to none.
+    """
+    groups: dict[tuple[str, str, str, bool], dict[int, Condition]] = {}
+    for condition in conditions:
+        place = _escalated(condition)
+        if not place:
+            continue
+        key, pages = (condition.attack, place, _steps_of(condition)), condition.peak
+        groups.setdefault((*key, condition.one_site), {})[pages] = condition
+        if pages == 1 and not condition.one_site:
+            groups.setdefault((*key, True), {}).setdefault(1, condition)
+    return [
+        Escalation(*key, tuple((pages, held[pages]) for pages in sorted(held)))
+        for key, held in groups.items()
+        if len(held) > 1
+    ]
+
+
+def _escalated(condition: Condition) -> str:
+    """Where the texts go, `top` or `random`; empty for other places and without an attack."""
+    if condition.attack == BENIGN:
+        return ""
+    if condition.positions:
+        top = condition.positions == (*range(1, len(condition.positions) + 1),)
+        return TOP if top else ""
+    return condition.place if condition.place in (TOP, RANDOM) else ""
+
+
+def _steps_of(condition: Condition) -> str:
+    """The schedule without the number of texts."""
+    if condition.timing.peak is None:
+        return condition.schedule
+    when = condition.schedule.rpartition("-")[0]
+    return "" if when == Kind.CONSTANT else when

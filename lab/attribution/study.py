@@ -1,53 +1,126 @@
-"""The study of attributors: what `radarstream evaluate attribution` runs on the harness.
+"""The study of attributors: each question is asked, then each attributor gets the wrong answers."""
 
-Scenario by scenario, every question is asked; then every attributor is given the wrong answers.
-"""
-
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from radarstream.defenses.protocol import Attributor
-from radarstream.lab.attacks.corpus import RememberingEmbedder
+from radarstream.defenses.registry import ATTRIBUTORS, build_attributor
+from radarstream.lab.attacks.corpus import Corpus, RememberingEmbedder
 from radarstream.lab.attacks.questions import Questions
-from radarstream.lab.attribution.attributors import (
-    attributor_of,
-    benign_sample,
-    wants_threshold,
-)
-from radarstream.lab.attribution.events import observe
-from radarstream.lab.attribution.judged import (
+from radarstream.lab.attribution.events import (
     ScopeRule,
     findings,
+    observe,
     rag_origin_scope,
     row_of,
     verified,
     with_removal,
 )
-from radarstream.lab.attribution.records import AttributionRecord, code_of
-from radarstream.lab.attribution.rows import (
+from radarstream.lab.attribution.records import (
+    EVENTS,
     FILES,
+    AttributionRecord,
     AttributionRow,
     CaseState,
     EventKey,
     EventRow,
 )
-from radarstream.lab.attribution.scenarios import Scenario
-from radarstream.lab.attribution.staging import Staged, staged
+from radarstream.lab.attribution.scenarios import Scenario, Staged, staged
 from radarstream.lab.methods.thresholds import Thresholded
 from radarstream.lab.study.harness import Study
 from radarstream.lab.study.plugin import Batch, Request, batched
+from radarstream.lab.study.record import SHARED, digests
 from radarstream.lab.study.rows import ERROR_CHARACTERS, EVIDENCE_WORK
-from radarstream.lab.study.specs import Spec
+from radarstream.lab.study.specs import ALL, Spec, expanded, servable
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.fulfilment import drive
+from radarstream.pipelines.signals.fulfilment import check_needs, drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.errors import ConfigurationError, ModelError
+from radarstream.schemas.wording import counted_noun
+
+TEXTS = 1_000  # benign ones, from which thresholds are taken (RAGOrigin, section 6.1.3)
+NO_CORPUS = (
+    "the questions bring no documents, so that all texts searched are planted ones: name a data "
+    "set that has some as another --dataset"
+)
+
+
+def attributor_of(spec: Spec) -> Attributor:
+    """Raises ConfigurationError for an unknown method, and for options that it refuses."""
+    return build_attributor(spec.method, dict(spec.options))
+
+
+def parse_attributors(text: str) -> tuple[Spec, ...]:
+    """Read a list such as `norm,rag_origin:block=2`; `all` stands for every method.
+
+    Raises ConfigurationError for what cannot be read and for options that a method refuses.
+    """
+    specs = {spec.name: spec for spec in map(Spec.of, expanded(text, {ALL: ATTRIBUTORS}))}
+    for spec in specs.values():
+        attributor_of(spec)
+    return tuple(specs.values())
+
+
+def served(
+    specs: Sequence[Spec], models: Models, benign: int, insisted: str
+) -> tuple[tuple[Spec, ...], tuple[str, ...]]:
+    """The attributors that the models and the `benign` texts of the corpus can serve, and notes on
+    those left out.
+
+    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
+    """
+
+    def check(spec: Spec) -> None:
+        attributor = attributor_of(spec)
+        check_needs(attributor, models)
+        if wants_threshold(attributor) and not benign:
+            raise ConfigurationError(
+                f"{spec.name} takes its threshold from benign texts, and the questions bring no "
+                "documents: name a data set that has some as another --dataset, or give a threshold"
+            )
+
+    kept, left_out = servable(specs, check, insisted)
+    notes = [*([] if benign else [NO_CORPUS]), *left_out]
+    if not kept:
+        raise ConfigurationError("; ".join(["no attributor to evaluate", *notes]))
+    uncalibrated = [spec.name for spec in kept if wants_threshold(attributor_of(spec))]
+    if uncalibrated and benign < TEXTS:
+        of = counted_noun(benign, "benign text")
+        notes.append(f"thresholds of {', '.join(uncalibrated)} come from {of}, not from {TEXTS:,}")
+    return tuple(kept), tuple(notes)
+
+
+def wants_threshold(attributor: Attributor) -> bool:
+    """Whether an attributor is to be given its threshold by benign texts."""
+    return isinstance(attributor, Thresholded) and attributor.threshold is None
+
+
+def benign_sample(corpus: Corpus, seed: int) -> tuple[str, ...]:
+    """At most `TEXTS` texts of a clean corpus, drawn by the seed."""
+    passages = [entry.document.passage for entry in corpus.entries]
+    rng = np.random.default_rng(seed)
+    drawn = rng.choice(len(passages), min(TEXTS, len(passages)), replace=False)
+    return tuple(passages[i] for i in drawn)
+
 
 AT_ONCE = 4  # cases attributed in lockstep, and lost when a run is stopped
 NARROWS = "rag_origin"  # the method that chooses its scope by itself
 PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
+
+HERE = "radarstream.lab.attribution"
+# What events depend on, beside what the signals of a pipeline do.
+STAGING = (
+    *(f"{HERE}.{name}" for name in ("events", "scenarios")),
+    *(f"radarstream.lab.attacks.{name}" for name in ("corpus", "protocol", "texts", "variations")),
+    "radarstream.lab.attacks.questions",
+    "radarstream.lab.study.scoring",
+)
+JUDGING = (*SHARED, f"{HERE}.events", "radarstream.pipelines.signals.fulfilment")
 
 AttributionStudy = Study[AttributionRecord]
 
@@ -96,12 +169,17 @@ class AttributionPlugin:
             texts=len(self.questions.corpus.entries),
             scenarios=tuple(scenario.name for scenario in request.scenarios),
             attributors=request.attributors,
-            code={name: code for name, code in code_of(request.attributors).items() if code},
         )
 
     def code(self, record: AttributionRecord) -> Mapping[str, str | None]:
         """One digest for the events, and one per attributor."""
-        return code_of(record.attributors)
+
+        def judging(spec: Spec) -> Iterable[str]:
+            return (type(attributor_of(spec)).__module__, *JUDGING)
+
+        roots: dict[str, Callable[[], Iterable[str]]] = {EVENTS: lambda: (*STAGING, *SHARED)}
+        roots |= {spec.name: partial(judging, spec) for spec in record.attributors}
+        return digests(roots)
 
     def plan(self, study: AttributionStudy) -> Iterator[Batch]:
         """Count the questions that are left to ask and the rows that attributors owe, then do it,

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from radarstream.lab.attribution.results import REFERENCE, Results, ScenarioScores
-from radarstream.lab.attribution.rows import CaseState
+from radarstream.lab.attribution.records import CaseState
 from radarstream.lab.attribution.scenarios import Clean, Family
+from radarstream.lab.attribution.scoring import REFERENCE, Results, ScenarioScores
 from radarstream.lab.study.results import Result, cost_rows, grid, plain_cell, span
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, percent
 

@@ -8,28 +8,55 @@ from typing import Annotated, Any, Final
 import typer
 from typer import Option
 
-from radarstream.lab.cli import studies
-from radarstream.lab.cli.evaluate_attribution import evaluate_attribution
-from radarstream.lab.cli.evaluate_retrieval import evaluate_retrieval
-from radarstream.lab.cli.evaluate_service import evaluate_service
-from radarstream.lab.cli.evaluation_tables import brief, print_headline, print_tables
-from radarstream.lab.cli.studies import words
-from radarstream.lab.defences.label_reader import LabelReader
-from radarstream.lab.defences.planted import KEY
-from radarstream.lab.defences.records import DefencesRequest
-from radarstream.lab.defences.request import (
-    conditions_of,
-    contenders_of,
-    plugin_of,
+from radarstream.connectors.models.response_cache import ResponseCache
+from radarstream.defenses.registry import DEFENSES
+from radarstream.lab.attacks.conditions import conditions_of
+from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.service.masking import Proxy
+from radarstream.lab.attacks.service.registry import parse_streams
+from radarstream.lab.attacks.whitebox.encoder import Tools
+from radarstream.lab.attribution.scenarios import parse_scenarios
+from radarstream.lab.attribution.study import (
+    AttributionPlugin,
+    AttributionRequest,
+    parse_attributors,
 )
-from radarstream.lab.pages.defences.page import DEFENCES
-from radarstream.lab.study.harness import REPORT, kept_in
-from radarstream.lab.study.scoring import Definition
+from radarstream.lab.attribution.study import served as served_attributors
+from radarstream.lab.cli import studies
+from radarstream.lab.cli.studies import words
+from radarstream.lab.defences.contenders import contenders_of
+from radarstream.lab.defences.label_reader import LabelReader
+from radarstream.lab.defences.records import DefencesRequest
+from radarstream.lab.defences.study import plugin_of
+from radarstream.lab.insights import GRADIENTS
+from radarstream.lab.models.building import build_open_encoder
+from radarstream.lab.pages.attribution import ATTRIBUTION
+from radarstream.lab.pages.defences import DEFENCES
+from radarstream.lab.pages.retrieval import RETRIEVAL
+from radarstream.lab.pages.service import SERVICE
+from radarstream.lab.retrieval.pools import parse_conditions, white_box_of
+from radarstream.lab.retrieval.rerankers import parse_rerankers, served
+from radarstream.lab.retrieval.study import RetrievalPlugin, RetrievalRequest
+from radarstream.lab.service.policies import parse_policies
+from radarstream.lab.service.scoring import judge_answers
+from radarstream.lab.service.study import ServicePlugin, ServiceRequest
+from radarstream.lab.study.halves import Split
+from radarstream.lab.study.harness import kept_in
+from radarstream.pipelines.build import build_models, build_tokens, shared_engine
 from radarstream.pipelines.cli.commands import Commands, with_options
-from radarstream.pipelines.cli.options import RerankerOptions
-from radarstream.pipelines.cli.terminal import print_path
+from radarstream.pipelines.cli.options import RerankerOptions, RuleOptions
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.errors import ConfigurationError
 
-SHOWN = ("rates", "rates_on_attacked_steps", "judged", "dynamics", "cost")
+NO_ANSWERS: Final = "none"
+OWN: Final = "own"
+AskedSplit = Annotated[
+    Split,
+    Option(
+        metavar="<str>",
+        help="Questions to ask: test, or tuning, a fifth, on which thresholds are fitted; all.",
+    ),
+]
 
 
 def evaluate_defences(
@@ -62,13 +89,6 @@ def evaluate_defences(
     reference: Annotated[
         str | None, Option(help="Compare the others with this one; default: radar.")
     ] = None,
-    relation_scorers: Annotated[
-        str,
-        Option(
-            help="Also compare with these relation scorers: answer_agreement, language_model, "
-            "scripted, cross_encoder:NAME."
-        ),
-    ] = "",
     reader: Annotated[
         str,
         Option(
@@ -79,9 +99,6 @@ def evaluate_defences(
     reranking: RerankerOptions,
     run: studies.StudyOptions,
     judge: studies.Judge = "",
-    score: Annotated[
-        Definition, Option(help="How answers are scored; both scores are shown.")
-    ] = Definition.WHOLE_WORDS,
 ) -> None:
     """Compare defences under attacks on a data set, all on the same evidence.
 
@@ -93,8 +110,7 @@ def evaluate_defences(
     settings = (replace(run, dry_run=True) if reader else run).settings()
     settings = kept_in(out, reranking.over(settings))
     data = run.data(settings)
-    scorers = words(relation_scorers)
-    contenders = contenders_of(data, settings.defense, defenses, words(adaptations), scorers)
+    contenders = contenders_of(data, settings.defense, defenses, words(adaptations))
     conditions = conditions_of(words(attacks), words(positions), condition or [], schedule, k)
     request = DefencesRequest(
         **run.asked(data),
@@ -103,19 +119,194 @@ def evaluate_defences(
         reference=reference,
         k=k,
         surface=conditions[-1].surface.value,
-        definition=score,
     )
     by_labels = LabelReader.of(reader, run.seed) if reader else None
     plugin = plugin_of(request, settings, insisted=defenses, reader=by_labels)
     judging = studies.judge_model(judge, plugin.models, plugin.engine)
-    study, report = run.perform(out, plugin, DEFENCES, plugin.judged, judging)
-    if not run.as_json:
-        found = (t for t in report.tables if t.key in SHOWN or t.key.startswith(KEY))
-        print_tables(map(brief, found))
-        print_headline(report.page.sentence, report.page.more)
-        print_path("report", out / REPORT)
     names = (contender.name for contender in plugin.request.contenders)
-    studies.insist(study, names, "no answer without an error from")
+    run.perform(out, plugin, DEFENCES, names, plugin.judged, judging)
+
+
+def evaluate_retrieval(
+    *,
+    attacks: Annotated[
+        str,
+        Option(help="Attacks on a corpus: black-box, white-box, all, or e.g. poisonedrag,hotflip."),
+    ] = "black-box",
+    attack_steps: Annotated[
+        int | None, Option(min=0, help="Steps of white-box attacks; default: of each attack.")
+    ] = None,
+    attack_candidates: Annotated[
+        int | None,
+        Option(min=1, help="Texts that white-box attacks read a step; default: of each attack."),
+    ] = None,
+    rerankers: Annotated[
+        str, Option(help="Rerankers: all, or e.g. gmtp,prog_rank:gate_temperature=0.1.")
+    ] = "all",
+    answers: Annotated[
+        str, Option(help="Defences that answer from what is kept, or none.")
+    ] = "vanilla,radar",
+    pool: Annotated[int, Option(min=1, help="Clean passages in the pool of a question.")] = 50,
+    keep: Annotated[int, Option(min=1, help="Candidates that a reranker keeps of a pool.")] = 5,
+    split: AskedSplit = Split.TEST,
+    out: studies.Out = Path("build/evaluate-retrieval"),
+    run: studies.StudyOptions,
+) -> None:
+    """Compare rerankers on pools into which attackers planted texts: what they keep out, what they
+    cost, and what is answered from the rest.
+
+    OUT receives report.html, tables.md, results.json, pools.jsonl and passages.jsonl (the
+    candidates), rows.jsonl (one reranked pool a line), answers.jsonl, study.json (provenance) and
+    state.sqlite (answers of the models). The same command continues where it was interrupted; more
+    rerankers, attacks or defences may be added later.
+    """
+    settings = kept_in(out, run.settings())
+    data = run.data(settings)
+    asked = {"steps": attack_steps, "candidates": attack_candidates}
+    budget = {name: value for name, value in asked.items() if value is not None}
+    conditions, specs = parse_conditions(attacks, budget), parse_rerankers(rerankers)
+    defences = parse_defences(answers)
+    engine = shared_engine(settings)
+    kept, models, notes = served(
+        specs, lambda needs: build_models(settings, engine, needs), insisted=rerankers
+    )
+    request = RetrievalRequest(
+        **run.asked(data),
+        conditions=conditions,
+        rerankers=kept,
+        defences=defences,
+        pool=pool,
+        k=keep,
+        split=split,
+        notes=notes,
+    )
+
+    def tools() -> Tools:
+        probing = build_models(settings, engine, {GRADIENTS})
+        encoder = build_open_encoder(settings.embedder)
+        return Tools(encoder, tokens=probing.tokens, gradients=probing.plugins.get(GRADIENTS))
+
+    if any(map(white_box_of, conditions)):
+        tools()  # tells at once what is missing
+    texts = ResponseCache(engine, max_entries=settings.cache.max_entries)
+    plugin = RetrievalPlugin(request, settings, models, tools, texts)
+    run.perform(out, plugin, RETRIEVAL, (spec.name for spec in kept))
+
+
+def parse_defences(text: str) -> tuple[str, ...]:
+    """Read a list of defences, or `none`. Raises ConfigurationError for an unknown name."""
+    names = [] if text.strip() == NO_ANSWERS else words(text)
+    if unknown := [name for name in names if name not in DEFENSES]:
+        raise ConfigurationError(
+            f"no defence {unknown[0]!r}; there are {', '.join(DEFENSES)}, and none for no answers"
+        )
+    return tuple(dict.fromkeys(names))
+
+
+def evaluate_attribution(
+    *,
+    attacks: Annotated[
+        str,
+        Option(
+            help="Scenarios such as poisonedrag, injection-benign, hijack/noisy, benign-errors, "
+            "or whole families: plain, adaptive, several, noisy, clean, all."
+        ),
+    ] = "plain",
+    attributors: Annotated[
+        str, Option(help="Attributors: all, or e.g. rag_origin,rag_origin:block=2,norm.")
+    ] = "all",
+    k: studies.Documents = 5,
+    out: studies.Out = Path("build/evaluate-attribution"),
+    run: studies.StudyOptions,
+) -> None:
+    """Compare attributors on wrong answers that attacks on a corpus cause, and on false complaints.
+
+    OUT receives report.html, tables.md, results.json, events.jsonl (one question under one
+    scenario a line), rows.jsonl (one attribution a line), study.json (provenance) and state.sqlite
+    (answers of the models). The same command continues where it was interrupted; more attributors
+    or scenarios may be added later.
+    """
+    settings = kept_in(out, run.settings())
+    data = run.data(settings)
+    scenarios, specs = parse_scenarios(attacks), parse_attributors(attributors)
+    models = build_models(settings, shared_engine(settings))
+    benign = len(Questions.of(data, run.limit, run.half).corpus.entries)
+    kept, notes = served_attributors(specs, models, benign, insisted=attributors)
+    request = AttributionRequest(
+        **run.asked(data), scenarios=scenarios, attributors=kept, k=k, notes=notes
+    )
+    plugin = AttributionPlugin(request, settings, models)
+    run.perform(out, plugin, ATTRIBUTION, (spec.name for spec in kept))
+
+
+def evaluate_service(
+    *,
+    attacks: Annotated[
+        str, Option(help="Attacks: all, or e.g. mba,poisoning:several=5,farming:pace=slow.")
+    ] = "all",
+    policies: Annotated[
+        str,
+        Option(
+            help="Policies: all, single, pairs, calibration, or a list, e.g."
+            " none,adaptive,static:privacy+trustrag; static:privacy=gaussian names a mechanism."
+        ),
+    ] = "all",
+    defense: Annotated[
+        str, Option(help="Defence that answers from the documents that are left.")
+    ] = "vanilla",
+    proxy: Annotated[
+        str,
+        Option(
+            help="Model that an attacker chooses words with: own, or TOML settings with another."
+        ),
+    ] = OWN,
+    judge: studies.Judge = "",
+    documents: Annotated[int, Option("-k", min=1, help="Documents that an answer rests on.")] = 5,
+    members: Annotated[int, Option(min=0, help="Documents of the corpus to probe for.")] = 30,
+    non_members: Annotated[
+        int, Option(min=0, help="Documents to probe for that are taken out of the corpus.")
+    ] = 20,
+    split: AskedSplit = Split.ALL,
+    out: studies.Out = Path("build/evaluate-service"),
+    rule: RuleOptions,
+    run: studies.StudyOptions,
+) -> None:
+    """Attack a service of your own, in this process, under several policies: what attackers learn
+    and plant, and what readers lose.
+
+    Nothing is sent to any other service than the models that are configured. OUT receives
+    report.html, tables.md, results.json, rows.jsonl (one reply a line), questions.jsonl,
+    streams.jsonl, probes.jsonl, passages.jsonl, study.json (provenance) and state.sqlite (answers
+    of the models). The same command continues where it was interrupted; more attacks or policies
+    may be added later.
+    """
+    settings = kept_in(out, run.settings())
+    settings = rule.over(settings.model_copy(update={"defense": settings.defense.named(defense)}))
+    data = run.data(settings)
+    streams, compared = parse_streams(attacks), parse_policies(policies)
+    engine = shared_engine(settings)
+    models = build_models(settings, engine)
+    request = ServiceRequest(
+        **run.asked(data),
+        streams=streams,
+        policies=compared,
+        k=documents,
+        members=members,
+        others=non_members,
+        split=split,
+    )
+    judging = studies.judge_model(judge, models, engine)
+    plugin = ServicePlugin(request, settings, models, engine, proxy_of(proxy, settings))
+    names = (policy.name for policy in compared)
+    run.perform(out, plugin, SERVICE, names, judge_answers, judging)
+
+
+def proxy_of(proxy: str, settings: Settings) -> Proxy | None:
+    """The attacker's own model, None where it tells no ranks. They are kept by no cache: a study
+    keeps the words that were chosen with them.
+    """
+    tokens = build_tokens(settings if proxy == OWN else load_settings(Path(proxy)))
+    return tokens if isinstance(tokens, Proxy) else None
 
 
 KINDS: Final[dict[str, Callable[..., None]]] = {

@@ -12,15 +12,6 @@ from radarstream.lab.study.table import Table, TableCell
 from radarstream.pipelines.cli.terminal import cell, say, stdout
 from radarstream.schemas.shown import one_line
 
-COST_COLUMNS = {
-    "answers": "answers",
-    "errors": "errors",
-    "model calls": "calls",
-    "tokens in": "tokens in",
-    "tokens out": "tokens out",
-    "relation pairs": "pairs",
-    "s in all": "seconds",
-}
 NAME_CHARACTERS = 32  # a longer name is folded
 CELL_CHARACTERS = 8  # what an interval needs at least: "[41-93 /"
 COST_CHARACTERS = 7  # what a quantity needs at least: "counted"
@@ -46,30 +37,19 @@ def print_headline(sentence: str, more: Iterable[str]) -> None:
 
 
 def brief(table: Table) -> Table:
-    """The cost table with the columns that a narrow terminal has room for; others as they are.
-
-    Answers are shown where contenders differ in them, errors where there are some.
+    """The table as a terminal shows it: of each cell the figures and their interval, of costs
+    neither embeddings nor the seconds of stages.
     """
-    if table.key != "cost":
-        return table
-    wanted = [number for number, name in enumerate(table.columns) if name in COST_COLUMNS]
-    for name in ("answers", "errors"):
-        column = table.columns.index(name)
-        values = {row.cells[column].text for row in table.rows}
-        if len(values) == 1 and (name == "answers" or values == {"0"}):
-            wanted.remove(column)
-    columns = tuple(COST_COLUMNS[table.columns[number]] for number in wanted)
-    rows = (replace(row, cells=tuple(row.cells[n] for n in wanted)) for row in table.rows)
-    return replace(table, columns=columns, rows=tuple(rows))
-
-
-def rates_alone(table: Table) -> Table:
-    """The table as a terminal shows it: of each cell the rate and its interval."""
+    if table.key == "cost":
+        shown = [n for n, head in enumerate(table.columns) if head[:2] not in ("s ", "em")]
+        rows = (replace(row, cells=tuple(row.cells[n] for n in shown)) for row in table.rows)
+        heads = tuple(table.columns[n] for n in shown)
+        return replace(table, columns=heads, rows=tuple(rows))
     rows = (
         replace(row, cells=tuple(replace(c, detail=c.detail.partition(";")[0]) for c in row.cells))
         for row in table.rows
     )
-    return replace(table, rows=tuple(rows), notes=())
+    return replace(table, rows=tuple(rows))
 
 
 def _parts(table: Table, width: int) -> Iterator[Table]:

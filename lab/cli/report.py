@@ -7,14 +7,14 @@ from typer import Argument
 
 from radarstream.lab.cli.evaluation_tables import print_headline
 from radarstream.lab.pages.attribution import ATTRIBUTION
-from radarstream.lab.pages.defences.page import DEFENCES
+from radarstream.lab.pages.defences import DEFENCES
 from radarstream.lab.pages.retrieval import RETRIEVAL
 from radarstream.lab.pages.service import SERVICE
 from radarstream.lab.pages.studies import Kind
 from radarstream.lab.replay import read_scored, write_report
 from radarstream.lab.study.harness import REPORT
 from radarstream.lab.study.record import kind_of, read_record
-from radarstream.lab.study.row_files import RowStore
+from radarstream.lab.study.rows import RowStore
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.schemas.errors import ConfigurationError
 

@@ -15,8 +15,8 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
-from radarstream.lab.cli.evaluation_tables import print_tables, rates_alone
-from radarstream.lab.pages.studies import Kind, Report, ResultsT
+from radarstream.lab.cli.evaluation_tables import brief, print_headline, print_tables
+from radarstream.lab.pages.studies import Kind, ResultsT
 from radarstream.lab.study.datasets import Dataset, load_dataset
 from radarstream.lab.study.frame import check_table, write_table
 from radarstream.lab.study.halves import Half
@@ -26,14 +26,13 @@ from radarstream.lab.study.record import RecordT
 from radarstream.pipelines.build import build_models
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions, TableFile
 from radarstream.pipelines.cli.progress import State, shown
-from radarstream.pipelines.cli.terminal import note, print_json, print_path, say
+from radarstream.pipelines.cli.terminal import note, print_json, print_path
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.wording import counted_noun
 
 MESSAGE_CHARACTERS = 4_000
-MORE = "Differences, definitions and more tables are in the report."
 
 Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
 Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
@@ -91,11 +90,14 @@ class StudyOptions(DryModelOptions):
         out: Path,
         plugin: Plugin[RecordT],
         kind: Kind[RecordT, ResultsT],
+        names: Iterable[str],
         judge: Callable[[Study[RecordT], Generator], object] | None = None,
         judging: Generator | None = None,
-    ) -> tuple[Study[RecordT], Report[ResultsT]]:
-        """Run a study to its end, have it judged where there is a model for that, write what it
-        comes to, and print this as JSON where that is wanted.
+    ) -> None:
+        """Run a study to its end, have it judged where there is a model for that, write the results
+        and print them, as JSON where that is wanted.
+
+        Raises ContenderFailedError for contenders among `names` that only failed.
         """
         with opened(plugin, plugin.models, out, resume=self.resume) as study:
             with conducted(study):
@@ -106,20 +108,14 @@ class StudyOptions(DryModelOptions):
                     write_table(report.frame, self.table)
             if self.as_json:
                 headline = {"verdict": report.page.sentence, "sentences": report.page.more}
-                found = {"record": study.record, "results": report.stored, "headline": headline}
-                print_json(found)
-            return study, report
-
-    def show(self, study: Study[Any], report: Report[Any]) -> None:
-        """Print the tables, of each cell what comes first, and where everything is; nothing where
-        JSON was printed.
-        """
-        if self.as_json:
-            return
-        print_tables(map(rates_alone, report.tables))
-        say(MORE, style="dim", wrap=True)
-        print_path("tables", study.out / TABLES)
-        print_path("report", study.out / REPORT)
+                print_json({"record": study.record, "results": report.stored, "headline": headline})
+            else:
+                print_tables(map(brief, report.tables))
+                print_headline(report.page.sentence, report.page.more)
+                print_path("tables", study.out / TABLES)
+                print_path("report", study.out / REPORT)
+        if failed := study.failed(names):
+            raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 
 
 class ContenderFailedError(RadarstreamError):
@@ -145,12 +141,6 @@ def command_line() -> str:
 def words(text: str) -> list[str]:
     """The parts of a list with commas."""
     return [word.strip() for word in text.split(",") if word.strip()]
-
-
-def insist(study: Study[Any], names: Iterable[str], complaint: str) -> None:
-    """Raise ContenderFailedError with the complaint and the names of those who only failed."""
-    if failed := study.failed(names):
-        raise ContenderFailedError(f"{complaint} {', '.join(failed)}")
 
 
 @contextmanager

@@ -34,7 +34,7 @@ What the defence did
 - previous_answer, support_prior, conflict_prior, support_posterior, conflict_posterior: the belief
 - state_bytes: bytes of the state that is kept for the next step
 What a judge model says; null where none was asked
-- judge_label: CORRECT, ATTACK or OTHER
+- judge_correct, judge_fooled: it says that the answer is right, or the attacker's
 - judge_accuracy, judge_relevance, judge_coherence: 0 to 100, of long answers
 - judge_error: why the judgement failed
 """
@@ -48,11 +48,7 @@ import polars as pl
 
 from radarstream.lab.attacks.conditions import sites_of_planted
 from radarstream.lab.attacks.registry import has_own_target
-from radarstream.lab.defences.records import (
-    Adaptation,
-    DefencesRecord,
-    Row,
-)
+from radarstream.lab.defences.records import Adaptation, DefencesRecord, Row
 from radarstream.lab.study.frame import (
     REAL,
     TEXT,
@@ -63,7 +59,7 @@ from radarstream.lab.study.frame import (
     identity,
     tidy,
 )
-from radarstream.lab.study.judging import Judgement
+from radarstream.lab.study.judging import Judgement, judged_columns
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set
@@ -90,7 +86,7 @@ COLUMNS: Final = columns(
     (TEXT, "memory previous_answer"),
     (REAL, "support_prior conflict_prior support_posterior conflict_posterior"),
     (WHOLE, "state_bytes"),
-    (TEXT, "judge_label"),
+    (YES, "judge_correct judge_fooled"),
     (REAL, "judge_accuracy judge_relevance judge_coherence"),
     (TEXT, "judge_error"),
 )
@@ -130,7 +126,7 @@ def study_frame(
             found.append(
                 values
                 | ({"poisoned_kept": None} if pools else {})
-                | ({} if row.error else judged(said.get(row.key)))
+                | ({} if row.error else judged_columns(said.get(row.key)))
             )
     places = (
         pl.col("contender").cast(pl.Enum(contenders)),
@@ -275,16 +271,4 @@ def decided(verdict: Verdict | None, labels: Labels) -> Values:
         "conflict_prior": memory.conflict_prior,
         "support_posterior": memory.support_posterior,
         "conflict_posterior": memory.conflict_posterior,
-    }
-
-
-def judged(judgement: Judgement | None) -> Values:
-    """What the judge model said, if one was asked."""
-    if judgement is None:
-        return {}
-    marks = asdict(judgement.scores) if judgement.scores else {}
-    return {
-        "judge_error": judgement.error,
-        "judge_label": judgement.label,
-        **{f"judge_{name}": value for name, value in marks.items()},
     }

@@ -21,10 +21,10 @@ from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.lab.defences.records import Adaptation, Contender
 from radarstream.lab.methods.temporal import adapt
 from radarstream.lab.study import specs
+from radarstream.lab.study.datasets import Dataset
 from radarstream.lab.study.record import SHARED
 from radarstream.lab.study.specs import ALL, Spec, expanded, heading
 from radarstream.pipelines.build import defense_options
-from radarstream.pipelines.job.replaying.answering_code import digest_of
 from radarstream.pipelines.settings import DefenseSettings
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import Models
@@ -100,16 +100,14 @@ def over_time(contender: Contender, how: str) -> Contender:
 
 
 def renamed(contender: Contender) -> Contender:
-    """The contender under its heading: its spec, with another relation scorer in brackets.
-
-    A defence without a memory of its own is the same with and without adaptation `none`.
+    """The contender under its heading. A defence without a memory of its own is the same with and
+    without adaptation `none`.
     """
     name = contender.alias or heading(contender.defense, contender.options)
     same = (Adaptation.OWN,) if remembers(contender) else (Adaptation.OWN, Adaptation.NONE)
     if contender.adaptation not in same:
         name += f"+{contender.adaptation}"
         name += f"-{contender.pool}" if contender.pool else ""
-    name += f"[{contender.relations}]" if contender.relations else ""
     return replace(contender, name=name)
 
 
@@ -151,16 +149,6 @@ def spread_over_time(contenders: Iterable[Contender], ways: Sequence[str]) -> li
     return list(spread)
 
 
-def with_relations(contenders: Iterable[Contender], relations: Sequence[str]) -> list[Contender]:
-    """Copies of the contenders that read relations, one per other scorer."""
-    return [
-        renamed(replace(contender, relations=scorer))
-        for contender in contenders
-        if Signal.RELATIONS in needs_of(contender)
-        for scorer in relations
-    ]
-
-
 def servable(
     contenders: Sequence[Contender], models: Models, *, insisted: str
 ) -> tuple[list[Contender], list[str]]:
@@ -171,13 +159,23 @@ def servable(
     return specs.servable(contenders, lambda one: check_needs(built(one), models), insisted)
 
 
-def code_digest(contender: Contender, reranker: RetrievalDefense | None = None) -> str:
-    """A digest of the code between models and verdict: the modules of the contender's defence, of
-    the reranker, of time, of signals and of requests, with all that they import (see
-    `study.answering_code`).
-
-    A defence that was added, and the wording of prompts that were not asked, change no other's.
-    Raises ConfigurationError for a contender that cannot be built.
+def modules_of(contender: Contender, reranker: RetrievalDefense | None = None) -> list[str]:
+    """The code between models and verdict: the modules of the contender's defence, of the reranker,
+    of time, of signals and of requests. Raises ConfigurationError for a contender that cannot be
+    built.
     """
     methods = [built(contender), *([] if reranker is None else [reranker])]
-    return digest_of((*(type(method).__module__ for method in methods), *SHARED))
+    return [*(type(method).__module__ for method in methods), *SHARED]
+
+
+def contenders_of(
+    data: Dataset,
+    settings: DefenseSettings,
+    defenses: str,
+    adaptations: Sequence[str],
+) -> tuple[Contender, ...]:
+    """Everyone who competes, each once."""
+    contenders = parse_contenders(defenses, settings)
+    # Called for a data set without histories, too: it refuses unknown adaptations.
+    spread = spread_over_time(contenders, adaptations)
+    return tuple(dict.fromkeys(contenders if data.static else spread))

@@ -7,18 +7,17 @@
 - a failed answer says nothing: waits do not count its step, as if it had not been asked.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from radarstream.lab.study.rates import QUESTION, Rate, rates_by, sound
-from radarstream.lab.study.scoring import Definition
+from radarstream.lab.study.comparison import Cell
+from radarstream.lab.study.rates import Rate, rates_by, sound
 
 CELL = ("contender", "condition")
-RATES = ("attacked", "accuracy", "attack_success", "stale")  # of a `Point`
-
-Found = dict[tuple[Any, ...], Any]  # by contender and condition
+RATES = ("correct", "fooled", "stale")  # of a `Step`
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,60 +31,55 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Step:
     """The answers of all questions at one step, from 0."""
 
     at: int
-    answers: int
-    attacked: Rate
-    accuracy: Rate
-    attack_success: Rate
-    stale: Rate
+    rates: dict[str, Rate]
 
 
 @dataclass(frozen=True, slots=True)
 class Dynamics:
     """One contender over time under one condition."""
 
-    stale: Rate = Rate(0, 0)
-    after_attack: Recovery = Recovery()
-    after_change: Recovery = Recovery()
-    by_step: tuple[Point, ...] = ()
+    contender: str
+    condition: str
+    after_attack: Recovery
+    after_change: Recovery
+    steps: tuple[Step, ...]
 
 
-def dynamics_by_cell(frame: pl.DataFrame, definition: Definition) -> dict[Any, Dynamics]:
-    """The dynamics of every contender under every condition that has an answer."""
+def dynamics_of(frame: pl.DataFrame, cells: Sequence[Cell]) -> tuple[Dynamics, ...]:
+    """The dynamics of cells."""
     answered = sound(frame).sort(*CELL, "query_id", "step")
-    stale = definition.column("stale")
     attacked = pl.col("attack").is_not_null()
     before = attacked.shift(1)
     changes = pl.col("truth_key") != pl.col("truth_key").shift(1)  # null where one is unknown
-    correct = definition.column("correct")
-    found: dict[str, Found] = {
-        "stale": {cell: found[stale] for cell, found in rates_by(answered, CELL, [stale]).items()},
-        "after_attack": _recoveries(answered, before & ~attacked, attacked & ~before, correct),
-        "after_change": _recoveries(answered, changes, changes, correct),
-        "by_step": _points(answered, definition),
-    }
-    return {
-        cell: Dynamics(**{name: held[cell] for name, held in found.items() if cell in held})
-        for cell in found["stale"]
-    }
+    after_attack = _recoveries(answered, before & ~attacked, attacked & ~before)
+    after_change = _recoveries(answered, changes, changes)
+    steps: dict[Any, list[Step]] = {}
+    by = (*CELL, "step")
+    for (*cell, at), rates in sorted(rates_by(answered, by, RATES).items(), key=lambda i: i[0][2]):
+        steps.setdefault(tuple(cell), []).append(Step(at, rates))
+    none = Recovery()
+    return tuple(
+        Dynamics(*c, after_attack.get(c, none), after_change.get(c, none), tuple(steps.get(c, ())))
+        for c in cells
+    )
 
 
-def _recoveries(answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr, correct: str) -> Found:
+def _recoveries(answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr) -> dict[Cell, Recovery]:
     """Waiting times in steps from each event until a right answer or the end of the wait."""
     history = (*CELL, "query_id")
     begun = begins.fill_null(value=False).over(history).alias("begun")
     edge = (begins.fill_null(value=False) | ends.fill_null(value=False)).cast(int)
+    right = pl.col("correct")
     waits = (
         answered.with_columns(begun, edge.cum_sum().over(history).alias("stretch"))
         .group_by(*history, "stretch", maintain_order=True)
         .agg(
             pl.col("begun").first(),
-            pl.when(pl.col(correct).any())
-            .then(pl.col(correct).fill_null(value=False).arg_max())
-            .alias("wait"),
+            wait=pl.when(right.any()).then(right.fill_null(value=False).arg_max()),
         )
         .filter("begun")
         .group_by(CELL)
@@ -96,23 +90,4 @@ def _recoveries(answered: pl.DataFrame, begins: pl.Expr, ends: pl.Expr, correct:
             most_steps=pl.col("wait").max(),
         )
     )
-    return {row[:2]: Recovery(*row[2:]) for row in waits.rows()}
-
-
-def _points(answered: pl.DataFrame, definition: Definition) -> Found:
-    """The `Point`s of each cell in time order."""
-    placed = answered.select(
-        *CELL,
-        QUESTION,
-        "step",
-        attacked=pl.col("attack").is_not_null(),
-        accuracy=pl.col(definition.column("correct")),
-        attack_success=pl.col(definition.column("fooled")),
-        stale=pl.col(definition.column("stale")),
-    ).sort("step", maintain_order=True)
-    counts = {row[:3]: row[3] for row in placed.group_by(*CELL, "step").len().rows()}
-    found: Found = {}
-    for (*cell, step), rates in rates_by(placed, (*CELL, "step"), RATES).items():
-        point = Point(step, counts[*cell, step], **rates)
-        found[tuple(cell)] = (*found.get(tuple(cell), ()), point)
-    return found
+    return {(name, condition): Recovery(*row) for name, condition, *row in waits.rows()}

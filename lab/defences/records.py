@@ -18,9 +18,7 @@ from radarstream.lab.study.halves import in_half
 from radarstream.lab.study.judging import JUDGED_BY
 from radarstream.lab.study.plugin import Request
 from radarstream.lab.study.record import StudyRecord
-from radarstream.lab.study.row_files import RowStore
-from radarstream.lab.study.rows import Cost, Material, StudyRow
-from radarstream.lab.study.scoring import Definition
+from radarstream.lab.study.rows import Cost, Material, RowStore, StudyRow
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document, Labels
 from radarstream.schemas.verdict import Verdict
@@ -44,16 +42,14 @@ class Adaptation(StrEnum):
 class Contender:
     """One defence as it is compared. `name` is its heading in every table, unique in a run.
 
-    `relations` names another relation scorer than the run's; empty for the run's own. `pool` is how
-    many documents a cumulative snapshot shows; None for all. `alias` is the short name of defence
-    and options, where there is one.
+    `pool` is how many documents a cumulative snapshot shows; None for all. `alias` is the short
+    name of defence and options, where there is one.
     """
 
     name: str
     defense: str
     options: tuple[tuple[str, Any], ...] = ()
     adaptation: Adaptation = Adaptation.OWN
-    relations: str = ""
     pool: int | None = None
     alias: str = ""
 
@@ -126,7 +122,6 @@ class DefencesRequest(Request):
     contenders: tuple[Contender, ...]
     reference: str | None = None
     surface: str = Surface.LIST.value
-    definition: Definition = Definition.WHOLE_WORDS
 
     @cached_property
     def histories(self) -> tuple[History, ...]:
@@ -167,8 +162,7 @@ class DefencesRecord(StudyRecord):
     `surface` says where attacks put their texts: into result lists, or into the corpus that is
     searched. `searched` is how many questions the corpus takes its documents from, 0 without a
     search. `reranker` says who chose the documents that contenders saw, empty for nobody.
-    `definition` is the last run's: when an answer is correct. `owed` has one count per
-    condition: the answers that each contender owes under it.
+    `owed` has one count per condition: the answers that each contender owes under it.
     """
 
     KIND: ClassVar[str] = "defences"
@@ -187,7 +181,6 @@ class DefencesRecord(StudyRecord):
     reference: str = ""
     statistics: dict[str, Any] = field(default_factory=dict)
     surface: str = "list"
-    definition: Definition = Definition.WHOLE_WORDS
     searched: int = 0
     reranker: str = ""
     owed: dict[str, int] = field(default_factory=dict)

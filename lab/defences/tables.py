@@ -1,162 +1,165 @@
-"""The tables of a scoreboard; see `table` for what a table is and how Markdown shows it."""
+"""The tables of a study of defences; see `study.table` for what a table is."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
-from radarstream.lab.defences.comparison_tables import (
-    attacked_steps_table,
-    by_condition,
-    differences_table,
-    exclusive_rates_table,
-    other_rates_table,
-    rates_table,
-)
-from radarstream.lab.defences.documents import DocumentScores
+from radarstream.lab.defences.documents import COSTS as DOCUMENT_COSTS
+from radarstream.lab.defences.documents import FOOLED, READINGS, DocumentScores
 from radarstream.lab.defences.dynamics import Recovery
-from radarstream.lab.defences.planted import planted_tables
-from radarstream.lab.defences.scoreboard import (
-    STORAGE,
-    Scoreboard,
-    Summary,
-    pooled_cost,
+from radarstream.lab.defences.planted import KEY, curves_table
+from radarstream.lab.defences.scores import LONG_FORM, STORAGE, Results
+from radarstream.lab.study.results import (
+    MARK,
+    Result,
+    cost_rows,
+    grid,
+    plain_cell,
+    rates_cell,
 )
-from radarstream.lab.defences.selective_tables import selective_tables
-from radarstream.lab.study.table import (
-    NOTHING,
-    Table,
-    TableCell,
-    TableRow,
-    number,
-    percent,
-    signed,
+from radarstream.lab.study.scoring import Definition
+from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, number, signed
+from radarstream.schemas.wording import counted_noun
+
+TITLE: Final = "Accuracy / attack success"
+INTERVALS: Final = "Clopper and Pearson's, a question as one cluster"
+COUNTED: Final = {
+    "calls": "calls",
+    "tokens in": "prompt_tokens",
+    "tokens out": "completion_tokens",
+    "pairs": "pairs",
+    "embeddings": "embeddings",
+    "s atomic": "atomic_seconds",
+    "s relations": "relation_seconds",
+    "s selection": "selection_seconds",
+    "s generation": "generation_seconds",
+}
+COST: Final = (
+    "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
+    "reply; a cached completion counts with the seconds it took when it was made, relations and "
+    "embeddings with those of looking them up. Tokens are not counted (-) where a model reported "
+    "none for some prompt.",
+)
+STALE: Final = (
+    "Percent of the steps after a change of truth whose answer was right earlier and is wrong now, "
+    "with its 95 % interval; then mean steps until the answer is right again, and of how many: "
+    "after the truth changed, and after an attack stopped.",
+)
+STORED: Final = ("Mean bytes of the stored state; in brackets the most, and the growth per step.",)
+JUDGED: Final = (
+    "By a judge model: CORRECT / ATTACK in percent; of long answers the mean accuracy / relevance "
+    "/ coherence, 0 to 100. Judgements that failed are left out.",
+)
+DOCUMENTS: Final = (
+    "Percent of the documents that nobody planted. By the labels a document says the right answer "
+    "or the target, whichever its text names alone. Right: its atomic answer is that one; "
+    "invented: a word or number of the answer is neither in it nor in the question; wrong: any "
+    "other. Without an answer: missed where it says one, silent where not. Calls, tokens and "
+    "seconds are means for a document; a second call asks the nearest sentence.",
 )
 
-NOT_COUNTED = "not counted"
-COSTS = {  # column: head of its column, decimals
-    "calls": ("model calls", 1),
-    "prompt_tokens": ("tokens in", 0),
-    "completion_tokens": ("tokens out", 0),
-    "pairs": ("relation pairs", 1),
-    "embeddings": ("embeddings", 1),
-    "atomic_seconds": ("s atomic", 2),
-    "relation_seconds": ("s relations", 3),
-    "selection_seconds": ("s selection", 4),
-    "generation_seconds": ("s generation", 2),
-    "seconds": ("s in all", 2),
+
+def tables_of(results: Results) -> tuple[Table, ...]:
+    """Every table that the results can fill, the most important first."""
+    notes = (f"Asked: {results.half.described(results.questions)}.",)
+    by_rates = rates_cell("correct", "fooled")
+    tables = [
+        by_condition(results, "rates", f"{TITLE} (whole words)", by_rates, rate_notes(results)),
+        *(
+            curves_table(f"{KEY}_{place}", found.title, found.curves, results.reference, *notes)
+            for place, found in enumerate(results.planted, start=1)
+        ),
+        by_condition(
+            results, "rates_on_attacked_steps", f"{TITLE} on attacked steps", by_rates,
+            ("Conditions that attack every step, or none, show all their steps.",),
+            results.attacked,
+        ),
+        Table(
+            "cost", "Cost of an answer", "defence", ("seconds", *COUNTED),
+            cost_rows(results.cells, results.contenders, COUNTED.values(), results.reference), COST,
+        ),
+        by_condition(
+            results, "dynamics", "Stale answers and recovery", stale_cell(results), STALE,
+            () if results.static else results.cells,
+        ),
+        by_condition(
+            results, "storage", "State per question in bytes", storage_cell, STORED,
+            () if results.static else results.cells,
+        ),
+        *(
+            by_condition(
+                results, f"rates_{name}", f"{TITLE} ({name})",
+                rates_cell(f"{name}_correct", f"{name}_fooled"), (f"In percent: {meaning}",),
+            )
+            for name, meaning in OTHERS.items()
+        ),
+        by_condition(
+            results, "judged", "By a judge", judged_cell, JUDGED,
+            [c for c in results.cells if c.rates["judge_correct"].trials or long_form(c)],
+        ),
+        documents_table(results.documents),
+    ]  # fmt: skip
+    return tuple(table for table in tables if table.rows)
+
+
+OTHERS: Final[Mapping[str, str]] = {
+    "contained": Definition.CONTAINED.meaning,
+    "exclusive": "the answer contains the one and not the other, also within a word.",
 }
 
 
-def tables_of(board: Scoreboard) -> tuple[Table, ...]:
-    """Every table that the scoreboard has something for, the most wanted first."""
-    found = [rates_table(board), *planted_tables(board)]
-    if any(cell.on_attacked_steps for cell in board.cells):
-        found += [attacked_steps_table(board)]
-    found += [differences_table(board), *selective_tables(board), cost_table(board)]
-    if not board.static:
-        found += [dynamics_table(board), storage_table(board)]
-    found += [other_rates_table(board), exclusive_rates_table(board)]
-    if any(cell.judged for cell in board.cells):
-        found += [judged_table(board)]
-    if board.documents:
-        found += [documents_table(board.documents)]
-    return tuple(found)
+def by_condition(
+    results: Results,
+    key: str,
+    title: str,
+    show: Callable[[Result], TableCell],
+    notes: Iterable[str],
+    cells: Sequence[Result] | None = None,
+) -> Table:
+    """A row per contender, a column per condition."""
+    table = Table(key, title, "defence", results.conditions, (), tuple(notes))
+    held = results.cells if cells is None else cells
+    return grid(table, held, show, {results.reference}, by="contender")
 
 
-def cost_table(board: Scoreboard) -> Table:
-    """Mean cost of one answer, over all conditions."""
-    rows = []
-    for contender in board.contenders:
-        cells = board.of(contender)
-        cost, answers = pooled_cost(cells), sum(cell.answers for cell in cells)
-        errors = sum(cell.errors for cell in cells)
-        shown = [TableCell(str(answers), value=answers), TableCell(str(errors))]
-        for name, (_, decimals) in COSTS.items():
-            mean = cost.get(name)
-            unknown = NOT_COUNTED if answers else NOTHING
-            shown.append(TableCell(unknown if mean is None else number(mean, decimals), value=mean))
-        rows.append(TableRow(contender, tuple(shown), contender == board.reference))
-    notes = (
-        "Means per answer over all conditions. Calls count prompts whether or not a cache knew the "
-        "reply; a cached completion counts with the seconds it took when it was made, relations "
-        "and embeddings with those of looking them up. Tokens are not counted where a model "
-        "reported none for some prompt: where its next token alone was asked for, or a cache holds "
-        "replies from before they were counted.",
-    )
-    heads = ("answers", "errors", *(head for head, _ in COSTS.values()))
-    return Table("cost", "Cost of an answer", "defence", heads, tuple(rows), notes)
+def rate_notes(results: Results) -> list[str]:
+    """What the rates mean, which tests were made, and how many answers failed."""
+    moved = [
+        d for cell in results.cells for d in cell.differences.values() if d.p_value is not None
+    ]
+    failed = sum(cell.errors for cell in results.cells)
+    notes = [
+        f"In percent: {Definition.WHOLE_WORDS.meaning}",
+        f"Asked: {results.half.described(results.questions)}.",
+        f"In brackets 95 % intervals: {INTERVALS}.",
+    ]
+    if moved:
+        tests = " and ".join(sorted({str(difference.test) for difference in moved}))
+        notes.append(
+            f"Δ: percentage points against {results.reference} on the same answers, Tango's "
+            f"interval; attack success under attack only. {MARK}: p < 0.05 ({tests}), after Holm's "
+            f"correction within accuracy and within attack success, {len(moved)} tests in all."
+        )
+    if failed:
+        notes.append(
+            f"{counted_noun(failed, 'answer')} failed; they are in no rate and no comparison. "
+            f"The first: {(results.failure or '')[:200]}"
+        )
+    return notes
 
 
-def documents_table(found: Sequence[DocumentScores]) -> Table:
-    """How each document was read, one row for each condition."""
-    rows = []
-    for scores in found:
-        rates, means = scores.rates.values(), scores.means.items()
-        cells = [TableCell(percent(one), f"[{one.hits} of {one.trials}]", one.value)
-                 for one in rates]  # fmt: skip
-        cells += [TableCell(number(mean, COSTS[name][1]), value=mean) for name, mean in means]
-        rows.append(TableRow(scores.condition, tuple(cells)))
-    notes = (
-        "Percent of the documents that nobody planted. By the labels a document says the right "
-        "answer or the target, whichever its text names alone. Right: its atomic answer is that "
-        "one; invented: a word or number of the answer is neither in it nor in the question; "
-        "wrong: any other. Without an answer: missed where it says one, silent where not. Calls, "
-        "tokens and seconds are means for a document; a second call asks the nearest sentence.",
-    )
-    heads = *found[0].rates, *(COSTS[name][0] for name in found[0].means)
-    return Table("documents", "Reading: page by page", "condition", heads, tuple(rows), notes)
-
-
-def dynamics_table(board: Scoreboard) -> Table:
+def stale_cell(results: Results) -> Callable[[Result], TableCell]:
     """Stale answers, and how fast a right answer returns."""
+    known = {(one.contender, one.condition): one for one in results.dynamics}
 
-    def show(cell: Summary) -> TableCell:
-        found = cell.dynamics
-        if found is None or not cell.answers:
-            return TableCell(NOTHING)
-        detail = f"[{_recovery(found.after_change)}; {_recovery(found.after_attack)}]"
-        return TableCell(percent(found.stale), detail, found.stale.value)
+    def show(cell: Result) -> TableCell:
+        stale = plain_cell(cell.rates["stale"])
+        over_time = known.get((cell.contender, cell.condition))
+        if over_time is None:
+            return stale
+        waits = "; ".join(map(_recovery, (over_time.after_change, over_time.after_attack)))
+        return TableCell(stale.text, f"{stale.detail}; {waits}".removeprefix("; "), stale.value)
 
-    notes = (
-        "Percent of the steps after a change of truth whose answer was right earlier and is wrong "
-        "now; in brackets mean steps until the answer is right again, and of how many: after the "
-        "truth changed; after an attack stopped.",
-    )
-    return by_condition(board, "dynamics", "Stale answers and recovery", show, notes)
-
-
-def storage_table(board: Scoreboard) -> Table:
-    """Bytes kept per question between steps."""
-
-    def show(cell: Summary) -> TableCell:
-        mean, most, growth = (cell.means.get(name) for name in STORAGE)
-        detail = f"[most {most:.0f}, {signed(growth, 1)} a step]" if most else ""
-        return TableCell(number(mean, 0), detail, mean)
-
-    notes = ("Mean bytes of the stored state; in brackets the most, and the growth per step.",)
-    return by_condition(board, "storage", "State per question in bytes", show, notes)
-
-
-def judged_table(board: Scoreboard) -> Table:
-    """Accuracy / attack success by a judge, and its scores of long answers."""
-
-    def show(cell: Summary) -> TableCell:
-        found = cell.judged
-        if found is None:
-            return TableCell(NOTHING)
-        texts = []
-        if found.acc_judge.trials:
-            texts += [f"{percent(found.acc_judge)}/{percent(found.asr_judge)}"]
-        if found.long_answers:
-            means = (found.accuracy, found.relevance, found.coherence)
-            texts += ["/".join(number(mean, 0) for mean in means)]
-        failed = f"{found.errors} failed" if found.errors else ""
-        return TableCell("; ".join(texts) or NOTHING, failed)
-
-    notes = (
-        "By a judge model: CORRECT / ATTACK in percent; of long answers the mean accuracy / "
-        "relevance / coherence, 0 to 100.",
-        "Judgements that failed are left out.",
-    )
-    return by_condition(board, "judged", "By a judge", show, notes)
+    return show
 
 
 def _recovery(found: Recovery) -> str:
@@ -164,3 +167,39 @@ def _recovery(found: Recovery) -> str:
         return NOTHING
     steps = "" if found.mean_steps is None else f"{number(found.mean_steps, 1)} in "
     return f"{steps}{found.recovered} of {found.events}"
+
+
+def storage_cell(cell: Result) -> TableCell:
+    """Bytes kept per question between steps."""
+    mean, most, growth = (cell.means.get(name) for name in STORAGE)
+    detail = f"[most {most:.0f}, {signed(growth, 1)} a step]" if most else ""
+    return TableCell(number(mean, 0), detail, mean)
+
+
+def long_form(cell: Result) -> list[float]:
+    """The mean scores of long answers by a judge; none where it was not asked."""
+    return [mean for name in LONG_FORM if (mean := cell.means[name]) is not None]
+
+
+def judged_cell(cell: Result) -> TableCell:
+    """Accuracy / attack success by a judge, and its scores of long answers."""
+    labels = rates_cell("judge_correct", "judge_fooled")(cell)
+    marks = "/".join(number(mean, 0) for mean in long_form(cell))
+    return TableCell("; ".join(filter(None, [labels.text.strip("-/"), marks])), labels.detail)
+
+
+def documents_table(found: Sequence[DocumentScores]) -> Table:
+    """How each document was read, one row for each condition."""
+    rows = tuple(
+        TableRow(
+            one.condition,
+            (
+                *map(plain_cell, one.rates.values()),
+                *(TableCell(number(one.means[name], 2)) for name in DOCUMENT_COSTS),
+            ),
+        )
+        for one in found
+    )
+    costs = ("calls", "tokens in", "tokens out", "s atomic")
+    heads = (*READINGS, FOOLED, *costs)
+    return Table("documents", "Reading: page by page", "condition", heads, rows, DOCUMENTS)

@@ -1,6 +1,9 @@
-"""What contenders see, gathered once per snapshot and condition, and what each of them answers."""
+"""What contenders see, gathered once per snapshot and condition, and what each of them answers.
 
-from collections.abc import Iterator, Sequence
+Contenders beside the answers of a replay, on the same snapshots and models.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -8,7 +11,9 @@ import numpy as np
 
 from radarstream.defenses.protocol import EVIDENCE, Defense, RetrievalDefense, Signal, needs_at
 from radarstream.lab.attacks.conditions import sites_of_planted
-from radarstream.lab.defences.records import EvidenceRow, Row
+from radarstream.lab.defences.answers import REPLAY
+from radarstream.lab.defences.contenders import adapted
+from radarstream.lab.defences.records import Contender, EvidenceRow, Row
 from radarstream.lab.methods.temporal import Pool
 from radarstream.lab.study.costs import ATOMIC, RELATIONS, ItemCosts, Ledger, Spending
 from radarstream.lab.study.plugin import batched
@@ -308,3 +313,37 @@ def stored_bytes(state: Any) -> int:
     if isinstance(state, Pool):
         return state.bytes + stored_bytes(state.inner)
     return len(encode_state(state))
+
+
+Answered = tuple[SearchSnapshot, int]  # a snapshot and its step
+
+
+def baseline_rows(
+    contenders: Sequence[Contender],
+    histories: Iterable[Sequence[Answered]],
+    models: Models,
+    reading: ReadingSettings,
+    *,
+    batch: int,
+) -> list[Row]:
+    """The answers of every contender to histories in time order, `batch` snapshots at a time.
+
+    Atomic answers and relations are gathered once for all of them; what the models' cache knows is
+    not asked again. A failed answer is a row with its error.
+    """
+    defenses = [adapted(contender) for contender in contenders]
+    given = [list(history) for history in histories]
+    sizes = {len(snapshot.documents) for history in given for snapshot, _ in history}
+    needs = frozenset().union(*(needs_at(d, size) for d in defenses for size in sizes))
+    places = [(number, item) for number, history in enumerate(given) for item in history]
+    gathered: list[list[Gathered]] = [[] for _ in given]
+    for part in batched(places, batch):
+        found = gather([item for _, item in part], needs, reading, models)
+        for (number, _), seen in zip(part, found, strict=True):
+            gathered[number].append(seen)
+    return [
+        row
+        for contender, defense in zip(contenders, defenses, strict=True)
+        for rows in Trial(contender.name, REPLAY, defense, models).rows(gathered, batch=batch)
+        for row in rows
+    ]

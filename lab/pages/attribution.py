@@ -8,10 +8,9 @@ from typing import Final
 import polars as pl
 from markupsafe import Markup
 
-from radarstream.lab.attribution.records import AttributionRecord
-from radarstream.lab.attribution.results import Results, scored
-from radarstream.lab.attribution.rows import (
+from radarstream.lab.attribution.records import (
     FILES,
+    AttributionRecord,
     AttributionRow,
     CaseState,
     EventKey,
@@ -20,13 +19,14 @@ from radarstream.lab.attribution.rows import (
     Role,
 )
 from radarstream.lab.attribution.scenarios import Family
-from radarstream.lab.attribution.scoring import confusion, frame_of
+from radarstream.lab.attribution.scoring import Results, confusion, frame_of, scored
 from radarstream.lab.attribution.tables import tables_of
+from radarstream.lab.pages.cases import facts_of
 from radarstream.lab.pages.charts import before_after
-from radarstream.lab.pages.scales import Change, Share, portion
-from radarstream.lab.pages.studies import Kind, View, cautions, measured, page_of
+from radarstream.lab.pages.scales import Change, Share, measured, portion
+from radarstream.lab.pages.studies import Kind, View
 from radarstream.lab.study.results import Result
-from radarstream.lab.study.row_files import RowStore
+from radarstream.lab.study.rows import RowStore
 from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.wrong_answers import FINDINGS, EventView, Fact, Tag
@@ -48,7 +48,6 @@ SCORES = {
 MOST_EVENTS = 120  # on a page
 LEAST_EVENTS = 2  # of a scenario
 MOST_CHANGES = 10  # rows of the opening plot
-ANSWERS = 5  # right answers that are named
 Rows = dict[EventKey, dict[str, AttributionRow]]  # by event, then by attributor
 
 
@@ -63,15 +62,12 @@ class ScenarioView:
 
 def view_of(record: AttributionRecord, store: RowStore, results: Results, _: pl.DataFrame) -> View:
     """The page of a study."""
-    scenarios = list(_scenarios(record, store, results.attributors))
-    page = page_of(
-        record,
+    return View(
         f"Attributors compared on {record.dataset}",
         _found(results),
         SCORES,
-        more=(*_sentences(results), *cautions(record)),
-        plot=_still_wrong(results),
-        links=[("#tables", "Tables", True), ("#events", "Wrong answers", scenarios)],
+        tuple(_sentences(results)),
+        _still_wrong(results),
         heads=(
             ("questions", record.questions),
             ("texts", record.texts),
@@ -79,13 +75,13 @@ def view_of(record: AttributionRecord, store: RowStore, results: Results, _: pl.
             ("attributors", len(record.attributors)),
             ("scenarios", len(record.scenarios)),
         ),
+        template="attribution.html.j2",
+        values={
+            "scenarios": list(_scenarios(record, store, results.attributors)),
+            "reference": results.attributors[0],
+            "findings": FINDINGS,
+        },
     )
-    values = {
-        "scenarios": scenarios,
-        "reference": results.attributors[0],
-        "findings": FINDINGS,
-    }
-    return View(page, template="attribution.html.j2", values=values)
 
 
 def _scenarios(
@@ -261,10 +257,7 @@ def _facts(event: EventRow) -> Iterator[Fact]:
     yield Fact("reported", event.reported or "(none)", "bad", remark[event.reproduced])
     if event.answer is not None and event.answer != event.reported:
         yield Fact("answered", event.answer)
-    if event.planted and event.labels.target is not None:
-        yield Fact("attacker's aim", event.labels.target)
-    if event.labels.answers:
-        yield Fact("right", ", ".join(event.labels.answers[:ANSWERS]), "good")
+    yield from facts_of(event.labels)
     if event.planted and event.clean_answer is not None:
         tone = "good" if is_correct(event.clean_answer, event.labels) else ""
         yield Fact("without attack", event.clean_answer or "no answer", tone)

@@ -1,16 +1,30 @@
 """The charts that pages share: they lay out the numbers they are given and compute none."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from markupsafe import Markup
 
 from radarstream.lab.pages.drawing import Spec, drawn, ink, layer
-from radarstream.lab.pages.scales import PLOT_WIDTH, Axis, Change, Series, Spot, rows_of
+from radarstream.lab.pages.scales import (
+    PLOT_WIDTH,
+    Axis,
+    Change,
+    Place,
+    Series,
+    Share,
+    Spot,
+    measured,
+    rows_of,
+    tenths,
+)
+from radarstream.lab.study.results import Result
 from radarstream.pipelines.pages.safe_text import shorten
 
 PLOT_HEIGHT = 190
 LABEL_GAP = 14.0  # between the lines of two labels
 LEAD_WIDTH = 860  # of the chart that a page opens with
+ASIDE: Final = 0.05  # of the distance between two places, so that intervals stay apart
 LEADER = 16  # between the plot and its labels
 
 
@@ -164,3 +178,58 @@ def _start(block: Sequence[int], wanted: Sequence[float], top: float, bottom: fl
     """Where a block's first label goes."""
     mean = sum(wanted[index] - place * LABEL_GAP for place, index in enumerate(block)) / len(block)
     return max(top, min(mean, bottom - (len(block) - 1) * LABEL_GAP))
+
+
+def curves(
+    title: str,
+    places: Sequence[int],
+    lines: Sequence[tuple[str, Sequence[tuple[int, Share | None]]]],
+    along: str = "",
+) -> Iterator[Markup]:
+    """A line for each contender over whole numbers; nothing without a point."""
+    drawn = [
+        (
+            Series(name, number),
+            [
+                Spot(at + ASIDE * (number - len(lines) / 2), y, words=f"{name}, {at}: {y}")
+                for at, y in spots
+                if y is not None
+            ],
+        )
+        for number, (name, spots) in enumerate(lines)
+    ]
+    ends = [spot.y.ends for _, spots in drawn for spot in spots]
+    if ends:
+        names = {float(at): str(at) for at in places}
+        x = Axis(places[0] - 0.4, places[-1] + 0.4, along, names)
+        yield panel(title, drawn, x, tenths(ends), joined=True)
+
+
+def trade_offs(
+    title: str,
+    cells: Iterable[Result],
+    names: Sequence[str],
+    rates: tuple[str, str],
+    axes: tuple[str, str],
+) -> Iterator[Markup]:
+    """One rate against another, a point per contender, which its place in `names` colours; nothing
+    where neither was measured.
+    """
+    places = []
+    for cell in cells:
+        x, y = (measured(cell.rates[rate]) for rate in rates)
+        if x is not None and y is not None:
+            words = f"{cell.contender}: {axes[0]} {x}, {axes[1]} {y}"
+            places.append(Place(cell.contender, names.index(cell.contender), x, y, words))
+    yield from scatter(title, places, Axis(0.0, 1.0, axes[0], percent=True), axes[1])
+
+
+def scatter(title: str, places: Sequence[Place], x: Axis, y_title: str) -> Iterator[Markup]:
+    """One quantity against another, a point per contender; nothing without one."""
+    if places:
+        y = tenths([place.y.ends for place in places], y_title)
+        lines = [
+            (Series(p.name, p.number), [Spot(p.x.value, p.y, p.x.ends, words=p.words)])
+            for p in places
+        ]
+        yield panel(title, lines, x, y)

@@ -1,48 +1,41 @@
 """The page of a study of rerankers: who keeps planted texts out, at what cost, pool by pool."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import polars as pl
 from markupsafe import Markup
 
 from radarstream.lab.attacks.protocol import BENIGN
-from radarstream.lab.pages.charts import before_after
-from radarstream.lab.pages.defences.cases import LEAST_CASES, MOST_CASES, facts_of, tone_of
-from radarstream.lab.pages.scales import Axis, Change, Share, portion
-from radarstream.lab.pages.studies import (
-    Kind,
-    Panel,
-    Place,
-    View,
-    cautions,
-    from_zero,
-    measured,
-    page_of,
-    scatter,
+from radarstream.lab.pages.cases import (
+    Cases,
+    CaseView,
+    Entry,
+    TextRow,
+    answer_entry,
+    facts_of,
+    first_of_each,
+    tags_of,
 )
-from radarstream.lab.retrieval.records import RetrievalRecord
-from radarstream.lab.retrieval.rerankers import REFERENCE
-from radarstream.lab.retrieval.results import ATTACKS, Results, scored
-from radarstream.lab.retrieval.rows import (
+from radarstream.lab.pages.charts import before_after, scatter, trade_offs
+from radarstream.lab.pages.scales import Change, Place, Share, from_zero, measured, portion
+from radarstream.lab.pages.studies import Kind, Panel, View
+from radarstream.lab.retrieval.records import (
     FILES,
-    Candidate,
     GuardedRow,
     PoolKey,
     PoolRow,
     RerankingRow,
+    RetrievalRecord,
 )
-from radarstream.lab.retrieval.scoring import frame_of
+from radarstream.lab.retrieval.rerankers import REFERENCE
+from radarstream.lab.retrieval.scoring import Results, frame_of, scored
 from radarstream.lab.retrieval.tables import tables_of
-from radarstream.lab.study.results import Result
-from radarstream.lab.study.row_files import RowStore
-from radarstream.lab.study.rows import PassageRow
+from radarstream.lab.study.results import ATTACKS, Result
+from radarstream.lab.study.rows import PassageRow, RowStore
 from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.wrong_answers import Fact, Tag
 from radarstream.schemas.retrieval import JudgedCandidate
-from radarstream.schemas.snapshot import Document
 
 WORDS: Final = {
     "Pool": "the candidates of a question: the clean passages nearest to it, and every text that "
@@ -58,54 +51,21 @@ WORDS: Final = {
     "nDCG": "how near the right passages are to the top, from 0 to 1.",
     "Passes": "forward and backward passes of one passage through an encoder.",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class CandidateView:
-    """One candidate, and where every reranker put it: rank, whether it is kept, and why."""
-
-    rank: int
-    document: Document
-    candidate: Candidate
-    places: tuple[tuple[str, bool, str], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CaseView:
-    """One pool; `hidden` candidates that nobody keeps are left out. `answers` have the reranker,
-    the defence, what it answers and how that is coloured.
-    """
-
-    anchor: str
-    pool: PoolRow
-    tags: tuple[Tag, ...]
-    facts: tuple[Fact, ...]
-    names: tuple[str, ...]
-    candidates: tuple[CandidateView, ...]
-    answers: tuple[tuple[str, str, str, str], ...]
-
-    @property
-    def hidden(self) -> int:
-        """How many candidates are left out."""
-        return len(self.pool.candidates) - len(self.candidates)
+NOTE: Final = (
+    "Every point is a reranker, its lines the 95 % intervals over questions. Good is left and up; "
+    "in the plot of the cost, left and down."
+)
 
 
 def view_of(record: RetrievalRecord, store: RowStore, results: Results, _: pl.DataFrame) -> View:
     """The page of a study."""
-    cases, hidden = cases_of(record, store)
-    plots = [*_trade_offs(results), *_cost(results), *_answers(results)]
-    page = page_of(
-        record,
+    return View(
         f"Rerankers compared on {record.dataset}",
         _found(results),
         WORDS,
-        more=(*_sentences(results), *cautions(record)),
-        plot=_before_after(results),
-        links=[
-            ("#plots", "Plots", plots),
-            ("#tables", "Tables", True),
-            ("#pools", "Pools", cases),
-        ],
+        tuple(_sentences(results)),
+        _before_after(results),
+        [Panel("plots", "Plots", NOTE, list(_plots(results)))],
         heads=(
             ("questions", record.questions),
             ("split", record.split),
@@ -119,18 +79,12 @@ def view_of(record: RetrievalRecord, store: RowStore, results: Results, _: pl.Da
             *((f"threshold of {name}", f"{t:.6g}") for name, t in record.thresholds.items()),
             *((f"{name} by", model) for name, model in record.probed.items()),
         ],
+        cases=cases_of(record, store),
     )
-    note = (
-        "Every point is a reranker, its lines the 95 % intervals over questions. Good is left and "
-        "up; in the plot of the cost, left and down."
-    )
-    values = {"cases": cases, "hidden": hidden}
-    panels = [Panel("plots", "Plots", note, plots)]
-    return View(page, panels, "retrieval.html.j2", values=values)
 
 
 def _found(results: Results) -> str:
-    """What was found, in one sentence: the reranker that lets fewest planted texts in."""
+    """The result in one sentence: the reranker that lets fewest planted texts in."""
     group, cells = results.whole, results.under(results.whole)
     known = [cell for cell in cells if cell.rates["poison_hit"].trials]
     bare = next((cell for cell in known if cell.contender == REFERENCE), None)
@@ -189,68 +143,49 @@ def _before_after(results: Results) -> Markup | None:
     return before_after(title, changes, ("undefended", "reranked"))
 
 
-def _trade_offs(results: Results) -> Iterator[Markup]:
-    """For every attack, planted texts let in against clean passages kept."""
-    axis = Axis(0.0, 1.0, "questions with a planted text", percent=True)
+def _plots(results: Results) -> Iterator[Markup]:
+    """Planted texts let in against clean passages kept, for every attack, and against seconds;
+    attack success against accuracy of every defence behind the rerankers.
+    """
+    names = results.rerankers
+    axes = "questions with a planted text", "clean recall"
     for group in results.groups:
-        places = _places(results, results.under(group), ("poison_hit", "clean_kept"))
-        yield from scatter(group, places, axis, "clean recall")
-
-
-def _answers(results: Results) -> Iterator[Markup]:
-    """Attack success against accuracy of every defence behind every reranker."""
-    axis = Axis(0.0, 1.0, "attack success", percent=True)
-    for before, cells in results.answers.items():
-        mine = [cell for cell in cells if cell.condition == results.whole]
-        places = _places(results, mine, ("fooled", "correct"))
-        yield from scatter(f"before {before}", places, axis, "accuracy")
-
-
-def _places(results: Results, cells: list[Result], rates: tuple[str, str]) -> Iterator[Place]:
-    """Where rerankers are by two rates."""
-    for cell in cells:
-        x, y = (measured(cell.rates[rate]) for rate in rates)
-        if x is not None and y is not None:
-            name = cell.contender
-            words = f"{name}: {rates[0]} {x}, {rates[1]} {y}"
-            yield Place(name, results.rerankers.index(name), x, y, words)
-
-
-def _cost(results: Results) -> Iterator[Markup]:
-    """Seconds a pool against planted texts let in."""
+        cells = results.under(group)
+        yield from trade_offs(group, cells, names, ("poison_hit", "clean_kept"), axes)
     places = []
     for cell in results.under(results.whole):
         hit, seconds = measured(cell.rates["poison_hit"]), cell.means["seconds"]
         if hit is not None and seconds is not None:
             name = cell.contender
             words = f"{name}: {seconds:.2f} seconds a pool, planted {hit}"
-            number = results.rerankers.index(name)
-            places.append(Place(name, number, Share(seconds), hit, words))
+            places.append(Place(name, names.index(name), Share(seconds), hit, words))
     axis = from_zero(places, "seconds a pool")
     yield from scatter("What it costs", places, axis, "with a planted text")
+    for before, answers in results.answers.items():
+        mine = [cell for cell in answers if cell.condition == results.whole]
+        axes = "attack success", "accuracy"
+        yield from trade_offs(f"before {before}", mine, names, ("fooled", "correct"), axes)
 
 
-def cases_of(record: RetrievalRecord, store: RowStore) -> tuple[list[CaseView], int]:
-    """The pools that are shown, those first in which most rerankers let planted texts in, and how
-    many are not.
-    """
+def cases_of(record: RetrievalRecord, store: RowStore) -> Cases:
+    """The pools, those first in which most planted texts are kept."""
     rows: defaultdict[PoolKey, dict[str, RerankingRow]] = defaultdict(dict)
     for row in store.of(RerankingRow).values():
         rows[row.condition, row.query_id][row.contender] = row
     answers: defaultdict[PoolKey, dict[tuple[str, str], GuardedRow]] = defaultdict(dict)
     for answer in store.of(GuardedRow).values():
         answers[answer.condition, answer.query_id][answer.behind, answer.before] = answer
-    pools = [pool for pool in store.of(PoolRow).values() if rows[pool.key]]
-    most = max(LEAST_CASES, MOST_CASES // max(1, len(record.conditions)))
-    shown: list[CaseView] = []
-    for condition in record.conditions:
-        mine = [pool for pool in pools if pool.condition == condition]
-        mine.sort(key=lambda pool: -sum(_let_in(pool, row) for row in rows[pool.key].values()))
-        for pool in mine[:most]:
-            anchor = f"pool-{len(shown) + 1}"
-            case = _case(anchor, pool, rows[pool.key], answers[pool.key], store, record)
-            shown.append(case)
-    return shown, len(pools) - len(shown)
+    pools = {pool.key: pool for pool in store.of(PoolRow).values() if rows[pool.key]}
+
+    def dullness(key: PoolKey) -> int:
+        return -sum(_let_in(pools[key], row) for row in rows[key].values())
+
+    keys = first_of_each(record.conditions, pools, dullness)
+    shown = [
+        _case(f"case-{number}", pools[key], rows[key], answers[key], store, record)
+        for number, key in enumerate(keys, start=1)
+    ]
+    return Cases(shown, len(pools) - len(shown), "most planted texts are kept")
 
 
 def _let_in(pool: PoolRow, row: RerankingRow) -> int:
@@ -266,56 +201,65 @@ def _case(
     store: RowStore,
     record: RetrievalRecord,
 ) -> CaseView:
-    names = tuple(spec.name for spec in record.rerankers if spec.name in rows)
-    told = [answers.get((name, before)) for before in record.defences for name in names]
+    names = [spec.name for spec in record.rerankers if spec.name in rows]
+    sound = [row for row in rows.values() if row.error is None]
+    hits = sum(_let_in(pool, row) > 0 for row in sound)
+    failed = len(rows) - len(sound)
+    texts = tuple(_texts(pool, [rows[name] for name in names], store.of(PassageRow), record.k))
     return CaseView(
         anchor,
-        pool,
-        tuple(_tags(pool, rows)),
+        pool.question,
+        f"{pool.condition}, {pool.query_id}",
+        tuple(tags_of(hits, len(sound), failed, "planted texts pass", attacked=bool(pool.planted))),
         tuple(facts_of(pool.labels)),
-        names,
-        tuple(_candidates(pool, [rows[name] for name in names], store.of(PassageRow), record.k)),
-        tuple(_answer(pool, row) for row in told if row is not None),
+        ("reranker", "before", "answer"),
+        tuple(
+            _answer(pool, answers[name, before])
+            for before in record.defences
+            for name in names
+            if (name, before) in answers
+        ),
+        ("is", "similarity", *names),
+        texts,
+        len(pool.candidates) - len(texts),
     )
 
 
-def _candidates(
-    pool: PoolRow, rows: list[RerankingRow], passages: Mapping[str, PassageRow], k: int
-) -> Iterator[CandidateView]:
+def _texts(
+    pool: PoolRow, rows: Sequence[RerankingRow], passages: Mapping[str, PassageRow], k: int
+) -> Iterator[TextRow]:
     """The candidates that somebody keeps, planted ones and those that were nearest."""
     placed = [{one.found_rank: one for one in row.candidates} for row in rows]
     for rank, candidate in enumerate(pool.candidates, start=1):
         judged = [places.get(rank) for places in placed]
         if rank <= k or candidate.planted or any(one and one.kept for one in judged):
+            kind = "right" if candidate.right else "clean"
+            entries = (
+                Entry(
+                    "planted" if candidate.planted else kind,
+                    look="" if candidate.right else "muted",
+                ),
+                Entry(f"{candidate.similarity:.3f}"),
+                *map(_place, judged),
+            )
             document = passages[candidate.id].document
-            yield CandidateView(rank, document, candidate, tuple(map(_place, judged)))
+            yield TextRow(rank, document, candidate.planted, entries)
 
 
-def _place(judged: JudgedCandidate | None) -> tuple[str, bool, str]:
+def _place(judged: JudgedCandidate | None) -> Entry:
     if judged is None:
-        return "–", False, "failed"
+        return Entry("–", "failed")
     words = [judged.reason.value if judged.reason else "kept"]
     if judged.score is not None:
         words.append(f"score {judged.score:.3g}")
     if judged.penalty is not None:
         words.append(f"penalty {judged.penalty:.3g}")
-    return str(judged.rank), judged.kept, ", ".join(words)
+    return Entry(str(judged.rank), ", ".join(words), "strong" if judged.kept else "")
 
 
-def _tags(pool: PoolRow, rows: Mapping[str, RerankingRow]) -> Iterator[Tag]:
-    sound = [row for row in rows.values() if row.error is None]
-    if len(sound) < len(rows):
-        yield f"{len(rows) - len(sound)} failed", "other"
-    if pool.planted:
-        hit = sum(_let_in(pool, row) > 0 for row in sound)
-        yield f"planted texts pass {hit} of {len(sound)}", "bad" if hit else "good"
-
-
-def _answer(pool: PoolRow, row: GuardedRow) -> tuple[str, str, str, str]:
-    said, tone = f"failed: {row.error}", ""
-    if row.error is None:
-        said, tone = row.answer or "(no answer)", tone_of(row.answer, pool.labels)
-    return row.behind, row.before, said, tone
+def _answer(pool: PoolRow, row: GuardedRow) -> tuple[Entry, ...]:
+    said = Entry(f"failed: {row.error}") if row.error else answer_entry(row.answer, pool.labels)
+    return Entry(row.behind), Entry(row.before), said
 
 
 RETRIEVAL: Final = Kind(

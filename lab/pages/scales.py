@@ -7,6 +7,7 @@ from math import ceil, floor
 from typing import Any, Final
 
 from radarstream.lab.pages.drawing import Spec, ink
+from radarstream.lab.study.rates import Rate
 from radarstream.pipelines.pages.safe_text import shorten
 
 PLOT_WIDTH = 200
@@ -61,9 +62,9 @@ class Share:
         return f"{self.value:.0%} ({self.low:.0%} to {self.high:.0%})"
 
 
-def share(value: float | None, low: float, high: float) -> Share | None:
-    """A measured share with its interval; None where it was not measured."""
-    return None if value is None else Share(value, low, high)
+def measured(rate: Rate) -> Share | None:
+    """A rate with its interval; None where it was not measured."""
+    return None if rate.value is None else Share(rate.value, *rate.interval)
 
 
 def portion(value: float | None, decimals: int = 0) -> str:
@@ -89,6 +90,17 @@ class Spot:
     y: Share
     x_ends: tuple[float, float] | None = None
     words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a contender is in a plot of two quantities; `number` decides its colour."""
+
+    name: str
+    number: int
+    x: Share
+    y: Share
+    words: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +153,8 @@ def tenths(intervals: Iterable[tuple[float, float]], title: str = "") -> Axis:
     low = min(8, floor(10 * min((low for low, _ in found), default=0.0) + 1e-9))
     high = ceil(10 * max((high for _, high in found), default=1.0) - 1e-9)
     return Axis(low / 10, min(10, max(high, low + 2)) / 10, title, percent=True)
+
+
+def from_zero(places: Iterable[Place], title: str) -> Axis:
+    """An axis of a quantity that starts at 0."""
+    return Axis(0.0, max(1.1 * max((p.x.value for p in places), default=0.0), 0.01), title)

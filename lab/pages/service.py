@@ -7,26 +7,23 @@ import polars as pl
 from markupsafe import Markup
 
 from radarstream.lab.attacks.protocol import BENIGN
-from radarstream.lab.pages.charts import before_after
-from radarstream.lab.pages.scales import Axis, Change, Share, portion
-from radarstream.lab.pages.studies import (
-    Kind,
-    Panel,
+from radarstream.lab.pages.charts import before_after, scatter
+from radarstream.lab.pages.scales import (
+    Axis,
+    Change,
     Place,
-    View,
-    cautions,
+    Share,
     from_zero,
     measured,
-    page_of,
-    scatter,
+    portion,
 )
+from radarstream.lab.pages.studies import Kind, Panel, View
 from radarstream.lab.service.policies import ADAPTIVE, FULL, REFERENCE
-from radarstream.lab.service.records import ServiceRecord
-from radarstream.lab.service.results import Results, frame_of, scored
-from radarstream.lab.service.rows import FILES
+from radarstream.lab.service.records import FILES, ServiceRecord
+from radarstream.lab.service.scoring import Results, frame_of, scored
 from radarstream.lab.service.tables import tables_of
 from radarstream.lab.study.rates import Rate
-from radarstream.lab.study.row_files import RowStore
+from radarstream.lab.study.rows import RowStore
 from radarstream.pipelines.pages.safe_text import shorten
 
 RECALL: Final = "recall_lex, benign"
@@ -51,18 +48,13 @@ WORDS: Final = {
 
 def view_of(record: ServiceRecord, _: RowStore, results: Results, __: pl.DataFrame) -> View:
     """The page of a study."""
-    plots = [*_trade_offs(results), *_cost(results)]
-    page = page_of(
-        record,
+    note = "Every point is a policy. Good is left and up."
+    return View(
         f"A service attacked, over {record.dataset}",
         _found(results),
         WORDS,
-        more=tuple(cautions(record)),
         plot=_before_after(results),
-        links=[
-            ("#plots", "Plots", plots),
-            ("#tables", "Tables", True),
-        ],
+        panels=[Panel("plots", "Plots", note, [*_trade_offs(results), *_cost(results)])],
         heads=(
             ("readers' questions", record.questions),
             ("documents of the corpus", record.texts),
@@ -74,8 +66,6 @@ def view_of(record: ServiceRecord, _: RowStore, results: Results, __: pl.DataFra
         ),
         provenance=[("split", record.split), ("proxy of the attacker", record.proxy or "none")],
     )
-    panel = Panel("plots", "Plots", "Every point is a policy. Good is left and up.", plots)
-    return View(page, [panel])
 
 
 def _got(results: Results, name: str) -> Iterator[tuple[str, Rate]]:

@@ -5,8 +5,8 @@ questions one by one; the same page as Markdown, without plots and questions, is
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, is_dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -21,13 +21,12 @@ from radarstream.connectors.models.tiers import (
     model_sentence,
     tier_of,
 )
-from radarstream.lab.pages.charts import panel
+from radarstream.lab.pages.cases import Cases
 from radarstream.lab.pages.report import render
-from radarstream.lab.pages.scales import Axis, Series, Share, Spot, share, tenths
 from radarstream.lab.study.harness import REPORT, RESULTS, TABLES
 from radarstream.lab.study.rates import Rate
 from radarstream.lab.study.record import RecordT, StudyRecord
-from radarstream.lab.study.row_files import RowStore
+from radarstream.lab.study.rows import RowStore
 from radarstream.lab.study.table import Table, escaped, markdown
 from radarstream.pipelines.pages.frame import Page
 from radarstream.pipelines.pages.safe_text import shorten, visible
@@ -53,12 +52,21 @@ class Panel:
 
 @dataclass(frozen=True)
 class View:
-    """A page before it is rendered: panels, then all tables, then what a template of its own shows
-    of `values`.
+    """What one kind of study shows: a sentence, an opening plot, panels, then all tables, then
+    questions one by one: `cases`, or what a template of its own shows of `values` at `#cases`.
+
+    Of `more` sentences, `heads` and `provenance` those that are not in every study.
     """
 
-    page: Page
+    title: str
+    sentence: str
+    words: Mapping[str, str]
+    more: Sequence[str] = ()
+    plot: Markup | None = None
     panels: Sequence[Panel] = ()
+    heads: Sequence[tuple[str, Any]] = ()
+    provenance: Sequence[tuple[str, Any]] = ()
+    cases: Cases | None = None
     template: str = "study.html.j2"
     values: Mapping[str, Any] = field(default_factory=dict)
 
@@ -83,15 +91,15 @@ class Kind(Generic[RecordT, ResultsT]):
         table = self.frame(record, store)
         results = self.score(record, store, table)
         tables = tuple(self.tables(record, results))
-        stored = {"language_model": model_card(record.models), **asdict(results)}  # type: ignore[call-overload]
+        stored = {"language_model": model_card(record.models), **plain_values(results)}
         write_json(out / RESULTS, stored)
         view = self.view(record, store, results, table)
-        values = {"panels": view.panels, "tables_found": tables, **view.values}
-        text = render(view.template, view.page, **values)
-        (out / REPORT).write_text(text, encoding="utf-8")
-        (out / TABLES).write_text(as_markdown(record, view.page, tables), encoding="utf-8")
+        page = page_of(record, view)
+        values = {"panels": view.panels, "tables_found": tables, "cases": view.cases, **view.values}
+        (out / REPORT).write_text(render(view.template, page, **values), encoding="utf-8")
+        (out / TABLES).write_text(as_markdown(record, page, tables), encoding="utf-8")
         shown = tuple(one for one in tables if not one.key.startswith(self.long))
-        return Report(results, table, stored, shown, view.page)
+        return Report(results, table, stored, shown, page)
 
 
 @dataclass(frozen=True)
@@ -105,36 +113,52 @@ class Report(Generic[ResultsT]):
     page: Page
 
 
-def page_of(
-    record: StudyRecord, title: str, sentence: str, words: Mapping[str, str], **more: Any
-) -> Page:
-    """The page of a study, with what every study says of its data, models and code. `more` are
-    further fields of `Page`; of heads, sentences and provenance those that come first.
-    """
+def plain_values(value: Any) -> Any:
+    """Results as JSON has them; a rate with its share and its 95 % interval."""
+    if isinstance(value, Rate):
+        low, high = value.interval
+        return {"hits": value.hits, "trials": value.trials, "value": value.value,
+                "low": low, "high": high}  # fmt: skip
+    if is_dataclass(value) and not isinstance(value, type):
+        return {one.name: plain_values(getattr(value, one.name)) for one in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain_values(held) for key, held in value.items()}
+    return [plain_values(held) for held in value] if isinstance(value, tuple | list) else value
+
+
+def page_of(record: StudyRecord, view: View) -> Page:
+    """The page, with what every study says of its data, models and code."""
     models = record.models
-    more["heads"] = (
-        *more.get("heads", ()),
-        ("half", record.half),
-        ("language model", tier_of(models.get("generator", ""))),
-    )
-    more["provenance"] = [
-        ("digest of the data", record.dataset_digest),
-        *more.get("provenance", ()),
-        ("revision", record.revision),
-        ("seed", record.seed),
-        ("seconds", f"{record.seconds:.0f}"),
-        *model_facts(models),
-        *record.versions.items(),
-        *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
+    links = [
+        *((f"#{panel.anchor}", panel.title, panel.plots) for panel in view.panels),
+        ("#tables", "Tables", True),
+        ("#cases", "Questions", view.cases.shown if view.cases else view.values),
     ]
     return Page(
-        title=title,
-        sentence=sentence,
-        words=words,
+        title=view.title,
+        sentence=view.sentence,
+        words=view.words,
+        more=(*view.more, *cautions(record)),
+        plot=view.plot,
+        links=links,
+        heads=(
+            *view.heads,
+            ("half", record.half),
+            ("language model", tier_of(models.get("generator", ""))),
+        ),
+        provenance=[
+            ("digest of the data", record.dataset_digest),
+            *view.provenance,
+            ("revision", record.revision),
+            ("seed", record.seed),
+            ("seconds", f"{record.seconds:.0f}"),
+            *model_facts(models),
+            *record.versions.items(),
+            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
+        ],
         notes=(*limits(models), *record.notes),
         command=record.command,
         settings=record.settings,
-        **more,
     )
 
 
@@ -147,39 +171,6 @@ def cautions(record: StudyRecord) -> Iterator[str]:
             f"With {counted_noun(len(record.asked), 'question')} even large differences may not be "
             "significant; this run is a trial, not a measurement."
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where a contender is in a plot of two quantities; `number` decides its colour."""
-
-    name: str
-    number: int
-    x: Share
-    y: Share
-    words: str
-
-
-def scatter(title: str, places: Iterable[Place], x: Axis, y_title: str) -> Iterator[Markup]:
-    """One quantity against another, a point per contender; nothing without one."""
-    found = list(places)
-    if found:
-        y = tenths([place.y.ends for place in found], y_title)
-        lines = [
-            (Series(p.name, p.number), [Spot(p.x.value, p.y, p.x.ends, words=p.words)])
-            for p in found
-        ]
-        yield panel(title, lines, x, y)
-
-
-def measured(rate: Rate) -> Share | None:
-    """A rate with its interval for a chart; None where it was not measured."""
-    return share(rate.value, *rate.interval)
-
-
-def from_zero(places: Sequence[Place], title: str) -> Axis:
-    """An axis of a quantity that starts at 0."""
-    return Axis(0.0, max(1.1 * max((p.x.value for p in places), default=0.0), 0.01), title)
 
 
 def as_markdown(record: StudyRecord, page: Page, tables: Sequence[Table]) -> str:

@@ -1,37 +1,117 @@
-"""What a directory of a study of rerankers holds: its record and the code of its rows."""
+"""What a study of rerankers writes down.
 
-from collections.abc import Mapping, Sequence
+A `PoolRow` is one question under one condition: the candidates, nearest first, and which of them an
+attacker planted. A `RerankingRow` is the order that one reranker gives a pool, a `GuardedRow` the
+answer of a defence from the documents that a reranker kept. All results are computed from these.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
-from radarstream.defenses.registry import build_defense
-from radarstream.lab.retrieval.conditions import white_box_of
-from radarstream.lab.retrieval.rerankers import reranker_of
-from radarstream.lab.retrieval.rows import both, pools_of
 from radarstream.lab.study.halves import Split
-from radarstream.lab.study.record import SHARED, WAYS_OUT, CorpusRecord
+from radarstream.lab.study.record import WAYS_OUT, CorpusRecord
+from radarstream.lab.study.rows import PassageRow, StudyRow
 from radarstream.lab.study.specs import Spec
-from radarstream.pipelines.job.replaying.answering_code import digest_of
 from radarstream.pipelines.job.replaying.provenance import differing
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.retrieval import JudgedCandidate
+from radarstream.schemas.snapshot import Labels
 
-# What pools depend on, beside what the signals of a pipeline do.
-STAGING = (
-    "radarstream.lab.retrieval.pools",
-    *(f"radarstream.lab.attacks.{name}" for name in ("corpus", "protocol", "texts", "variations")),
-    "radarstream.lab.attacks.questions",
-    "radarstream.lab.study.scoring",
-)
-CRAFTING = tuple(
-    f"radarstream.lab.attacks.whitebox.{name}"
-    for name in ("crafting", "encoder", "flipping", "objectives")
-)
-APPLYING = (
-    *SHARED,
-    "radarstream.lab.retrieval.applying",
-    "radarstream.lab.retrieval.rerankers",
-    "radarstream.pipelines.signals.fulfilment",
-)
+ALONE = "alone"  # a reranker by itself, in the column of what stands behind it
+PoolKey = tuple[str, str]  # condition, query id
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One text of a pool; its place in the pool, counted from 1, is its rank.
+
+    `right` says that the text names a right answer as whole words.
+    """
+
+    id: str
+    similarity: float
+    planted: bool
+    right: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PoolRow:
+    """One question under one condition, `question` as it was asked.
+
+    Without candidates the question cannot be attacked, and `detail` says why.
+    """
+
+    error: ClassVar[None] = None  # a retriever that fails ends the run
+
+    condition: str
+    query_id: str
+    question: str
+    candidates: tuple[Candidate, ...] = ()
+    labels: Labels = Labels()
+    detail: str = ""
+
+    @property
+    def key(self) -> PoolKey:
+        """What tells a pool from all others."""
+        return self.condition, self.query_id
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return pools_of(self.condition)
+
+    @property
+    def planted(self) -> frozenset[int]:
+        """The ranks of the planted texts."""
+        return frozenset(rank for rank, one in enumerate(self.candidates, 1) if one.planted)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerankingRow(StudyRow):
+    """What one reranker made of one pool, in its new order. With `error` there is no order."""
+
+    candidates: tuple[JudgedCandidate, ...] = ()
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """The ranks in the pool of what is kept, best first."""
+        return tuple(one.found_rank for one in self.candidates if one.kept)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuardedRow(StudyRow):
+    """What the defence `before` which the reranker `behind` stands answers; None is an abstention.
+
+    The contender is both.
+    """
+
+    behind: str
+    before: str
+    answer: str | None = None
+
+
+def both(before: str, behind: str) -> str:
+    """A defence behind a reranker, as a contender."""
+    return f"{before} behind {behind}"
+
+
+def sound(row: StudyRow | None) -> bool:
+    """Whether a row is there, without an error."""
+    return row is not None and row.error is None
+
+
+def pools_of(condition: str) -> str:
+    """The author of the pools of a condition, beside the names of rerankers."""
+    return f"pools of {condition}"
+
+
+FILES: Mapping[type[Any], str] = {
+    RerankingRow: "rows.jsonl",
+    GuardedRow: "answers.jsonl",
+    PoolRow: "pools.jsonl",
+    PassageRow: "passages.jsonl",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,31 +163,3 @@ class RetrievalRecord(CorpusRecord):
             )
         probed = earlier.probed | self.probed
         return replace(super().continuing(earlier), probed=probed, thresholds=earlier.thresholds)
-
-
-def code_of(
-    conditions: Sequence[str], rerankers: Sequence[Spec], defences: Sequence[str]
-) -> dict[str, str | None]:
-    """Digests of the code that the pools of each condition depend on, the rows of each reranker,
-    and the answers of each defence behind it; None for what can no longer be built.
-    """
-    found: dict[str, str | None] = {}
-    for condition in conditions:
-        try:
-            box = white_box_of(condition)
-        except ConfigurationError:
-            found[pools_of(condition)] = None
-            continue
-        more = () if box is None else (*CRAFTING, type(box).__module__)
-        found[pools_of(condition)] = digest_of((*STAGING, *SHARED, *more))
-    for spec in rerankers:
-        try:
-            module = type(reranker_of(spec)).__module__
-        except ConfigurationError:
-            found[spec.name] = None
-            continue
-        found[spec.name] = digest_of((module, *APPLYING))
-        for before in defences:
-            own = type(build_defense(before)).__module__
-            found[both(before, spec.name)] = digest_of((own, module, *APPLYING))
-    return found

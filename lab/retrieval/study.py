@@ -4,41 +4,45 @@ Condition by condition, the pools are searched, every reranker is given them, an
 answers from what each reranker keeps.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from radarstream.connectors.models.response_cache import ResponseCache
 from radarstream.defenses.protocol import RetrievalDefense
+from radarstream.defenses.registry import build_defense
 from radarstream.lab.attacks.corpus import RememberingEmbedder
 from radarstream.lab.attacks.protocol import BENIGN, Attack
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.whitebox.crafting import Checkpoint
 from radarstream.lab.attacks.whitebox.encoder import Tools
-from radarstream.lab.retrieval.applying import Reranker, answered
-from radarstream.lab.retrieval.conditions import crafted, white_box_of
-from radarstream.lab.retrieval.pools import Stage, snapshot_of
-from radarstream.lab.retrieval.records import RetrievalRecord, code_of
+from radarstream.lab.retrieval.pools import Stage, crafted, snapshot_of, white_box_of
+from radarstream.lab.retrieval.records import (
+    FILES,
+    GuardedRow,
+    PoolRow,
+    RerankingRow,
+    RetrievalRecord,
+    both,
+    pools_of,
+    sound,
+)
 from radarstream.lab.retrieval.rerankers import (
+    Reranker,
+    answered,
     reference_of,
     relevant_pairs,
     reranker_of,
     takes_reference,
     with_reference,
 )
-from radarstream.lab.retrieval.rows import (
-    FILES,
-    GuardedRow,
-    PoolRow,
-    RerankingRow,
-    both,
-    sound,
-)
 from radarstream.lab.study.costs import Ledger
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.harness import Study
 from radarstream.lab.study.plugin import Batch, Request, batched
+from radarstream.lab.study.record import SHARED, digests
 from radarstream.lab.study.rows import EVIDENCE_WORK, PassageRow
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import Settings
@@ -49,6 +53,24 @@ from radarstream.schemas.snapshot import SearchSnapshot
 NO_PAIRS = "no document answers a question of the tuning split"
 AT_ONCE = 4  # pools reranked in lockstep, and lost when a run is stopped
 PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
+
+# What pools depend on, beside what the signals of a pipeline do.
+STAGING = (
+    "radarstream.lab.retrieval.pools",
+    *(f"radarstream.lab.attacks.{name}" for name in ("corpus", "protocol", "texts", "variations")),
+    "radarstream.lab.attacks.questions",
+    "radarstream.lab.study.scoring",
+)
+CRAFTING = tuple(
+    f"radarstream.lab.attacks.whitebox.{name}"
+    for name in ("crafting", "encoder", "flipping", "objectives")
+)
+APPLYING = (
+    *SHARED,
+    "radarstream.lab.retrieval.rerankers",
+    "radarstream.lab.retrieval.rerankers",
+    "radarstream.pipelines.signals.fulfilment",
+)
 
 RetrievalStudy = Study[RetrievalRecord]
 
@@ -107,7 +129,6 @@ class RetrievalPlugin:
         common = request.common(self.models, self.settings)
         probed = {name: model.model_id for name, model in self.models.plugins.items()}
         common["models"] = {n: id_ for n, id_ in common["models"].items() if n not in probed}
-        code = code_of(request.conditions, request.rerankers, request.defences)
         return RetrievalRecord(
             **common,
             **request.asking(self.questions.asked),
@@ -119,12 +140,18 @@ class RetrievalPlugin:
             rerankers=request.rerankers,
             defences=request.defences,
             probed=probed,
-            code={name: digest for name, digest in code.items() if digest},
         )
 
     def code(self, record: RetrievalRecord) -> Mapping[str, str | None]:
         """One digest per condition, one per reranker, one per defence behind it."""
-        return code_of(record.conditions, record.rerankers, record.defences)
+        roots: dict[str, Callable[[], Iterable[str]]] = {}
+        for condition in record.conditions:
+            roots[pools_of(condition)] = partial(staging_modules, condition)
+        for spec in record.rerankers:
+            roots[spec.name] = partial(reranking_modules, spec)
+            for before in record.defences:
+                roots[both(before, spec.name)] = partial(reranking_modules, spec, before)
+        return digests(roots)
 
     def plan(self, study: RetrievalStudy) -> Iterator[Batch]:
         """Count the pools, rerankings and answers that are left, then work on them condition by
@@ -283,3 +310,16 @@ class RetrievalPlugin:
         """Whether there is a pool of a question, or if `unknown` there may be one."""
         pool = self.pools.get((condition, query_id))
         return unknown if pool is None else bool(pool.candidates)
+
+
+def staging_modules(condition: str) -> list[str]:
+    """The code behind the pools of a condition."""
+    box = white_box_of(condition)
+    crafting = () if box is None else (*CRAFTING, type(box).__module__)
+    return [*STAGING, *SHARED, *crafting]
+
+
+def reranking_modules(spec: Spec, before: str | None = None) -> list[str]:
+    """The code behind the rows of a reranker, and of a defence that answers behind it."""
+    own = [] if before is None else [type(build_defense(before)).__module__]
+    return [*own, type(reranker_of(spec)).__module__, *APPLYING]

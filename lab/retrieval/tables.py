@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from radarstream.lab.retrieval.rerankers import REFERENCE
-from radarstream.lab.retrieval.results import ATTACKS, Results
+from radarstream.lab.retrieval.scoring import Results
 from radarstream.lab.study.results import (
+    ATTACKS,
     MARK,
     Result,
     cost_rows,
@@ -13,7 +14,7 @@ from radarstream.lab.study.results import (
     marked,
     mean_cell,
     rate_cell,
-    span,
+    rates_cell,
 )
 from radarstream.lab.study.table import (
     NOTHING,
@@ -45,7 +46,13 @@ def tables_of(_: object, results: Results) -> tuple[Table, ...]:
         by_condition("order", "nDCG of what is kept", results.cells, ndcg_cell, ORDER),
         by_condition("separation", BEYOND, results.cells, separation_cell, SEPARATION),
         *(
-            by_condition(f"before_{name}", f"Answers of {name}", cells, answer_cell, GUARDED)
+            by_condition(
+                f"before_{name}",
+                f"Answers of {name}",
+                cells,
+                rates_cell("fooled", "correct"),
+                GUARDED,
+            )
             for name, cells in results.answers.items()
         ),
         cost_table(results),
@@ -92,14 +99,6 @@ def separation_cell(cell: Result) -> TableCell:
     """How well planted and clean texts are told apart, and what becomes of relevance."""
     apart, order = cell.means["apart"], cell.means["in_order"]
     return TableCell(f"{number(apart, 2)} / {signed(order, 2)}", value=apart)
-
-
-def answer_cell(cell: Result) -> TableCell:
-    """Attack success and accuracy."""
-    rates = {name: cell.rates[name] for name in ("fooled", "correct")}
-    shown = (percent(rate) + marked(cell.differences.get(n)) for n, rate in rates.items())
-    spans = " / ".join(f"[{span(rate)}]" for rate in rates.values())
-    return TableCell(" / ".join(shown), spans, rates["fooled"].value)
 
 
 def cost_table(results: Results) -> Table:

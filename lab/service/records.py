@@ -1,28 +1,135 @@
-"""What a directory of a study of a service holds: its record and the code of its rows."""
+"""What a study of a service writes down.
 
-import pkgutil
-from collections.abc import Mapping, Sequence
+A `ProbeRow` is a document with hidden words, an `AskRow` one question of a stream, a `StreamRow`
+what else belongs to the stream, a `PassageRow` a text that was found, and a `ReplyRow` the reply of
+the service to one question under one policy. All results are computed from these.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
-from radarstream.defenses.registry import RERANKERS, build_defense
-from radarstream.lab.attacks.service.registry import service_attack
-from radarstream.lab.service.policies import policy_of
-from radarstream.lab.service.rows import PROBING, stream_author
+from radarstream.lab.attacks.service.protocol import Ask, MaskedDocument
 from radarstream.lab.study.halves import Split
-from radarstream.lab.study.record import SHARED, CorpusRecord
-from radarstream.pipelines import asking
-from radarstream.pipelines.job.replaying.answering_code import digest_of
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.lab.study.record import CorpusRecord
+from radarstream.lab.study.rows import Material, PassageRow, StudyRow
+from radarstream.schemas.orchestration import HookRecord
 
-ATTACKS = "radarstream.lab.attacks"
-STAGING = (
-    *(f"{ATTACKS}.{name}" for name in ("corpus", "protocol", "texts", "variations")),
-    f"{ATTACKS}.service.protocol",
-    "radarstream.lab.attacks.questions",
-    "radarstream.lab.service.worlds",
-)
-PLAYING = (*SHARED, "radarstream.lab.service.playing")
+PROBING = "hidden words"  # the author of probes
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRow(Material):
+    """A document that membership probes ask about."""
+
+    author: ClassVar[str] = PROBING
+
+    document: MaskedDocument
+
+    @property
+    def key(self) -> str:
+        """What tells a document from all others."""
+        return self.document.id
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """A stream beside its questions: ids of planted texts, and why some cannot be attacked."""
+
+    error: ClassVar[None] = None
+
+    stream: str
+    planted: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What tells a stream from all others."""
+        return self.stream
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return stream_author(self.stream)
+
+
+@dataclass(frozen=True, slots=True)
+class AskRow:
+    """The question at a place of a stream, from 0."""
+
+    error: ClassVar[None] = None
+
+    stream: str
+    place: int
+    ask: Ask
+
+    @property
+    def key(self) -> tuple[str, str]:
+        """What tells a question from all others."""
+        return self.stream, self.ask.id
+
+    @property
+    def author(self) -> str:
+        """Whose code computed the row."""
+        return stream_author(self.stream)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What was decided about a question, in numbers; epsilon is what it spent."""
+
+    modules: tuple[str, ...] = ()
+    before: str | None = None
+    after: str | None = None
+    trust: float = 0.5
+    trust_after: float = 0.5
+    epsilon: float = 0.0
+    hooks: tuple[HookRecord, ...] = ()
+    audit: Literal["pass", "mask", "regenerate", "refuse"] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyRow(StudyRow):
+    """What the service did with one question of a stream, which is the condition.
+
+    `query_id` is empty where it was no reader's question; `ask_id` is the question's own. `text` is
+    what the user is told; `abstained` says that it is no answer. `found` are the ids of the
+    documents of the reply, `shown` those that the defence saw, `kept` those that the answer rests
+    on. Where the user's `budget_spent` forbids the question, nothing is found and nothing told.
+    """
+
+    ask_id: str
+    text: str = ""
+    abstained: bool = False
+    budget_spent: bool = False
+    found: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    planned: Planned = Planned()
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What tells a row from all others."""
+        return self.contender, self.condition, self.ask_id
+
+    @property
+    def asked(self) -> tuple[str, str]:
+        """The key of the question."""
+        return self.condition, self.ask_id
+
+
+def stream_author(stream: str) -> str:
+    """The author of the questions of a stream, beside the names of policies."""
+    return f"questions of {stream}"
+
+
+FILES: Mapping[type[Any], str] = {
+    ReplyRow: "rows.jsonl",
+    AskRow: "questions.jsonl",
+    StreamRow: "streams.jsonl",
+    ProbeRow: "probes.jsonl",
+    PassageRow: "passages.jsonl",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,32 +162,3 @@ class ServiceRecord(CorpusRecord):
     withstand: int
     streams: tuple[str, ...]
     policies: tuple[str, ...]
-
-
-def code_of(streams: Sequence[str], policies: Sequence[str], defense: str) -> dict[str, str | None]:
-    """Digests of the code that the questions of each stream depend on, and the replies under each
-    policy; None for what can no longer be built.
-    """
-    found: dict[str, str | None] = {PROBING: digest_of((f"{ATTACKS}.service.masking", *STAGING))}
-    for stream in streams:
-        try:
-            module = type(service_attack(stream)).__module__
-        except ConfigurationError:
-            found[stream_author(stream)] = None
-            continue
-        found[stream_author(stream)] = digest_of((module, *STAGING))
-    own = type(build_defense(defense)).__module__
-    asked = [f"{asking.__name__}.{one.name}" for one in pkgutil.iter_modules(asking.__path__)]
-    choosing = [method.__module__ for method in RERANKERS.values()]
-    answering = digest_of((own, *asked, *choosing, *PLAYING))
-    for policy in policies:
-        found[policy] = answering if is_readable(policy) else None
-    return found
-
-
-def is_readable(policy: str) -> bool:
-    """Whether a policy still means what it meant."""
-    try:
-        return policy_of(policy).name == policy
-    except ConfigurationError:
-        return False

@@ -1,4 +1,7 @@
-"""What every reply is worth: one line per question, and one per hidden word."""
+"""What every reply is worth: one line per question, and one per hidden word.
+
+A study's results: every policy in every stream, what attackers got, and what readers lost.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,18 +18,20 @@ from radarstream.lab.attacks.service.masked_questions import (
     is_called_member,
 )
 from radarstream.lab.attacks.service.protocol import Ask
-from radarstream.lab.service.rows import AskRow, ProbeRow, ReplyRow, StreamRow
+from radarstream.lab.service.policies import REFERENCE
+from radarstream.lab.service.records import AskRow, ProbeRow, ReplyRow, ServiceRecord, StreamRow
+from radarstream.lab.study.comparison import Difference, compared
 from radarstream.lab.study.context_quality import (
     faithfulness_lex,
     recall_lex,
     relevancy_lex,
 )
 from radarstream.lab.study.frame import REAL, WHOLE, YES, Values, columns, identity, tidy
-from radarstream.lab.study.harness import Study, judgements_in
-from radarstream.lab.study.judging import JudgedAnswer, Judgement
-from radarstream.lab.study.judging_prompts import AnswerLabel
-from radarstream.lab.study.row_files import RowStore
-from radarstream.lab.study.rows import PassageRow
+from radarstream.lab.study.harness import Study
+from radarstream.lab.study.judging import JudgedAnswer, Judgement, judged_columns, judgements_in
+from radarstream.lab.study.rates import Rate, rate_in
+from radarstream.lab.study.results import Result, by_cell, cell_of, results_by
+from radarstream.lab.study.rows import PassageRow, RowStore
 from radarstream.lab.study.scoring import is_correct, is_fooled
 from radarstream.pipelines.signals.ports import Generator
 from radarstream.schemas.answer_text import normalised
@@ -117,7 +122,7 @@ def line_of(held: Held, row: ReplyRow, known: Mapping[Any, ReplyRow]) -> Values:
         "raised": max(LEVELS.get(level or "", 0) for level in (planned.before, planned.after)) > 0,
         **{f"acts_{module.value}": module.value in planned.modules for module in Module},
         **answered(held, row, ask),
-        **labelled(held.judged.get(row.key)),
+        **judged_columns(held.judged.get(row.key)),
         **weakened(row, known.get((row.contender, row.condition, ask.same_as or ""))),
     }
 
@@ -148,16 +153,6 @@ def answered(held: Held, row: ReplyRow, ask: Ask) -> dict[str, Any]:
             "faithfulness_lex": faithfulness_lex(claimed, context),
         }
     return line
-
-
-def labelled(judgement: Judgement | None) -> dict[str, Any]:
-    """What a judge model said of an answer, if one was asked."""
-    if judgement is None or judgement.label is None:
-        return {}
-    return {
-        "judge_correct": judgement.label is AnswerLabel.CORRECT,
-        "judge_fooled": judgement.label is AnswerLabel.ATTACK,
-    }
 
 
 def weakened(row: ReplyRow, bare: ReplyRow | None) -> dict[str, Any]:
@@ -259,3 +254,133 @@ def copied(answer: str, passages: Sequence[str]) -> Copied:
 def grams_of(text: str) -> frozenset[str]:
     """The distinct character 4-grams of a text."""
     return frozenset(text[n : n + GRAM] for n in range(len(text) - GRAM + 1))
+
+
+COST: Final = ("calls", "forwards", "embeddings", "pairs", "seconds")
+RATES: Final = (
+    "correct", "fooled", "poison_hit", "leaked", "weakened", "abstained", "budget_spent",
+    "raised", "judge_correct", "judge_fooled", "probed_shown", *MODULES,
+)  # fmt: skip
+MEANS: Final = (
+    *QUALITY, "span", "contained", "trust", "trust_after", "epsilon", "documents", *COST,
+)  # fmt: skip
+COMPARED: Final = ("correct", "fooled", "poison_hit", "leaked", "probed_shown", *QUALITY)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCounts:
+    """What a stream holds; `left_out` says what cannot be attacked, and why."""
+
+    stream: str
+    questions: int
+    run_up: int
+    planted: int
+    left_out: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSummary:
+    """What one policy lets membership probes of a stream learn.
+
+    `masks` are hidden words that are told exactly, `substring` those that are told up to a part of
+    a word, `whole` documents all of whose words are, each for members and for the others; `right`
+    are documents that the attacker judges right, `f1` is that of calling members. `difference` is
+    that of the masks of members to `none`.
+    """
+
+    contender: str
+    stream: str
+    masks: dict[bool, Rate]
+    substring: dict[bool, Rate]
+    whole: dict[bool, Rate]
+    right: Rate
+    f1: float | None
+    difference: Difference | None
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """All cells, in the order of the record's members."""
+
+    k: int
+    streams: tuple[StreamCounts, ...]
+    policies: tuple[str, ...]
+    cells: tuple[Result, ...]
+    probes: tuple[ProbeSummary, ...]
+
+    def cell(self, contender: str, stream: str) -> Result | None:
+        """A policy in a stream."""
+        return cell_of(self.cells, contender, stream)
+
+    def probing(self, contender: str, stream: str) -> ProbeSummary | None:
+        """What membership probes of a stream learn under a policy."""
+        return next(
+            (c for c in self.probes if (c.contender, c.stream) == (contender, stream)), None
+        )
+
+
+def frame_of(_: ServiceRecord, store: RowStore) -> pl.DataFrame:
+    """The table of all replies."""
+    return line_table(held_in(store))
+
+
+def scored(record: ServiceRecord, store: RowStore, frame: pl.DataFrame) -> Results:
+    """Score everything; what has no row is left out.
+
+    Some streams ask several questions about one thing, so that signs are flipped by question.
+    """
+    held = held_in(store)
+    masks, probes = mask_tables(held)
+    cells, every, documents = (
+        by_cell(frame.filter(~pl.col("run_up"))),
+        by_cell(masks),
+        by_cell(probes),
+    )
+    keys = [(n, s) for s in record.streams for n in record.policies if (n, s) in cells]
+    found = compared(cells, keys, COMPARED, REFERENCE, seed=record.seed)
+    hidden = by_cell(masks.filter(pl.col("member")))
+    told = compared(
+        hidden, [k for k in keys if k in hidden], ("exact",), REFERENCE, seed=record.seed
+    )
+    return Results(
+        record.k,
+        tuple(counts_of(s, held) for s in record.streams),
+        tuple(record.policies),
+        results_by(cells, keys, RATES, MEANS, found),
+        tuple(
+            probing_of(key, every[key], documents[key], told.get(key, {}).get("exact"))
+            for key in keys
+            if key in every
+        ),
+    )
+
+
+def probing_of(
+    key: tuple[str, str], masks: pl.DataFrame, probes: pl.DataFrame, change: Difference | None
+) -> ProbeSummary:
+    """What probes learn, of members and of the others apart."""
+
+    def apart(frame: pl.DataFrame, column: str) -> dict[bool, Rate]:
+        return {m: rate_in(frame.filter(pl.col("member") == m), column) for m in (True, False)}
+
+    called, member = probes["called_member"], probes["member"]
+    hits = int((called & member).sum())
+    named = int(called.sum()) + int(member.sum())
+    return ProbeSummary(
+        *key,
+        masks=apart(masks, "exact"),
+        substring=apart(masks, "substring"),
+        whole=apart(probes, "whole"),
+        right=rate_in(probes, "decided_right"),
+        f1=2.0 * hits / named if named else None,
+        difference=change,
+    )
+
+
+def counts_of(stream: str, held: Held) -> StreamCounts:
+    """What a stream holds."""
+    mine: list[AskRow] = [row for row in held.asks.values() if row.stream == stream]
+    run_up = sum(row.ask.run_up for row in mine)
+    planted, row = len(held.planted(stream)), held.streams.get(stream)
+    left_out = row.left_out if row else ()
+    return StreamCounts(stream, len(mine) - run_up, run_up, planted, left_out)

@@ -4,40 +4,46 @@ First the attacker hides words of documents. Then every stream is played under e
 service that knows nobody yet is asked its questions one after another.
 """
 
-from collections.abc import Iterator, Mapping
+import pkgutil
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Engine
 
+from radarstream.defenses.registry import RERANKERS, build_defense
 from radarstream.lab.attacks.corpus import RememberingEmbedder
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.service.masking import Proxy
 from radarstream.lab.attacks.service.protocol import Stream, World
 from radarstream.lab.attacks.service.registry import service_attack
-from radarstream.lab.service.playing import Setup
-from radarstream.lab.service.policies import Policy
-from radarstream.lab.service.records import ServiceRecord, code_of
-from radarstream.lab.service.rows import (
-    FILES,
-    PROBING,
-    AskRow,
-    ProbeRow,
-    ReplyRow,
-    StreamRow,
-)
-from radarstream.lab.service.worlds import (
+from radarstream.lab.service.playing import (
     Probed,
     Searcher,
+    Setup,
     drawn,
     masked,
     with_planted,
     without,
 )
+from radarstream.lab.service.policies import Policy, policy_of
+from radarstream.lab.service.records import (
+    FILES,
+    PROBING,
+    AskRow,
+    ProbeRow,
+    ReplyRow,
+    ServiceRecord,
+    StreamRow,
+    stream_author,
+)
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.harness import Study
 from radarstream.lab.study.plugin import Batch, Request
+from radarstream.lab.study.record import SHARED, digests
 from radarstream.lab.study.rows import PassageRow
+from radarstream.pipelines import asking
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
@@ -46,6 +52,15 @@ NO_PROXY = (
     "no model tells the ranks of tokens, by which an attacker chooses words: services do not. "
     "Name a `--proxy` of kind `llama_cpp`, or leave out mba, jailbreak and farming"
 )
+ATTACKS = "radarstream.lab.attacks"
+STAGING = (
+    *(f"{ATTACKS}.{name}" for name in ("corpus", "protocol", "texts", "variations")),
+    f"{ATTACKS}.service.protocol",
+    "radarstream.lab.attacks.questions",
+    "radarstream.lab.service.playing",
+)
+PLAYING = (*SHARED, "radarstream.lab.service.playing")
+
 ServiceStudy = Study[ServiceRecord]
 
 
@@ -101,7 +116,6 @@ class ServicePlugin:
         """The record of this run alone."""
         request = self.request
         policies = tuple(policy.name for policy in request.policies)
-        code = code_of(request.streams, policies, self.settings.defense.name)
         return ServiceRecord(
             **request.common(self.models, self.settings),
             **request.asking(self.questions.asked),
@@ -114,12 +128,27 @@ class ServicePlugin:
             withstand=self.settings.defense.withstand,
             streams=request.streams,
             policies=policies,
-            code={name: digest for name, digest in code.items() if digest},
         )
 
     def code(self, record: ServiceRecord) -> Mapping[str, str | None]:
         """One digest for probes, one per stream, one per policy."""
-        return code_of(record.streams, record.policies, record.defense)
+        asked = (f"{asking.__name__}.{one.name}" for one in pkgutil.iter_modules(asking.__path__))
+        own = type(build_defense(record.defense)).__module__
+        answering = (own, *asked, *(method.__module__ for method in RERANKERS.values()), *PLAYING)
+
+        def staging(stream: str) -> Iterable[str]:
+            return (type(service_attack(stream)).__module__, *STAGING)
+
+        def playing(policy: str) -> Iterable[str]:
+            if policy_of(policy).name != policy:
+                raise ConfigurationError(f"{policy} does not mean what it meant")
+            return answering
+
+        return digests(
+            {PROBING: lambda: (f"{ATTACKS}.service.masking", *STAGING)}
+            | {stream_author(stream): partial(staging, stream) for stream in record.streams}
+            | {policy: partial(playing, policy) for policy in record.policies}
+        )
 
     def plan(self, study: ServiceStudy) -> Iterator[Batch]:
         """Count the documents and questions that are left, then work on them."""

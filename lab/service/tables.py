@@ -5,7 +5,7 @@ from typing import Final
 
 from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.service.policies import REFERENCE, SHORT
-from radarstream.lab.service.results import ProbeSummary, Results
+from radarstream.lab.service.scoring import ProbeSummary, Results
 from radarstream.lab.study.results import (
     MARK,
     Result,

@@ -19,8 +19,7 @@ import numpy as np
 import polars as pl
 from scipy.special import ndtri
 
-from radarstream.lab.study.intervals import TAIL, Clustered, Interval
-from radarstream.lab.study.rates import QUESTION
+from radarstream.lab.study.rates import QUESTION, TAIL, Clustered, Interval
 from radarstream.schemas.evidence import FloatArray
 
 ANSWER = ("condition", "query_id", "step")  # what tells the answers of one contender apart

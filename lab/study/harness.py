@@ -18,7 +18,6 @@ from radarstream.lab.study.judging import (
     JUDGED_BY,
     JUDGEMENTS,
     JudgedAnswer,
-    Judgement,
     judge_rows,
 )
 from radarstream.lab.study.plugin import Plugin
@@ -30,8 +29,7 @@ from radarstream.lab.study.record import (
     read_record,
     write_record,
 )
-from radarstream.lab.study.row_files import RowStore, encode_line, read_lines
-from radarstream.lab.study.rows import EVIDENCE_WORK
+from radarstream.lab.study.rows import EVIDENCE_WORK, RowStore, encode_line
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Generator, Models
 from radarstream.pipelines.signals.prompts import noting_use, prompt_digests
@@ -104,6 +102,8 @@ class Study(Generic[RecordT]):
     def __post_init__(self) -> None:
         self.progress = Progress()
         now = self.plugin.describe()
+        code = {name: digest for name, digest in self.plugin.code(now).items() if digest}
+        now = replace(now, code=code)
         self.record = now
         earlier = read_record(self.out, type(now))
         self.store = RowStore(self.out, self.plugin.files)
@@ -188,11 +188,6 @@ class Study(Generic[RecordT]):
         question of the data have an empty id.
         """
         return len({row.query_id for row in self.answers.values()} - {*self.record.asked, ""})
-
-
-def judgements_in(store: RowStore) -> Iterator[Judgement]:
-    """What a judge said of the answers of a directory, if one was asked."""
-    return read_lines(store.directory / JUDGEMENTS, Judgement)
 
 
 def start_over(out: Path, plugin: Plugin[Any]) -> None:

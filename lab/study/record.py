@@ -1,7 +1,7 @@
 """What a directory of results is results of: two runs that share one must agree on all of it."""
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from radarstream.connectors.files.whole import write_json
 from radarstream.lab.study.halves import Half
-from radarstream.lab.study.row_files import ADVICE, summary
+from radarstream.lab.study.rows import ADVICE, summary
 from radarstream.pipelines.job.replaying import answering_code
 from radarstream.pipelines.job.replaying.provenance import differing, reworded
 from radarstream.schemas.errors import ConfigurationError
@@ -20,7 +20,6 @@ RECORD = "study.json"
 SHARED = (
     *answering_code.SHARED,
     "radarstream.lab.methods.temporal",
-    "radarstream.lab.defences.scorers",
 )
 WAYS_OUT = "choose another --out, or --no-resume to start over (answers of the models are kept)"
 
@@ -159,6 +158,19 @@ def check_code(
             "them again say --no-resume, which keeps the answers of the models and is quick; or "
             "choose another --out"
         )
+
+
+def digests(roots: Mapping[str, Callable[[], Iterable[str]]]) -> dict[str, str | None]:
+    """A digest per author of the modules that their rows depend on, which are computed by `roots`;
+    None where that raises ConfigurationError, because the author can no longer be built.
+    """
+    found: dict[str, str | None] = {}
+    for author, modules in roots.items():
+        try:
+            found[author] = answering_code.digest_of(modules())
+        except ConfigurationError:
+            found[author] = None
+    return found
 
 
 def redefined(earlier: StudyRecord, now: StudyRecord, members: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ how it is shown in tables.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, Literal
 
 import polars as pl
 
@@ -22,6 +22,7 @@ from radarstream.lab.study.table import (
     points,
 )
 
+ATTACKS: Final = "all attacks"  # the group of all conditions with an attack
 MARK: Final = "†"  # of a significant difference
 Cells = Mapping[Cell, pl.DataFrame]
 Groups = Mapping[str, Collection[str]]  # names of groups, and the conditions of each
@@ -98,43 +99,65 @@ def with_texts(results: Iterable[Result], texts: Cells, rates: Sequence[str]) ->
     return tuple(found)
 
 
+def cell_of(cells: Iterable[Result], contender: str, condition: str) -> Result | None:
+    """The cell of a contender and a condition; None where there is none."""
+    wanted = contender, condition
+    return next((one for one in cells if (one.contender, one.condition) == wanted), None)
+
+
 def grid(
     table: Table,
     results: Iterable[Result],
     show: Callable[[Result], TableCell],
-    whole: Collection[str] = (),
+    marked_rows: Collection[str] = (),
+    by: Literal["condition", "contender"] = "condition",
 ) -> Table:
-    """The table with a row per group of conditions, a column per contender; groups of several
-    conditions, `whole`, stand out.
+    """The table with a row per condition or group of conditions and a column per contender, or `by`
+    contender the other way round; `marked_rows` stand out.
     """
-    cells = {(one.condition, one.contender): one for one in results}
-    rows = []
-    for group in dict.fromkeys(group for group, _ in cells):
-        found = [cells.get((group, name)) for name in table.columns]
-        shown = tuple(TableCell(NOTHING) if c is None else failing(c, show(c)) for c in found)
-        rows.append(TableRow(group, shown, group in whole))
+    held = list(results)
+    most: dict[str, int] = {}
+    for one in held:
+        most[one.condition] = max(one.rows, most.get(one.condition, 0))
+    names = [(c.condition, c.contender) if by == "condition" else (c.contender, c.condition)
+             for c in held]  # fmt: skip
+    shown = {
+        name: failing(one, show(one), fewer=one.rows < most[one.condition])
+        for name, one in zip(names, held, strict=True)
+    }
+    rows = (
+        TableRow(
+            row,
+            tuple(shown.get((row, column), TableCell(NOTHING)) for column in table.columns),
+            row in marked_rows,
+        )
+        for row in dict.fromkeys(row for row, _ in names)
+    )
     return replace(table, rows=tuple(rows))
 
 
 def cost_rows(
-    results: Sequence[Result], contenders: Iterable[str], counted: Sequence[str], reference: str
+    results: Sequence[Result], contenders: Iterable[str], counted: Collection[str], reference: str
 ) -> tuple[TableRow, ...]:
     """Seconds, then the counts of some quantities: means over all rows of each contender."""
     rows = []
     for name in contenders:
         mean = pooled((one.means, one.rows) for one in results if one.contender == name)
         if mean:
-            seconds = TableCell(number(mean["seconds"], 2), value=mean["seconds"])
-            counts = (TableCell(number(mean[column], 1)) for column in counted)
-            rows.append(TableRow(name, (seconds, *counts), name == reference))
+            cells = (
+                TableCell(number(mean[column], 2 if "seconds" in column else 1), value=mean[column])
+                for column in ("seconds", *counted)
+            )
+            rows.append(TableRow(name, tuple(cells), name == reference))
     return tuple(rows)
 
 
-def failing(cell: Result, shown: TableCell) -> TableCell:
-    """What is shown of a cell, with the rows that failed if there are some."""
-    if not cell.errors:
-        return shown
-    return replace(shown, detail=f"{shown.detail}; {cell.errors} failed".lstrip("; "))
+def failing(cell: Result, shown: TableCell, *, fewer: bool = False) -> TableCell:
+    """What is shown of a cell, with the rows that failed if there are some, and how many are left
+    where others of the condition have more.
+    """
+    more = [f"n={cell.rows}"] * fewer + [f"{cell.errors} failed"] * (cell.errors > 0)
+    return replace(shown, detail="; ".join(filter(None, [shown.detail, *more])))
 
 
 def rate_cell(cell: Result, column: str) -> TableCell:
@@ -144,6 +167,23 @@ def rate_cell(cell: Result, column: str) -> TableCell:
     if change is None or change.value is None:
         return shown
     return replace(shown, detail=f"{shown.detail}; {change_of(change)}")
+
+
+def rates_cell(*columns: str) -> Callable[[Result], TableCell]:
+    """Several rates side by side, marked where they differ from the reference, with their intervals
+    and then their differences.
+    """
+
+    def show(cell: Result) -> TableCell:
+        rates = [cell.rates[name] for name in columns]
+        moved = [cell.differences.get(name) for name in columns]
+        told = (percent(r) + marked(d) for r, d in zip(rates, moved, strict=True))
+        spans = " / ".join(span(rate) for rate in rates if rate.trials)
+        changes = [change_of(d) for d in moved if d is not None and d.value is not None]
+        detail = "; ".join([*([f"[{spans}]"] if spans else []), *changes])
+        return TableCell("/".join(told), detail, rates[0].value)
+
+    return show
 
 
 def plain_cell(rate: Rate) -> TableCell:

@@ -86,15 +86,6 @@ def signed(value: float | None, decimals: int) -> str:
     return NOTHING if value is None else f"{value:+.{decimals}f}"
 
 
-def p_value(value: float) -> str:
-    """Three decimals, never 0.
-
-    >>> p_value(0.0004), p_value(0.04), p_value(1.0)
-    ('< 0.001', '0.040', '1')
-    """
-    return "< 0.001" if value < 0.001 else "1" if value > 0.9995 else f"{value:.3f}"
-
-
 def escaped(text: str) -> str:
     r"""Text that Markdown shows as it is, on one line: no links, code, emphasis or HTML.
 

@@ -12,14 +12,13 @@ import numpy as np
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.protocol import Attributing, Complete, Signal
-from radarstream.lab.attribution.attributors import parse_attributors
-from radarstream.lab.attribution.results import Result, Results, scored
 from radarstream.lab.attribution.scenarios import parse_scenarios
-from radarstream.lab.attribution.scoring import frame_of
+from radarstream.lab.attribution.scoring import Result, Results, frame_of, scored
 from radarstream.lab.attribution.study import (
     AttributionPlugin,
     AttributionRequest,
     AttributionStudy,
+    parse_attributors,
 )
 from radarstream.lab.study.datasets import Dataset, digest_of
 from radarstream.lab.study.harness import Study

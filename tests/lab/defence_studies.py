@@ -15,7 +15,6 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.lab.attacks.conditions import parse_condition
 from radarstream.lab.defences.contenders import parse_contenders
-from radarstream.lab.defences.defences import Defences
 from radarstream.lab.defences.records import (
     FILES,
     Contender,
@@ -26,12 +25,13 @@ from radarstream.lab.defences.records import (
     Row,
     counted,
 )
-from radarstream.lab.defences.scoreboard import Scoreboard
-from radarstream.lab.pages.defences.page import DEFENCES
+from radarstream.lab.defences.scores import Results
+from radarstream.lab.defences.study import Defences
+from radarstream.lab.pages.defences import DEFENCES
 from radarstream.lab.study.datasets import Dataset, History, digest_of
 from radarstream.lab.study.harness import Study
 from radarstream.lab.study.record import read_record
-from radarstream.lab.study.row_files import RowStore
+from radarstream.lab.study.rows import RowStore
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Model, Models, TokenScorer
 from radarstream.schemas.snapshot import Labels
@@ -87,7 +87,7 @@ class Experiment(Study[DefencesRecord]):
     def failed_contenders(self) -> list[str]:
         return self.failed(contender.name for contender in self.plugin.request.contenders)
 
-    def results(self, judge: Generator | None = None) -> Scoreboard:
+    def results(self, judge: Generator | None = None) -> Results:
         if judge is not None:
             self.plugin.judged(self, judge)
         return DEFENCES.report(self.out, self.record, self.store).results

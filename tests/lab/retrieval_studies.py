@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
 from radarstream.connectors.models.scripted_tokens import ScriptedTokens
-from radarstream.defenses.protocol import Complete, Reordering, Signal
+from radarstream.defenses.protocol import Complete, Reordering
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.lab.attacks.whitebox.encoder import Tools
 from radarstream.lab.models.scripted_networks import (
@@ -16,10 +16,9 @@ from radarstream.lab.models.scripted_networks import (
     ScriptedMasked,
 )
 from radarstream.lab.models.scripted_words import ScriptedWords
-from radarstream.lab.retrieval.conditions import parse_conditions
+from radarstream.lab.retrieval.pools import parse_conditions
 from radarstream.lab.retrieval.rerankers import parse_rerankers
-from radarstream.lab.retrieval.results import Result, Results, scored
-from radarstream.lab.retrieval.scoring import frame_of
+from radarstream.lab.retrieval.scoring import Result, Results, frame_of, scored
 from radarstream.lab.retrieval.study import (
     RetrievalPlugin,
     RetrievalRequest,
@@ -41,7 +40,7 @@ class DropSaying:
     word: str = "Version"
     asks: bool = False
 
-    needs: ClassVar[frozenset[Signal]] = frozenset()
+    needs: ClassVar[frozenset[str]] = frozenset()
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         pool = checked_pool(pool)

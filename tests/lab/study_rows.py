@@ -7,9 +7,8 @@ import polars as pl
 
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences.answers import study_frame
-from radarstream.lab.defences.records import Contender, DefencesRecord, Row
-from radarstream.lab.defences.scoreboard import Scoreboard
-from radarstream.lab.defences.scores import score_cells
+from radarstream.lab.defences.records import Contender, DefencesRecord, EvidenceRow, Row
+from radarstream.lab.defences.scores import Results, results_of
 from radarstream.lab.study.rows import Cost
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
@@ -73,9 +72,11 @@ def record(
 
 
 def scored(
-    rows: Sequence[Row], settings: DefencesRecord | None = None
-) -> tuple[Scoreboard, pl.DataFrame]:
-    """The scoreboard of some rows, and the table of answers that it was computed from."""
+    rows: Sequence[Row],
+    settings: DefencesRecord | None = None,
+    evidence: Sequence[EvidenceRow] = (),
+) -> tuple[Results, pl.DataFrame]:
+    """The results of some rows, and the table of answers that they were computed from."""
     settings = settings or record()
     frame = study_frame(rows, settings)
-    return score_cells(frame, settings), frame
+    return results_of(frame, settings, evidence), frame

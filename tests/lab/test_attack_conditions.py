@@ -127,7 +127,7 @@ def test_benign_is_the_very_histories():
     outcome = attacked(Condition(), HISTORIES, k=5)
     for new, old in zip(outcome.histories, HISTORIES, strict=True):
         assert all(one is other for one, other in zip(new, old, strict=True))
-    assert (outcome.skipped, outcome.planted) == ((), ())
+    assert outcome.skipped == ()
     for text in ("pia@1:early-0", "pia@top:late-99", "poison@random:constant-0"):
         assert attacked(parse_condition(text), HISTORIES, k=5) == outcome
 
@@ -180,7 +180,6 @@ def test_a_question_that_cannot_be_attacked_is_left_out_and_named(text, spoiled,
     assert skipped.query_id == "q-1"
     assert reason in skipped.reason
     assert len(outcome.histories) == len(rest)
-    assert {p.query_id for p in outcome.planted} == {"q-0"} & {h[0].query.id for h in rest}
 
 
 @pytest.mark.parametrize("text", ["stale@1", "pia@1:drift"])
@@ -194,23 +193,13 @@ def test_a_fault_at_a_spared_step_does_no_harm():
     spoiled = [replace(s, labels=None) if i < 3 else s for i, s in enumerate(HISTORIES[1])]
     outcome = attacked(parse_condition("pia@1:late-3"), [tuple(spoiled)], k=5)
     assert outcome.skipped == ()
-    assert len(outcome.planted) == 2
+    assert sum(bool(s.labels and s.labels.attack) for h in outcome.histories for s in h) == 2
 
 
 @pytest.mark.parametrize("text", ["pia@6", "pia@1+6", "pia@top:late-1-6", "pia@random:constant-6"])
 def test_ranks_beyond_k_are_refused(text):
     with pytest.raises(ConfigurationError, match="beyond k = 5"):
         attacked(parse_condition(text), HISTORIES, k=5)
-
-
-def test_records_say_what_was_planted():
-    outcome = attacked(parse_condition("pia@top:late-3-2"), HISTORIES[:1], k=5)
-    assert [(p.step, p.count, p.ranks) for p in outcome.planted] == [
-        *((3, 2, (1, 2)), (4, 2, (1, 2)))
-    ]
-    assert {(p.query_id, p.attack, p.target, p.added) for p in outcome.planted} == {
-        ("q-0", "pia", "wrong", ())
-    }
 
 
 @given(

@@ -133,20 +133,19 @@ def test_a_run_on_a_corpus_compares_with_retrieval_from_the_clean_one():
     assert [d.text for d in mayor.documents] == [d.text for d in MAYOR.documents[:2]]
     assert [d.rank for d in capital.documents] == [1, 2]
     assert (mayor.labels, capital.labels) == (MAYOR.labels, CAPITAL.labels)
-    assert (outcome.planted, outcome.skipped) == ((), ())
+    assert outcome.skipped == ()
 
 
 def test_each_question_is_attacked_alone_and_what_was_found_is_told():
     outcome = attacked(parse_condition("poisonedrag@m3"), HISTORIES, k=4, embedder=WordEmbedder())
-    assert [(p.query_id, p.count, p.target) for p in outcome.planted] == [
-        *(("q-1", 3, "Ben South"), ("q-2", 3, "Pim"))
+    labels = [snapshot_.labels for (snapshot_,) in outcome.histories]
+    assert [(one.target, len(one.poisoned_ranks)) for one in labels] == [
+        ("Ben South", 2),
+        ("Pim", 3),
     ]
-    for (snapshot_,), record in zip(outcome.histories, outcome.planted, strict=True):
-        assert record.ranks == snapshot_.labels.poisoned_ranks
-        assert record.added == tuple(f"poisonedrag/{record.query_id}/{n}" for n in (1, 2, 3))
+    for (snapshot_,) in outcome.histories:
         others = {h[0].query.text for h in HISTORIES} - {snapshot_.query.text}
         assert not any(d.text.startswith(tuple(others)) for d in snapshot_.documents)
-    assert [len(record.ranks) for record in outcome.planted] == [2, 3]
 
 
 def test_a_schedule_of_nothing_is_the_clean_run_on_a_corpus_too():
@@ -169,7 +168,7 @@ def test_in_time_a_step_searches_what_every_question_was_given_at_that_step():
     texts = {d.text for d in second.documents}
     assert {d.text for d in (*later.documents, *CAPITAL.documents)} < texts
     assert len(second.documents) == 5
-    assert [p.step for p in outcome.planted] == [1]
+    assert [s.labels.attack for s in (first, second)] == [None, "injection"]
 
 
 def test_a_paraphrase_searches_for_other_words_than_the_attacker_wrote():

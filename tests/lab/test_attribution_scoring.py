@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from radarstream.lab.attribution.rows import (
+from radarstream.lab.attribution.records import (
     After,
     AttributionRow,
     CaseState,

@@ -10,9 +10,10 @@ from radarstream.connectors.files.robust_rag import LONG_FORM
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses import registry
 from radarstream.lab.attacks.questions import Questions
-from radarstream.lab.attribution import attributors, staging
+from radarstream.lab.attribution import scenarios as staging
+from radarstream.lab.attribution import study as attributors
 from radarstream.lab.attribution.events import won
-from radarstream.lab.attribution.rows import (
+from radarstream.lab.attribution.records import (
     AttributionRow,
     CaseState,
     EventRow,

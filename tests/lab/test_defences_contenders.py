@@ -1,4 +1,4 @@
-"""Contenders from text: specs, options, adaptations, other relation scorers."""
+"""Contenders from text: specs, options, adaptations."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +14,8 @@ from radarstream.lab.defences.contenders import (
     parse_contenders,
     remembers,
     spread_over_time,
-    with_relations,
 )
 from radarstream.lab.defences.records import Adaptation, Contender
-from radarstream.lab.defences.scorers import scorer_settings
 from radarstream.lab.study.specs import heading, split_specs
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.settings import Profile, load_settings
@@ -89,23 +87,6 @@ def test_only_defences_without_memory_are_spread_over_time() -> None:
         spread_over_time(parse_contenders("vanilla"), ["weekly"])
 
 
-def test_other_relations_are_for_whoever_reads_them() -> None:
-    varied = with_relations(parse_contenders("vanilla,radar+none"), ["scripted", "cross_encoder:x"])
-    assert [(c.name, c.relations) for c in varied] == [
-        ("radar+none[scripted]", "scripted"),
-        ("radar+none[cross_encoder:x]", "cross_encoder:x"),
-    ]
-
-
-def test_scorers_are_named() -> None:
-    found = scorer_settings("cross_encoder:some/model")
-    assert found is not None
-    assert (found.kind, getattr(found, "model", None)) == ("cross_encoder", "some/model")
-    for name in ("cross_encoder", "nli", "scripted:x"):
-        with pytest.raises(ConfigurationError, match="no relation scorer"):
-            scorer_settings(name)
-
-
 @pytest.mark.parametrize("profile", get_args(Profile))
 @pytest.mark.parametrize("name", DEFENSES)
 def test_production_is_what_the_job_does(profile: Profile, name: str) -> None:
@@ -134,7 +115,6 @@ def test_production_keeps_its_short_name_with_options_and_adaptations() -> None:
     assert dict(plainly.options) == {"memory_days": 30.0, "withstand": 1}
     assert dict(stricter.options) == {"memory_days": 9.0, "withstand": 2}
     assert alone.options == plainly.options
-    assert [c.name for c in with_relations([plainly], ["scripted"])] == ["production[scripted]"]
     first, second = notes_on_production([plainly, stricter, alone])
     assert second.endswith("but for the options that it names")
     assert "memory_days=30.0" in first and "memory_days=9.0" in second

@@ -10,12 +10,13 @@ import pytest
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences import contenders
-from radarstream.lab.defences.defences import Defences, reference_among
 from radarstream.lab.defences.records import EVIDENCE, ROWS, Contender
+from radarstream.lab.defences.study import Defences, reference_among
 from radarstream.lab.study.harness import start_over
 from radarstream.lab.study.record import RECORD, write_record
-from radarstream.lab.study.row_files import RowFile
+from radarstream.lab.study.rows import RowFile
 from radarstream.pipelines.job.replaying import answering_code, provenance
+from radarstream.pipelines.job.replaying.answering_code import digest_of
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
 from tests.lab.defence_studies import (
@@ -218,7 +219,7 @@ def test_a_contender_that_only_failed_may_be_mended(
     edited("radarstream.defenses.vanilla")
     assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).rows] == [None]
     record = stored_record(bench.out)
-    assert record.code == {"vanilla": contenders.code_digest(record.contenders[0])}
+    assert record.code == {"vanilla": digest_of(contenders.modules_of(record.contenders[0]))}
 
 
 def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:

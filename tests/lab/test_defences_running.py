@@ -4,14 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
 from radarstream.defenses.registry import DEFENSES
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.lab.defences.defences import Defences
-from radarstream.lab.defences.records import EVIDENCE, ROWS, Contender
+from radarstream.lab.defences.records import EVIDENCE, ROWS
+from radarstream.lab.defences.study import Defences
 from radarstream.lab.study.harness import start_over
 from radarstream.schemas.errors import ConfigurationError, EvidenceError
 from radarstream.schemas.prompt import Task
@@ -397,27 +396,6 @@ def test_questions_that_cannot_be_attacked_are_noted(bench: Bench) -> None:
     assert len(answers(experiment, "vanilla", "benign")) == 2
     assert len(answers(experiment, "vanilla", "pia@1")) == 1
     assert any("pia@1: without 1 of the questions" in note for note in experiment.record.notes)
-
-
-class Hesitant(ScriptedRelations):
-    """Never quite sure."""
-
-    def probabilities(self, pairs: Any) -> Any:
-        return np.full((len(pairs), 3), [0.5, 0.25, 0.25])
-
-
-def test_another_relation_scorer_changes_relations_only(bench: Bench) -> None:
-    listed = [
-        Contender("radar", "radar"),
-        Contender("radar[scripted]", "radar", relations="scripted"),
-    ]
-    bench.relations = Hesitant(model_id="hesitant")
-    experiment = bench.run(static_dataset(2), listed, ["benign"])
-    own, scripted = (cell_rows(experiment, c.name, "benign") for c in listed)
-    known = [(1, 2, 0.5), (1, 2, 0.95)]
-    assert [rows[0].verdict.edges[0] for rows in (own, scripted) if rows[0].verdict] == known
-    assert experiment.evidence[0].entailment[0][1] == 0.5
-    assert [row.cost.calls for row in own] == [row.cost.calls for row in scripted]
 
 
 def test_texts_that_no_encoder_accepts_are_stored(bench: Bench) -> None:

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
+from radarstream.lab.defences import dynamics
 from radarstream.lab.defences.answers import study_frame
-from radarstream.lab.defences.dynamics import Recovery, dynamics_by_cell
+from radarstream.lab.defences.dynamics import Recovery
 from radarstream.lab.study.rates import Rate
-from radarstream.lab.study.scoring import Definition
 from radarstream.schemas.snapshot import Labels
 from tests.lab.study_rows import record, row
 
@@ -36,8 +36,8 @@ def stale(truth, said):
 
 
 def dynamics_of(rows):
-    found = dynamics_by_cell(study_frame(rows, record()), Definition.WHOLE_WORDS)
-    return found["radar", "benign"]
+    (found,) = dynamics.dynamics_of(study_frame(rows, record()), [("radar", "benign")])
+    return found
 
 
 def test_stale_is_right_before_and_wrong_now():
@@ -99,13 +99,15 @@ def test_recovery_after_a_change(truth, said, expected):
     assert dynamics_of(history(truth, said)).after_change == expected
 
 
+def test_rows_may_come_in_any_order():
+    rows = history("aabbc", "aaabc", "xx...")
+    assert dynamics_of(rows[::-1]) == dynamics_of(rows)
+
+
 def test_curves_group_by_step():
     rows = history("aab", "aLa", ".x.") + history("aa", "a!", question="q1")
     found = dynamics_of(rows)
-    assert [point.at for point in found.by_step] == [0, 1, 2]
-    assert [point.answers for point in found.by_step] == [2, 1, 1]
-    assert [point.accuracy for point in found.by_step] == [Rate(2, 2), Rate(0, 1), Rate(0, 1)]
-    assert [point.attacked for point in found.by_step] == [Rate(0, 2), Rate(1, 1), Rate(0, 1)]
-    assert [point.attack_success for point in found.by_step] == [Rate(0, 2), Rate(1, 1), Rate(0, 1)]
-    assert [point.stale for point in found.by_step] == [Rate(0, 0), Rate(0, 0), Rate(1, 1)]
-    assert found.stale == Rate(1, 1)
+    assert [step.at for step in found.steps] == [0, 1, 2]
+    assert [step.rates["correct"] for step in found.steps] == [Rate(2, 2), Rate(0, 1), Rate(0, 1)]
+    assert [step.rates["fooled"] for step in found.steps] == [Rate(0, 2), Rate(1, 1), Rate(0, 1)]
+    assert [step.rates["stale"] for step in found.steps] == [Rate(0, 0), Rate(0, 0), Rate(1, 1)]

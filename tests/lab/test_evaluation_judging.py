@@ -7,13 +7,18 @@ import pytest
 
 from radarstream.lab.defences.answers import study_frame
 from radarstream.lab.defences.records import Row
-from radarstream.lab.defences.scoreboard import JudgedScores
-from radarstream.lab.defences.scores import score_cells
-from radarstream.lab.defences.tables import judged_table, tables_of
+from radarstream.lab.defences.scores import results_of
+from radarstream.lab.defences.tables import tables_of
 from radarstream.lab.study import judging
-from radarstream.lab.study.judging import NO_SCORES, Judgement, judge_rows
-from radarstream.lab.study.judging_prompts import AnswerLabel, LongFormScores
+from radarstream.lab.study.judging import (
+    NO_SCORES,
+    AnswerLabel,
+    Judgement,
+    LongFormScores,
+    judge_rows,
+)
 from radarstream.lab.study.rates import Rate
+from radarstream.lab.study.results import Result
 from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
 from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.snapshot import Labels
@@ -54,10 +59,10 @@ class Judge:
         return Completion("[CORRECT]" if right and right in response else "[OTHER]")
 
 
-def judged_scores(rows: Sequence[Row], found: Sequence[Judgement]) -> JudgedScores:
+def judged_scores(rows: Sequence[Row], found: Sequence[Judgement]) -> Result:
     """What the scoreboard says of rows that are all of one cell."""
-    board = score_cells(study_frame(rows, record(), found), record())
-    scores = board.cell("radar", "benign").judged
+    board = results_of(study_frame(rows, record(), found), record())
+    scores = board.cell("radar", "benign")
     assert scores is not None
     return scores
 
@@ -82,7 +87,7 @@ def test_a_failed_judgement_is_an_error_and_no_score() -> None:
     found = judge_rows(rows, QUESTIONS, Judge())
     assert [judgement.error for judgement in found] == ["too long", None, None]
     scores = judged_scores(rows, found)
-    assert (scores.errors, scores.acc_judge, scores.asr_judge) == (1, Rate(1, 2), Rate(1, 2))
+    assert [scores.rates[f"judge_{name}"] for name in ("correct", "fooled")] == [Rate(1, 2)] * 2
 
 
 def test_a_judge_that_is_down_fails_every_judgement() -> None:
@@ -93,7 +98,7 @@ def test_a_judge_that_is_down_fails_every_judgement() -> None:
     rows = [row("Paris"), row("Lyon", question="q1")]
     found = judge_rows(rows, QUESTIONS, Down())
     assert [judgement.error for judgement in found] == ["no connection"] * 2
-    assert judged_scores(rows, found).acc_judge == Rate(0, 0)
+    assert judged_scores(rows, found).rates["judge_correct"] == Rate(0, 0)
 
 
 def test_failed_and_unlabelled_rows_are_not_judged() -> None:
@@ -134,8 +139,9 @@ def test_long_answers_are_scored_against_the_reference() -> None:
     assert judge.asked[0].passages == ("Ann was born in 1900.", "Ann lived.")
     assert labels(found) == [None] * 4
     scores = judged_scores(rows, found)
-    assert (scores.long_answers, scores.errors, scores.acc_judge) == (2, 2, Rate(0, 0))
-    assert (scores.accuracy, scores.relevance, scores.coherence) == (40.0, 50.0, 30.0)
+    assert scores.rates["judge_correct"] == Rate(0, 0)
+    means = ("judge_accuracy", "judge_relevance", "judge_coherence")
+    assert [scores.means[name] for name in means] == [40.0, 50.0, 30.0]
 
 
 def test_equal_cases_are_asked_once_and_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,13 +169,10 @@ def test_scoreboard_and_table_hold_what_the_judge_says() -> None:
         row("Ann lived.", question="bio", labels=BIOGRAPHY),
         row("Paris", condition="pia@1", labels=replace(PARIS, attack="pia")),
     ]
-    board = score_cells(study_frame(rows, record(), judged(rows[:4])), record())
-    assert board.cell("radar", "benign").judged.asr_judge == Rate(1, 2)
-    assert board.cell("radar", "pia@1").judged is None
-    table = judged_table(board)
-    assert str(table.rows[0].cells[0]) == "50/50; 80/100/60 1 failed"
-    assert str(table.rows[0].cells[1]) == "-"
-    assert "judged" in [found.key for found in tables_of(board)]
-    assert "judged" not in [
-        found.key for found in tables_of(score_cells(study_frame(rows, record()), record()))
-    ]
+    board = results_of(study_frame(rows, record(), judged(rows[:4])), record())
+    assert board.cell("radar", "benign").rates["judge_fooled"] == Rate(1, 2)
+    tables = {table.key: table for table in tables_of(board)}
+    cells = tables["judged"].rows[0].cells
+    assert [cell.text for cell in cells] == ["50/50; 80/100/60", "-"]
+    unjudged = results_of(study_frame(rows, record()), record())
+    assert "judged" not in [table.key for table in tables_of(unjudged)]

@@ -10,7 +10,7 @@ import pytest
 
 from radarstream.defenses.registry import ATTRIBUTORS, RERANKERS
 from radarstream.lab.study.halves import Half, Split
-from radarstream.lab.study.row_files import RowFile
+from radarstream.lab.study.rows import RowFile
 from radarstream.pipelines.job.replaying import answering_code
 from radarstream.schemas.errors import ConfigurationError
 from tests.lab import attribution_studies, retrieval_studies, service_studies

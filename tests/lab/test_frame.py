@@ -11,8 +11,7 @@ from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences import answers
 from radarstream.lab.defences.answers import COLUMNS, study_frame
 from radarstream.lab.study.frame import TIDY, write_table
-from radarstream.lab.study.judging import Judgement
-from radarstream.lab.study.judging_prompts import AnswerLabel
+from radarstream.lab.study.judging import AnswerLabel, Judgement
 from radarstream.lab.study.rows import Cost
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels
@@ -53,7 +52,7 @@ def test_a_row_says_what_was_decided_believed_and_spent() -> None:
     assert (found["support_prior"], found["conflict_posterior"]) == (0.4, 0.6)
     assert (found["state_bytes"], found["calls"], found["pairs"]) == (90, 3, 4)
     assert (found["prompt_tokens"], found["seconds"]) == (9, 0.5)
-    assert (found["judge_label"], found["judge_error"]) == ("CORRECT", None)
+    assert (found["judge_correct"], found["judge_error"]) == (True, None)
     assert (found["outcome"], found["contained_outcome"]) == ("correct", "correct")
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from radarstream.lab.attacks.questions import Questions
-from radarstream.lab.defences.comparison_tables import rates_table
 from radarstream.lab.defences.records import Row
+from radarstream.lab.defences.tables import rate_notes
 from radarstream.lab.study.halves import (
     Half,
     Split,
@@ -92,7 +92,7 @@ def test_a_study_asks_one_half_and_keeps_the_answers_of_the_other(tmp_path, surf
     assert half.uncounted == 12 - len(asked) > 0
     board = half.results()
     assert (board.half, board.questions) == (Half.TEST, len(asked))
-    assert f"Asked: test half, {len(asked)} questions." in rates_table(board).notes
+    assert f"Asked: test half, {len(asked)} questions." in rate_notes(board)
     before = {row.key: row.verdict for row in whole.store.of(Row).values()}
     assert all(before[row.key] == row.verdict for row in half.rows)
 

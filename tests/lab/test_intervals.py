@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from radarstream.lab.study.comparison import Z, difference_interval, score_interval
-from radarstream.lab.study.intervals import Clustered, exact_interval
+from radarstream.lab.study.rates import Clustered, exact_interval
 
 NOMINAL_ENOUGH = 0.93
 

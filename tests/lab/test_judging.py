@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from radarstream.connectors.models.rendering import chat_messages
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.lab.study.judging_prompts import (
+from radarstream.lab.study.judging import (
     AnswerLabel,
     LongFormScores,
     answer_prompt,

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from radarstream.lab.attacks.conditions import conditions_of
 from radarstream.lab.defences.contenders import parse_contenders
 from radarstream.lab.defences.label_reader import LabelReader, invented
 from radarstream.lab.defences.records import DefencesRequest
-from radarstream.lab.defences.request import conditions_of, plugin_of
-from radarstream.lab.pages.defences.page import DEFENCES
+from radarstream.lab.defences.study import plugin_of
+from radarstream.lab.pages.defences import DEFENCES
 from radarstream.lab.study.harness import Study
 from radarstream.pipelines.signals.evidence import answer_documents
 from radarstream.schemas.errors import ConfigurationError, ModelError
@@ -120,5 +121,9 @@ def test_a_study_by_labels_is_called_that_in_every_table(tmp_path) -> None:
     assert all(table.title.endswith("; reader: labels") for table in report.tables)
     assert study.record.models == dict.fromkeys(("generator", "relations", "embedder"), "labels")
     assert "Rules stand in the place" not in (tmp_path / "tables.md").read_text()
-    rates = [(c.accuracy.value, c.attack_success.value) for c in report.results.of("majority")]
+    rates = [
+        (cell.rates["correct"].value, cell.rates["fooled"].value)
+        for cell in report.results.cells
+        if cell.contender == "majority"
+    ]
     assert rates == [(1.0, 0.0), (1.0, 0.0), (0.0, 1.0)]

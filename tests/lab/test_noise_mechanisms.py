@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, kstest, laplace, norm
 
-from radarstream.lab.service.mechanisms import Gaussian, LegacyOffBy2, NoisyScores
+from radarstream.lab.service.policies import Gaussian, LegacyOffBy2, NoisyScores
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.verdict import Reason
 from tests.builders import make_pool

@@ -6,13 +6,13 @@ import pytest
 
 from radarstream.lab.attacks.conditions import (
     attacked,
+    escalations,
     parse_condition,
     sites_of_planted,
 )
-from radarstream.lab.attacks.escalation import escalations
 from radarstream.lab.attacks.protocol import Condition
-from radarstream.lab.defences.planted import planted_tables
 from radarstream.lab.defences.records import Row
+from radarstream.lab.defences.tables import tables_of
 from radarstream.schemas.sites import owner_of
 from radarstream.schemas.snapshot import Labels
 from tests.lab.defence_studies import make_history
@@ -77,12 +77,12 @@ def test_curves_of_a_study_and_their_table() -> None:
         (p.accuracy.hits, p.attack_success.hits, p.silence.hits) for p in found.curves["radar"]
     ]
     assert rates == [(4, 0, 0), (2, 0, 2), (0, 1, 3), (0, 0, 0)]
-    (table,) = planted_tables(board)
+    (table,) = (t for t in tables_of(board) if t.key.startswith("planted"))
     assert table.title == "Planted pages (pia) at top ranks, each on a site of its own"
     assert table.columns == ("0", "1", "2", "3")
     told = [cell.text for cell in table.rows[0].cells]
     assert told == ["100/0/0", "50/0/50", "0/25/75", "-"]  # the last is not answered yet
-    assert table.rows[0].cells[1].detail == "[7-93 / 0-60 / 7-93; 0.0 pages]"
+    assert table.rows[0].cells[1].detail == "[7-93 / 0-60 / 7-93] 0.0 pages"
 
 
 def test_only_steps_that_all_conditions_attack_count() -> None:
@@ -94,7 +94,7 @@ def test_only_steps_that_all_conditions_attack_count() -> None:
     board, _ = scored(rows, record(("radar",), (Condition(), *map(parse_condition, names))))
     (found,) = board.planted
     assert [point.attack_success.trials for point in found.curves["radar"]] == [1, 1, 1]
-    assert planted_tables(board).__next__().title.endswith("own, after the first step")
+    assert found.title.endswith("own, after the first step")
 
 
 @pytest.mark.parametrize("name", ["claim-varied@1..3", "claim-varied@1+4+9"])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.lab.retrieval.rows import (
+from radarstream.lab.retrieval.records import (
     Candidate,
     GuardedRow,
     PoolRow,

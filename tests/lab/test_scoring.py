@@ -9,17 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.lab.attacks.corpus import Corpus
-from radarstream.lab.attribution import rows
-from radarstream.lab.attribution.events import outcome_of, won
-from radarstream.lab.attribution.judged import after_of
-from radarstream.lab.attribution.rows import EventRow
-from radarstream.lab.attribution.scenarios import parse_scenario
-from radarstream.lab.attribution.staging import Staged
+from radarstream.lab.attribution import records as rows
+from radarstream.lab.attribution.events import after_of, outcome_of, won
+from radarstream.lab.attribution.records import EventRow
+from radarstream.lab.attribution.scenarios import Staged, parse_scenario
 from radarstream.lab.defences.answers import replay_frame, study_frame
+from radarstream.lab.defences.scores import RATES
 from radarstream.lab.study.datasets import answer_changes
-from radarstream.lab.study.rates import Rate, rate_in, scores_by, scores_of
+from radarstream.lab.study.rates import Rate, rate_in, rates_by, sound
 from radarstream.lab.study.scoring import (
-    Definition,
     Judged,
     Outcome,
     is_correct,
@@ -73,13 +71,13 @@ def test_a_number_is_not_in_its_negative(strict):
 def scores(*answers):
     """The scores of the answers of one question each, with their labels."""
     rows = [row(text, question=f"q{i}", labels=labels) for i, (text, labels) in enumerate(answers)]
-    return scores_of(study_frame(rows, record()))
+    found = sound(study_frame(rows, record()))
+    return rates_by(found, (pl.lit(0),), RATES)[0,]
 
 
 def rates(text, labels):
     s = scores((text, labels))
-    found = (s.contained_correct, s.contained_fooled, s.exclusive_correct, s.exclusive_fooled)
-    return tuple(rate.hits for rate in found)
+    return tuple(s[name].hits for name in RATES[3:7])
 
 
 @pytest.mark.parametrize(
@@ -174,16 +172,36 @@ def test_a_replay_compares_defended_and_undefended_answers_with_and_without_atta
         (event("Paris", undefended="I don\u2019t know whether it is Lyon"), attacked),
         (event("Paris", "Paris", Abstention.MODEL_ABSTAINED), attacked),
     )
-    found = scores_by(frame, pl.col("attack").is_not_null(), "contender")
+    by = (pl.col("attack").is_not_null(), "contender")
+    found = rates_by(frame, by, ("correct", "abstained", "fooled"))
     assert set(found) == {(False, "defended"), (True, "defended"), (True, "undefended")}
-    assert found[False, "defended"].correct == Rate(1, 1)
+    assert found[False, "defended"]["correct"] == Rate(1, 1)
     hit = found[True, "defended"]
-    assert hit.correct == Rate(2, 4)
-    assert hit.abstained == Rate(1, 4)
-    assert hit.fooled == Rate(1, 4)
+    assert hit["correct"] == Rate(2, 4)
+    assert hit["abstained"] == Rate(1, 4)
+    assert hit["fooled"] == Rate(1, 4)
     bare = found[True, "undefended"]
-    assert bare.fooled == Rate(2, 4)
-    assert bare.abstained == Rate(1, 4)
+    assert bare["fooled"] == Rate(2, 4)
+    assert bare["abstained"] == Rate(1, 4)
+
+
+def test_unlabelled_answers_leave_the_denominators():
+    found = scores(("Paris", Labels()), ("Paris", Labels(answers=("Paris",))))
+    assert found["correct"] == found["contained_correct"] == Rate(1, 1)
+    assert found["fooled"] == found["contained_fooled"] == Rate(0, 0)
+    assert found["fooled"].value is None
+
+
+def test_answer_changes_of_the_published_kind():
+    changes = answer_changes([[[letter] for letter in history] for history in HISTORIES])
+    assert changes.never.value == 0.25
+    assert changes.at_least_once.value == 0.75
+    assert changes.once.value == 0.25
+    assert changes.more_than_once.value == 0.5
+    assert changes.adjacent_years.value == 0.625
+
+
+HISTORIES = ("AAA", "ABB", "ABC", "ABA")
 
 
 def test_joint_answers_compare_as_sets():
@@ -214,8 +232,9 @@ def test_any_refusal_is_what_a_jamming_attack_wants(text, expected):
 
 def test_abstention_is_a_success_of_jamming_only():
     jammed = scores((None, JAMMED))
-    assert jammed.fooled == jammed.contained_fooled == jammed.exclusive_fooled == Rate(1, 1)
-    assert scores((None, PARIS)).fooled == Rate(0, 1)
+    fooled = ("fooled", "contained_fooled", "exclusive_fooled")
+    assert [jammed[name] for name in fooled] == [Rate(1, 1)] * 3
+    assert scores((None, PARIS))["fooled"] == Rate(0, 1)
     assert not is_fooled("I cannot answer", PARIS.target)
 
 
@@ -227,10 +246,8 @@ def test_a_number_within_a_number_is_no_answer_but_by_its_published_name():
     assert not is_correct(YEAR, SEVEN) and not is_fooled(YEAR, "1")
     assert is_correct("It happened 7 times.", SEVEN) and is_fooled("Only 1.", "1")
     found = scores((YEAR, SEVEN), ("7, not 1", SEVEN))
-    assert (found.accuracy(), found.attack_success()) == (Rate(1, 2), Rate(1, 2))
-    contained = Definition.CONTAINED
-    assert (found.accuracy(contained), found.attack_success(contained)) == (Rate(2, 2), Rate(2, 2))
-    assert (found.exclusive_correct, found.exclusive_fooled) == (Rate(0, 2), Rate(0, 2))
+    expected = [Rate(1, 2)] * 2 + [Rate(2, 2)] * 2 + [Rate(0, 2)] * 2
+    assert [found[name] for name in RATES[1:7]] == expected
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,11 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.pages.service import SERVICE
-from radarstream.lab.service.mechanisms import MECHANISMS, Gaussian
-from radarstream.lab.service.policies import FAMILIES, parse_policies
-from radarstream.lab.service.rows import AskRow, ReplyRow
+from radarstream.lab.service.playing import drawn, without
+from radarstream.lab.service.policies import FAMILIES, MECHANISMS, Gaussian, parse_policies
+from radarstream.lab.service.records import AskRow, ReplyRow
 from radarstream.lab.service.scoring import Copied, copied, judge_answers
 from radarstream.lab.service.tables import tables_of
-from radarstream.lab.service.worlds import drawn, without
 from radarstream.lab.study.judging import JUDGEMENTS
 from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.settings import load_settings

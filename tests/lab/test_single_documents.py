@@ -3,15 +3,13 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from radarstream.lab.defences.answers import study_frame
 from radarstream.lab.defences.documents import FOOLED, READINGS, score_documents
 from radarstream.lab.defences.records import EvidenceRow
-from radarstream.lab.defences.scores import score_cells
 from radarstream.lab.defences.tables import documents_table, tables_of
 from radarstream.lab.study.rates import Rate
 from radarstream.lab.study.rows import Cost
 from radarstream.schemas.snapshot import Document, Labels
-from tests.lab.study_rows import record, row
+from tests.lab.study_rows import row, scored
 
 PAGES = {  # what the model says of it, and how that is read
     "Rome is the capital since 1871.": ("It is Rome.", "right"),
@@ -53,13 +51,13 @@ def test_each_page_is_read_right_wrong_invented_missed_or_rightly_silent() -> No
 def test_what_a_model_does_not_count_and_what_nobody_planted_is_not_known() -> None:
     row = replace(SEEN, labels=Labels(("Rome",), target="Oslo"), cost=Cost(prompt_tokens=None))
     (shown,) = documents_table(score_documents([row], ["benign"])).rows
-    assert " ".join(map(str, shown.cells)) == (
-        "25 [3 of 12] 33 [4 of 12] 17 [2 of 12] 17 [2 of 12] 8 [1 of 12] - [0 of 0] 0.0 - 0 0.00"
-    )
+    assert [cell.text for cell in shown.cells] == [
+        "25", "33", "17", "17", "8", "-", "0.00", "-", "0.00", "0.00",
+    ]  # fmt: skip
 
 
 def test_the_table_is_there_where_the_evidence_is_known() -> None:
-    frame = study_frame([row("Rome")], record())
-    scored = score_cells(frame, record(), evidence=[SEEN])
-    assert tables_of(scored)[-1].key == "documents"
-    assert "documents" not in [t.key for t in tables_of(score_cells(frame, record()))]
+    for evidence in ([], [SEEN]):
+        results, _ = scored([row("Rome")], evidence=evidence)
+        keys = [table.key for table in tables_of(results)]
+        assert ("documents" in keys) == bool(evidence)

@@ -5,10 +5,9 @@ from collections.abc import Mapping, Sequence
 from itertools import chain, pairwise
 
 from radarstream.connectors.models.tiers import limits, model_facts, tier_of
-from radarstream.lab.defences.planted import replay_table
+from radarstream.lab.defences.planted import Point, replay_table
 from radarstream.lab.defences.records import Row
-from radarstream.lab.defences.scoreboard import Point
-from radarstream.lab.pages.planted import planted_plots
+from radarstream.lab.pages.defences import planted_plots
 from radarstream.lab.pages.replay.view import (
     FINDING_KINDS,
     MAX_LISTED,

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from radarstream.lab.defences.answers import replay_frame
-from radarstream.lab.defences.planted import replay_curves
+from radarstream.lab.defences.planted import Point, replay_curves
 from radarstream.lab.defences.records import Row
-from radarstream.lab.defences.scoreboard import Point
 from radarstream.lab.pages.replay.steps import (
     FOOLED,
     Highlight,

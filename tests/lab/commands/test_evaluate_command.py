@@ -14,7 +14,7 @@ from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.registry import DEFENSES
 from radarstream.lab.defences.records import Row
-from radarstream.lab.study.row_files import RowFile
+from radarstream.lab.study.rows import RowFile
 from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.app import app
 from radarstream.schemas.codec import encode
@@ -90,17 +90,11 @@ def test_all_answers_are_written_as_a_table_and_scored_by_the_wanted_definition(
     assert frame.select("contender", "condition", "step").rows() == [("vanilla", "benign", 0)]
     assert frame["correct"].to_list() == [False]
     assert frame["contained_correct"].to_list() == [True]
-    accuracy = json.loads(Path("out/results.json").read_text())["cells"][0]["accuracy"]
+    accuracy = json.loads(Path("out/results.json").read_text())["cells"][0]["rates"]["correct"]
     assert (accuracy["hits"], accuracy["trials"]) == (0, 1)
     assert "Accuracy / attack success (whole words)" in " ".join(whole.stdout.split())
-    contained = run(*common, "--out", "out", "--score", "contained", "--table", "a.csv")
-    assert "Accuracy / attack success (contained)" in " ".join(contained.stdout.split())
-    results = json.loads(Path("out/results.json").read_text())
-    assert results["definition"] == "contained"
-    assert results["cells"][0]["accuracy"]["hits"] == 1
     tables = Path("out/tables.md").read_text()
     assert "(contained)" in tables and "(whole words)" in tables
-    assert pl.read_csv("a.csv")["answer"].cast(str).to_list() == ["2017"]
     again = CliRunner().invoke(app, ["report", "out"])
     assert again.exit_code == 0, again.output
     assert Path("out/tables.md").read_text() == tables
@@ -126,16 +120,6 @@ def test_conditions_may_be_spelled_out(cups: Path, tmp_path: Path) -> None:
     }
     attacked = {k[2:]: r.labels.attack for k, r in read_rows(Path("b")).items() if "late" in k[1]}
     assert {step: attack for (_, step), attack in attacked.items()} == {0: None, 1: "pia", 2: "pia"}
-
-
-def test_another_relation_scorer_is_one_option(cups: Path) -> None:
-    run(
-        "--dataset", cups, "--dry-run", "--defenses", "radar,vanilla", "--attacks", "pia",
-        "--positions", "1", "--out", "out", "--relation-scorers", "scripted"
-    )  # fmt: skip
-    record = json.loads(Path("out/study.json").read_text())
-    names = [contender["name"] for contender in record["contenders"]]
-    assert names == ["radar", "vanilla", "radar[scripted]"]
 
 
 def test_a_schedule_that_never_applies_and_questions_without_documents_are_noted(
@@ -173,7 +157,6 @@ def test_wrong_usage_is_told_in_a_line(cups: Path) -> None:
         "--condition pia@1 --schedule late-3": "says when by itself",
         "--adaptations bogus": "no adaptation 'bogus'",
         "--attacks pia,poisonedrag": "separate runs",
-        "--relation-scorers nli": "no relation scorer",
         "--reference astute": "no contender 'astute'",
         "--config none.toml": "no settings file",
         "--dataset missing.json": "missing.json",
@@ -310,7 +293,7 @@ def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) ->
     assert "answers to 3 other questions are kept there and not counted" in part.stderr
     assert "Of 4 questions of the data set 1 were asked" in part.stdout
     cells = json.loads(Path("out/results.json").read_text())["cells"]
-    assert {(c["contender"], c["answers"]) for c in cells} == {
+    assert {(c["contender"], c["rows"]) for c in cells} == {
         ("radar", 1), ("vanilla", 1), ("trust_rag", 1),
     }  # fmt: skip
     assert rows.items() <= read_rows(Path("out")).items()
@@ -320,7 +303,7 @@ def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) ->
     assert "Only 18 of 24 answers are there" in again.stdout.replace("\n", " ")
     found, before = json.loads(Path("out/results.json").read_text()), json.loads(results)
     kept = [cell for cell in found["cells"] if cell["contender"] != "trust_rag"]
-    assert [c["accuracy"] for c in kept] == [c["accuracy"] for c in before["cells"]]
+    assert [c["rates"] for c in kept] == [c["rates"] for c in before["cells"]]
 
 
 def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
@@ -339,13 +322,13 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     (heads,) = [line for line in lines if "calls" in line and "seconds" in line]
     assert heads.split() == [
         "defence",
+        "seconds",
         "calls",
         "tokens",
         "in",
         "tokens",
         "out",
         "pairs",
-        "seconds",
     ]
     assert lines[-1] == "report: out/report.html"
     assert any(" has the best trade-off" in line for line in lines)
@@ -387,7 +370,9 @@ def test_a_reader_by_labels_against_planted_sites(cups: Path, tmp_path: Path) ->
     assert board["language_model"]["tier"] == "labels"
     names = ("accuracy", "attack_success", "silence")
     rates = {
-        (found["one_site"], contender): [[p[name]["value"] for name in names] for p in points]
+        ("all on one" in found["title"], contender): [
+            [point[name]["value"] for name in names] for point in points
+        ]
         for found in (own, one)
         for contender, points in found["curves"].items()
     }

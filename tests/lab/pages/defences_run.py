@@ -17,10 +17,9 @@ from radarstream.lab.defences.records import (
     EvidenceRow,
     Row,
 )
-from radarstream.lab.pages.defences.page import DEFENCES
+from radarstream.lab.pages.defences import DEFENCES
 from radarstream.lab.study.harness import REPORT
-from radarstream.lab.study.row_files import RowStore
-from radarstream.lab.study.rows import Cost
+from radarstream.lab.study.rows import Cost, RowStore
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.snapshot import Document, Labels, Query
 from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict

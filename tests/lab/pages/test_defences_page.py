@@ -13,10 +13,10 @@ from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences.answers import study_frame
 from radarstream.lab.defences.ranking import rank
 from radarstream.lab.defences.records import Contender
+from radarstream.lab.pages import cases
 from radarstream.lab.pages.charts import LABEL_GAP, spread
-from radarstream.lab.pages.defences import cases
-from radarstream.lab.pages.defences.headline import headline, qualified
-from radarstream.lab.pages.studies import fenced
+from radarstream.lab.pages.defences import headline, qualified
+from radarstream.lab.pages.studies import cautions, fenced
 from radarstream.pipelines.pages.safe_text import HIDDEN
 from radarstream.schemas.verdict import Verdict
 from tests.lab.pages.defences_run import (
@@ -46,8 +46,7 @@ def outcomes_in(rows, record):
 
 
 def ranked(rows, record):
-    board, frame = scored(rows, record)
-    return rank(frame, record, board)
+    return rank(scored(rows, record)[1], record)
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +101,7 @@ def test_a_case_shows_answers_documents_and_what_became_of_them(page, experiment
 
 
 def test_of_many_cases_the_telling_ones_are_shown(experiment, tmp_path, monkeypatch):
-    monkeypatch.setattr(cases, "MOST_CASES", 10)
+    monkeypatch.setattr(cases, "MOST", 10)
     record, rows, _ = experiment
     outcomes = outcomes_in(rows, record)
     text = write(tmp_path, experiment)
@@ -144,7 +143,7 @@ def words_of(rates: dict[str, tuple[int, int]], questions: int = 40) -> str:
             made.append(replace(row, contender=name, verdict=Verdict(text, ()), error=None))
     board, _ = scored(made, record)
     ranking = ranked(made, record)
-    return " ".join((headline(ranking), *qualified(record, board, ranking)))
+    return " ".join((headline(ranking), *qualified(record, board, ranking), *cautions(record)))
 
 
 def test_headline_recommends_a_clear_winner_only():
@@ -242,7 +241,8 @@ def test_tables_for_papers(experiment, tmp_path):
     record, *_ = experiment
     write(tmp_path, experiment)
     tables = (tmp_path / "tables.md").read_text("utf-8")
-    for words in ("Accuracy / attack success", "Difference to vanilla", "Cost of an answer",
+    for words in ("Accuracy / attack success", "Δ: percentage points against vanilla",
+                  "Cost of an answer",
                   "### Data", "### Definitions", "revision 4be1c09d77aa",
                   *LICENCES):  # fmt: skip
         assert words in tables

@@ -7,8 +7,8 @@ import pytest
 
 from radarstream.defenses import registry
 from radarstream.lab.pages.retrieval import RETRIEVAL, view_of
-from radarstream.lab.retrieval.results import ATTACKS
-from radarstream.lab.retrieval.rows import RerankingRow
+from radarstream.lab.retrieval.records import RerankingRow
+from radarstream.lab.retrieval.scoring import ATTACKS
 from radarstream.lab.retrieval.study import RetrievalStudy
 from tests.lab.pages.attribution_pages import hostile_data
 from tests.lab.retrieval_studies import METHODS, Bench, results
@@ -62,8 +62,8 @@ def with_difference(
             kept = {quantity: replace(cell.differences[quantity], value=value, p_holm=0.001)}
         cells.append(replace(cell, differences=kept))
     changed = replace(found, cells=tuple(cells))
-    page = view_of(study.record, study.store, changed, pl.DataFrame()).page
-    return " ".join([page.sentence, *page.more])
+    view = view_of(study.record, study.store, changed, pl.DataFrame())
+    return " ".join([view.sentence, *view.more])
 
 
 def test_the_verdict_names_only_a_reranker_that_lets_fewer_in_and_tells_costs(study):

@@ -1,38 +1,53 @@
-"""Runs defences: every contender on the same evidence, condition by condition.
+"""The study of defences: all contenders on the same evidence, condition by condition.
 
 A history whose rows are complete and without error is left alone, another is answered anew from
 its start, its model calls found in the response cache.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections import abc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 from sqlalchemy import Engine
 
 from radarstream.defenses.protocol import EVIDENCE as ANSWERED
 from radarstream.defenses.protocol import Signal, needs_at
 from radarstream.lab.attacks.conditions import Skipped, attacked
-from radarstream.lab.attacks.protocol import BENIGN, Condition
-from radarstream.lab.defences.contenders import adapted
+from radarstream.lab.attacks.protocol import BENIGN, Condition, Surface
+from radarstream.lab.defences.contenders import (
+    adapted,
+    modules_of,
+    notes_on_production,
+    servable,
+)
+from radarstream.lab.defences.label_reader import LabelReader
 from radarstream.lab.defences.records import (
+    FILES,
     Contender,
     DefencesRecord,
     DefencesRequest,
     EvidenceRow,
     Key,
     Row,
+    counted,
 )
-from radarstream.lab.defences.scorers import build_scorer
 from radarstream.lab.defences.trials import Gathered, Trial, check_evidence, gather
-from radarstream.lab.study.datasets import History
+from radarstream.lab.study.datasets import History, describe
 from radarstream.lab.study.harness import Study
+from radarstream.lab.study.judging import JudgedAnswer
 from radarstream.lab.study.plugin import Batch, batched
+from radarstream.lab.study.record import digests
 from radarstream.lab.study.rows import EVIDENCE_WORK
-from radarstream.pipelines.build import build_reranker_of
-from radarstream.pipelines.settings import ReadingSettings, Settings
+from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
+from radarstream.pipelines.settings import Settings
+from radarstream.pipelines.signals.fulfilment import check_needs
+from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
-AS_GIVEN = ReadingSettings(windows=0)  # what was read is not read again
+Gathering = abc.Generator[Batch, None, dict[int, list[Gathered]]]
 Pending = dict[Contender, list[int]]  # the numbers of the histories that each has left
 
 
@@ -117,14 +132,10 @@ class Runner:
                 progress.doing = f"{condition.name}: {contender.name}"
                 trial = self.trial(contender, condition)
                 seen = [gathered[number] for number in left]
-                if contender.relations:
-                    seen = [related_anew(history, trial) for history in seen]
                 for rows in trial.rows(seen, batch=self.settings.batch.queries):
                     yield Batch(contender.name, len(rows), self.fresh(rows))
 
-    def gathered(
-        self, condition: Condition, pending: Pending
-    ) -> Generator[Batch, None, dict[int, list[Gathered]]]:
+    def gathered(self, condition: Condition, pending: Pending) -> Gathering:
         """The evidence of the histories that are left by their number, in batches as it comes."""
         histories = self.histories[condition]
         needs = needed(pending, histories, self.most)
@@ -161,17 +172,8 @@ class Runner:
 
     def trial(self, contender: Contender, condition: Condition) -> Trial:
         """A contender ready to answer."""
-        models = self.study.models
-        if contender.relations:
-            scorer = build_scorer(contender.relations, self.settings, self.engine, models)
-            models = replace(models, relations=scorer)
-        return Trial(
-            contender.name,
-            condition.name,
-            adapted(contender),
-            models,
-            self.settings.reading,
-        )
+        defense, reading = adapted(contender), self.settings.reading
+        return Trial(contender.name, condition.name, defense, self.study.models, reading)
 
     def fresh(self, rows: Sequence[Row]) -> list[Row]:
         """The rows that say something new."""
@@ -188,17 +190,6 @@ def keys_of(contender: Contender, condition: Condition, history: History) -> lis
     return [
         (contender.name, condition.name, snapshot.query.id, step)
         for step, snapshot in enumerate(history)
-    ]
-
-
-def related_anew(history: Sequence[Gathered], trial: Trial) -> list[Gathered]:
-    """The same evidence with the relations of the trial's own scorer."""
-    items = [(item.snapshot, item.step) for item in history]
-    return [
-        replace(item, reranking=before.reranking, poisoned_sites=before.poisoned_sites)
-        for before, item in zip(
-            history, gather(items, trial.defense.needs, AS_GIVEN, trial.models), strict=True
-        )
     ]
 
 
@@ -228,3 +219,142 @@ def wanted_by(pending: Pending) -> list[int]:
 def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:
     """What decides the prompts of a snapshot's atomic answers."""
     return {(snapshot.query.text, document.passage) for document in snapshot.documents}
+
+
+DefenceStudy = Study[DefencesRecord]
+
+
+@dataclass
+class Defences:
+    """The plug-in: every contender answers every question under every condition."""
+
+    request: DefencesRequest
+    settings: Settings
+    engine: Engine
+    models: Models
+
+    files = FILES
+
+    def describe(self) -> DefencesRecord:
+        """The record of this run alone."""
+        request = self.request
+        searches = request.surface == Surface.CORPUS.value
+        return DefencesRecord(
+            **request.common(self.models, self.settings),
+            questions=len(request.histories),
+            snapshots=sum(map(len, request.histories)),
+            conditions=request.conditions,
+            contenders=request.contenders,
+            statistics=describe(request.dataset),
+            surface=request.surface,
+            searched=len(request.searched) if searches else 0,
+            reranker=choice_of(self.settings),
+            notes=(
+                *notes_on_production(request.contenders),
+                *request.notes,
+                *notes_on_reranking(self.settings),
+            ),
+            asked=tuple(history[0].query.id for history in request.histories),
+        )
+
+    def code(self, record: DefencesRecord) -> Mapping[str, str | None]:
+        """One digest per contender; None for one that can no longer be built."""
+        reranker = build_reranker_of(self.settings)
+        return digests({one.name: partial(modules_of, one, reranker) for one in record.contenders})
+
+    def plan(self, study: DefenceStudy) -> Iterator[Batch]:
+        """Attack the questions and count what is left to answer; the iterator answers it."""
+        reference = reference_among(study.record.contenders, self.request.reference)
+        runner = Runner(self.request, self.settings, self.engine, study)
+        if isinstance(self.models.generator, LabelReader):
+            self.models.generator.learn(chain.from_iterable(runner.histories.values()))
+        owed = {c.name: sum(map(len, found)) for c, found in runner.histories.items()}
+        study.update(reference=reference, owed=study.record.owed | owed)
+        return runner.run()
+
+    def judged(self, study: DefenceStudy, judge: Generator) -> None:
+        """What the judge says of every answer, written down."""
+        histories = self.request.histories
+        questions = {history[0].query.id: history[0].query.text for history in histories}
+        long_form = {history[0].query.id for history in histories if history[0].query.long_form}
+        answers = [
+            JudgedAnswer(
+                row.contender,
+                row.condition,
+                row.query_id,
+                row.labels,
+                row.response,
+                row.error,
+                row.step,
+            )
+            for row in counted(study.store, study.record, Row)
+        ]
+        study.judge(answers, questions, judge, long_form)
+
+
+def choice_of(settings: Settings) -> str:
+    """Who chooses the documents that contenders see, with the options; empty for nobody."""
+    return settings.retrieval.model_dump_json() if settings.retrieval.name else ""
+
+
+def notes_on_reranking(settings: Settings) -> tuple[str, ...]:
+    """That contenders do not see all documents, where a reranker chooses."""
+    retrieval = settings.retrieval
+    if not retrieval.name:
+        return ()
+    return (
+        f"the reranker {retrieval.name} chose at most {retrieval.keep} documents of each snapshot: "
+        "all contenders saw these, attacked steps included, at their new ranks; what it asked is "
+        "in no contender's cost",
+    )
+
+
+def reference_among(contenders: Sequence[Contender], wanted: str | None) -> str:
+    """The contender that the others are compared with: RADAR unless another is wanted.
+
+    Raises ConfigurationError for one that does not take part.
+    """
+    names = [contender.name for contender in contenders]
+    if wanted is None:
+        return "radar" if "radar" in names else names[0]
+    if wanted not in names:
+        raise ConfigurationError(
+            f"no contender {wanted!r} to compare with; there are {', '.join(names)}"
+        )
+    return wanted
+
+
+def plugin_of(
+    request: DefencesRequest,
+    settings: Settings,
+    *,
+    insisted: str = "all",
+    reader: LabelReader | None = None,
+) -> Defences:
+    """The plug-in of a request with its models, or with a `reader` in their place.
+
+    Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
+    Raises ConfigurationError where none is left.
+    """
+    if not request.histories:
+        raise ConfigurationError(f"the data set has no question in the {request.half} half")
+    engine = shared_engine(settings)
+    models = build_models(settings, engine) if reader is None else reader.models
+    if (reranker := build_reranker_of(settings)) is not None:
+        check_needs(reranker, models)
+    served, left_out = servable(request.contenders, models, insisted=insisted)
+    if not served:
+        raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
+    found = (request.dataset.complaint, _without_documents(request.histories), *left_out)
+    notes = (*request.notes, *filter(None, found))
+    return Defences(
+        replace(request, contenders=tuple(served), notes=notes), settings, engine, models
+    )
+
+
+def _without_documents(asked: Iterable[History]) -> str | None:
+    """How many of the asked questions bring no documents, if any."""
+    bare = sum(not any(s.documents for s in history) for history in asked)
+    if not bare:
+        return None
+    return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
