@@ -129,7 +129,7 @@ def test_token_probabilities_of_a_service_are_tried_out() -> None:
 
 def test_settings_name_what_their_reranker_lacks() -> None:
     given = load_settings(
-        profile="scripted", retrieval={"name": "gmtp", "masked": {"kind": "none"}}
+        profile="scripted", retrieval={"name": "gmtp", "models": {"masked": {"kind": "none"}}}
     )
     with pytest.raises(ConfigurationError, match="masked"):
         doctor._settings(given)
