@@ -86,9 +86,10 @@ def panels() -> dict[str, tuple[str, dict[str, str]]]:
     """By title of a section of the help: the package of its commands, and what each does."""
     found = {title: ("radarstream.pipelines.cli", held) for title, held in PANELS.items()}
     for name in plugins("commands"):
-        with suppress(ConfigurationError):  # a plug-in that is not whole takes nothing else along
+        # A plug-in that is not whole takes nothing else along, and replaces no section of ours.
+        with suppress(ConfigurationError, AttributeError):
             package = load_plugin("commands", name)
-            found[package.PANEL] = (package.__name__, package.COMMANDS)
+            found.setdefault(package.PANEL, (package.__name__, package.COMMANDS))
     return found
 
 
