@@ -21,6 +21,7 @@ from radarstream.lab.defences.planted import Point, replay_curves
 from radarstream.lab.defences.records import Contender, Row
 from radarstream.lab.defences.trials import Answered, baseline_rows
 from radarstream.lab.pages.replay.page import render_report
+from radarstream.lab.study.frame import check_table as check_table
 from radarstream.lab.study.frame import write_table
 from radarstream.lab.study.rows import encode_line, read_lines
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED

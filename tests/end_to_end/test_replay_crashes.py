@@ -12,7 +12,7 @@ import pytest
 
 from radarstream.connectors.files import jsonl_sink
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.pipelines.job.replaying import results
+from radarstream.lab import replay
 from tests.commands import run
 from tests.programs import started
 
@@ -21,7 +21,7 @@ PLACES: dict[str, tuple[Any, str, int]] = {  # whose function dies, at which cal
     "later documents": (ScriptedGenerator, "complete", 4),
     "between two files": (jsonl_sink._EventFile, "append", 2),
     "writing baselines": (Path, "replace", 4),
-    "before the report": (results, "write_report", 1),
+    "before the report": (replay, "write_report", 1),
 }
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from radarstream.connectors.corpus.store import Corpus
-from radarstream.pipelines import build
+from radarstream.pipelines.asking import building
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply
@@ -89,10 +89,10 @@ def test_a_module_without_its_model_is_left_out_unless_it_always_acts(
     filled, monkeypatch, caplog
 ) -> None:
     settings = settings_with()
-    made = build.build_models
+    made = building.build_models
 
     monkeypatch.setattr(
-        build, "build_models", lambda *given: broken("no weights") if given[2:] else made(*given)
+        building, "build_models", lambda *given: broken("no weights") if given[2:] else made(*given)
     )
     parts = build_answerer(settings, engine=filled)
     assert parts.usable == {Module.GUARDRAIL, Module.AUDIT}
