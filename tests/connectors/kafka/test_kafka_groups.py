@@ -60,7 +60,7 @@ def polling(log: KafkaLog) -> Iterator[None]:
         worker.join()
 
 
-@LASTING
+@pytest.mark.parametrize("broker", [KAFKA], indirect=True)  # Noida does not always split a group
 def test_a_group_shares_the_partitions_and_fences_who_lost_one(published: KafkaOptions) -> None:
     """The first worker has all three partitions, then loses some to the second."""
     with (
