@@ -223,18 +223,18 @@ def test_the_table_names_what_is_tested_here() -> None:
 
 @pytest.mark.parametrize("command", MORE)
 def test_a_command_works_with_its_rights_and_names_the_one_that_is_missing(
-    site: Site, command: str, capsys: pytest.CaptureFixture[str]
+    site: Site, command: str
 ) -> None:
     for missing, rights in fewer(TABLE[command]):
         WORK.get(command, lambda _: None)(site)
         site.node.grant(rights)
-        code, said = ended(site, command, capsys, fails=True)
+        code, said = ended(site, command, fails=True)
         assert code == (1 if command == "submit" else 2), (missing, said)
         assert re.search("AuthorizationFailed|may not write", said), (missing, said)
         assert missing.name in said, (missing, said)
     WORK.get(command, lambda _: None)(site)
     site.node.grant(TABLE[command])
-    code, said = ended(site, command, capsys, fails=False)
+    code, said = ended(site, command, fails=False)
     assert code == 0, said
 
 

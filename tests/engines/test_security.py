@@ -79,21 +79,19 @@ def refusal(user: User) -> tuple[int, str]:
 
 
 def test_a_wrong_password_is_refused_with_exit_code_2(
-    user: User, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    user: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, "wrong-canary")
-    code, said = refusal(user, capsys)
+    code, said = refusal(user)
     assert code == 2 and "invalid credentials" in said and "canary" not in said, said
     ended = done("run", "--config", user.config)  # it does not wait for another password
     assert ended.returncode == 2 and "invalid credentials" in ended.stderr
     assert "canary" not in ended.stderr + ended.stdout
 
 
-def test_a_mechanism_that_the_broker_does_not_offer_is_refused_with_exit_code_2(
-    user: User, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_mechanism_that_the_broker_does_not_offer_is_refused_with_exit_code_2(user: User) -> None:
     user.configure(more='security = "SASL_SSL"\nsasl_mechanism = "PLAIN"')
-    code, said = refusal(user, capsys)
+    code, said = refusal(user)
     assert code == 2 and "UnsupportedSaslMechanism" in said, said
 
 
