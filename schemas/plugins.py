@@ -70,8 +70,8 @@ def load_plugin(group: str, name: str) -> Any:
     except ConfigurationError:
         raise
     except Exception as error:
-        told = f"{group} {name!r}: cannot import {point.value}: {type(error).__name__}: {error}"
-        raise ConfigurationError(told) from error
+        reason = f"{group} {name!r}: cannot import {point.value}: {type(error).__name__}: {error}"
+        raise ConfigurationError(reason) from error
 
 
 def lab_installed() -> bool:
