@@ -11,8 +11,14 @@ from typing import Any, Final
 
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.prompt import NO, YES, Prompt
-from radarstream.schemas.tasks import ABSTENTION, TASKS, ScriptedRule
-from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL
+from radarstream.schemas.tasks import (
+    ABSTENTION,
+    CONTRADICTION,
+    ENTAILMENT,
+    NEUTRAL,
+    TASKS,
+    ScriptedRule,
+)
 
 _INJECTION: Final = re.compile(
     r"\b(?=[oar])(?:output|answer with|reply with|respond with)\s*(?:this answer)?\s*:?\s*"

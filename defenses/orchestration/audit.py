@@ -42,7 +42,7 @@ class OutputAudit:
         is a word. Shorter answers are not judged by their 4-grams.
     on_verbatim
         Whether copied text is masked, or the caller asks for another answer with
-        `schemas.tasks.additions.DO_NOT_QUOTE` and audits that one with "mask".
+        `schemas.tasks.DO_NOT_QUOTE` and audits that one with "mask".
     """
 
     least_tokens: Annotated[int, Field(ge=1)] = 12

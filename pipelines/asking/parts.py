@@ -21,7 +21,7 @@ from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.guardrail import guarded
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.orchestration import Module
-from radarstream.schemas.tasks.additions import DO_NOT_QUOTE, GUARDRAIL
+from radarstream.schemas.tasks import DO_NOT_QUOTE, GUARDRAIL
 
 # As they are; with the guardrail; with that, and told not to quote.
 Prompting = Literal["plain", "guarded", "unquoting"]

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.prompt import Prompt
-from radarstream.schemas.tasks import TASKS
-from radarstream.schemas.tasks.additions import GUARDRAIL
+from radarstream.schemas.tasks import GUARDRAIL, TASKS
 
 
 def guarded(models: Models, sentences: Sequence[str] = (GUARDRAIL,)) -> Models:

@@ -37,7 +37,7 @@ from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.shown import LATIN_LOOKS
-from radarstream.schemas.tasks.relations import CONTRADICTION, ENTAILMENT, NEUTRAL, RELATION
+from radarstream.schemas.tasks import CONTRADICTION, ENTAILMENT, NEUTRAL, TASKS
 
 # How a pair was decided: by certain rules, by a label of the model, by a reply that is none, by
 # rules because one quotes the other or failed its controls, or not at all because a call failed.
@@ -76,7 +76,7 @@ class JudgedRelations:
     @cached_property
     def model_id(self) -> str:
         """Model, wording and rules: everything that decides a probability."""
-        wording = sha256(f"{RELATION.wording}{decoys_of('', '')}".encode())
+        wording = sha256(f"{TASKS[Task.JUDGE_RELATION].wording}{decoys_of('', '')}".encode())
         judge = f"judged-relations@{wording.hexdigest()[:12]}"
         return f"{judge}+{self._generator.model_id}+{self._rules.model_id}"
 
@@ -245,7 +245,8 @@ def is_fit(answer: str) -> bool:
     >>> is_fit("Lima"), is_fit("Lima " * 1_000)
     (True, False)
     """
-    return len(answer) <= RELATION.passage_characters and None not in decoys_of("", answer)
+    most = TASKS[Task.JUDGE_RELATION].passage_characters
+    return len(answer) <= most and None not in decoys_of("", answer)
 
 
 def is_quoting(pair: AnswerPair) -> bool:

@@ -4,8 +4,7 @@ import re
 from functools import cache
 from typing import Final
 
-from radarstream.schemas.tasks import TASKS
-from radarstream.schemas.tasks.additions import ADDITIONS
+from radarstream.schemas.tasks import ADDITIONS, TASKS
 
 LEAST_WORDS: Final = 3  # of an answer that only repeats the question; fewer may be a name
 LEAST_WORDS_OF_WHOM: Final = 2  # where a person is asked for: an office repeated is nobody

@@ -23,11 +23,6 @@ SHARED = (
     "radarstream.pipelines.round.pipeline",
     "radarstream.pipelines.round.values",
 )
-WORDING = (
-    "radarstream.schemas.tasks.answering",
-    "radarstream.schemas.tasks.attribution",
-    "radarstream.schemas.tasks.biographies",
-)  # told by task
 
 
 def digest_of(roots: Iterable[str]) -> str:
@@ -62,7 +57,7 @@ def imported_by(name: str) -> tuple[str, ...]:
             inside = {f"{statement.module}.{alias.name}" for alias in statement.names}
             names |= {statement.module, *(inside & sys.modules.keys())}
     ours = (n for n in names if n.startswith(tuple(f"{package}." for package in PACKAGES)))
-    return tuple(sorted(set(ours) - set(WORDING)))
+    return tuple(sorted(set(ours)))
 
 
 @cache

@@ -18,8 +18,7 @@ from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.pipelines.signals.saying_nothing import says_nothing
 from radarstream.schemas.prompt import AnswerPair, ContinuationQuery, Prompt, Task
-from radarstream.schemas.tasks import TASKS
-from radarstream.schemas.tasks.additions import ADDITIONS, DO_NOT_QUOTE, GUARDRAIL
+from radarstream.schemas.tasks import ADDITIONS, DO_NOT_QUOTE, GUARDRAIL, TASKS
 from tests.scripted_models import scripted_models
 
 QUESTION = "Who won?"
