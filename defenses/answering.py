@@ -1,10 +1,13 @@
 """What defences share that answer from documents: verdicts, and the request for the answer."""
 
+from collections.abc import Iterable
+
 from radarstream.defenses.protocol import Asking, Complete, ask
 from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
+from radarstream.schemas.memory import Belief
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import KEEPING, Abstention, DocumentVerdict, Reason, Verdict
 
 Documents = tuple[DocumentVerdict, ...]
 
@@ -16,6 +19,16 @@ class Stateless:
 
     def initial_state(self) -> None:
         """Nothing is remembered."""
+
+
+class Remembering:
+    """A defence that remembers its previous answer."""
+
+    __slots__ = ()
+
+    def initial_state(self) -> Belief | None:
+        """No previous answer."""
+        return None
 
 
 def answers_of(evidence: Evidence) -> tuple[AtomicAnswer, ...]:
@@ -30,9 +43,21 @@ def why_no_evidence(evidence: Evidence) -> Abstention:
     return Abstention.NO_EVIDENCE if evidence.documents else Abstention.NO_DOCUMENTS
 
 
+def judged(
+    evidence: Evidence, reasons: Iterable[Reason], answers: Iterable[AtomicAnswer] = ()
+) -> Documents:
+    """A verdict on each document for its reason, with what its answer says, if that is given."""
+    documents = evidence.documents
+    texts = [None if a.abstained else a.text for a in answers] or [None] * len(documents)
+    return tuple(
+        DocumentVerdict(document.rank, why in KEEPING, why, text)
+        for document, why, text in zip(documents, reasons, texts, strict=True)
+    )
+
+
 def all_kept(evidence: Evidence) -> Documents:
     """Verdicts that keep every document without judging it."""
-    return tuple(DocumentVerdict(d.rank, True, Reason.NOT_JUDGED) for d in evidence.documents)
+    return judged(evidence, [Reason.NOT_JUDGED] * len(evidence.documents))
 
 
 def concluded(documents: Documents, answer: AtomicAnswer | Abstention) -> Verdict:

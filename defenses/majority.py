@@ -5,23 +5,23 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import Documents, answers_of, concluded, why_no_evidence
+from radarstream.defenses.answering import (
+    Remembering,
+    answers_of,
+    concluded,
+    judged,
+    why_no_evidence,
+)
 from radarstream.defenses.protocol import Defending, Signal
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import (
-    DocumentVerdict,
-    MemoryDecision,
-    MemoryVerdict,
-    Reason,
-    Verdict,
-)
+from radarstream.schemas.verdict import MemoryDecision, MemoryVerdict, Reason, Verdict
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Majority:
+class Majority(Remembering):
     """Answers with the atomic answer that most documents give; no model relates or rewrites it.
 
     A baseline that no paper measures: what the selection of Algorithm 1 of the RADAR paper has to
@@ -40,10 +40,6 @@ class Majority:
 
     needs: ClassVar[frozenset[Signal]] = frozenset({Signal.ATOMIC_ANSWERS})
 
-    def initial_state(self) -> Belief | None:
-        """No previous answer."""
-        return None
-
     def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
         """Count the votes of one snapshot.
 
@@ -51,42 +47,25 @@ class Majority:
         """
         yield from ()
         answers = answers_of(evidence)
-        texts = [None if a.abstained else a.text for a in answers]
-        ballots = [None if text is None else spelling(text) or text for text in texts]
+        ballots = [None if a.abstained else spelling(a.text) or a.text for a in answers]
         votes = Counter(ballot for ballot in ballots if ballot is not None)
         if not votes:
-            judged = _judged(evidence, texts, ballots, None)
-            return concluded(judged, why_no_evidence(evidence)), state
+            documents = judged(evidence, [Reason.UNINFORMATIVE] * len(answers))
+            return concluded(documents, why_no_evidence(evidence)), state
         remembered = None if state is None else spelling(state.answer) or state.answer
         if remembered is not None:
             votes[remembered] += 1
         # Of equals the first in order of rank; the memory, counted last, needs a document's vote.
         winner = max(votes, key=votes.__getitem__)
         answer = answers[ballots.index(winner)].text
-        verdict = Verdict(
-            answer,
-            _judged(evidence, texts, ballots, winner),
-            memory=_recalled(state, retained=winner == remembered),
-        )
+        reasons = {None: Reason.UNINFORMATIVE, winner: Reason.SUPPORTED}
+        why = [reasons.get(ballot, Reason.OUTVOTED) for ballot in ballots]
+        memory = _recalled(state, retained=winner == remembered)
+        verdict = Verdict(answer, judged(evidence, why, answers), memory=memory)
         if not self.memory:
             return verdict, None
         share = ballots.count(winner) / sum(ballot is not None for ballot in ballots)
         return verdict, Belief(answer, share, 1.0 - share)
-
-
-def _judged(
-    evidence: Evidence, texts: list[str | None], ballots: list[str | None], winner: str | None
-) -> Documents:
-    def reason(ballot: str | None) -> Reason:
-        if ballot is None:
-            return Reason.UNINFORMATIVE
-        return Reason.SUPPORTED if ballot == winner else Reason.OUTVOTED
-
-    reasons = map(reason, ballots)
-    return tuple(
-        DocumentVerdict(document.rank, why is Reason.SUPPORTED, why, atomic_answer=text)
-        for document, why, text in zip(evidence.documents, reasons, texts, strict=True)
-    )
 
 
 def _recalled(state: Belief | None, *, retained: bool) -> MemoryVerdict:

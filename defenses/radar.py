@@ -4,14 +4,14 @@ Read `Radar.defend` beside Algorithm 1 of the paper; `docs/radar.md` says what t
 open and what was chosen.
 """
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses import cut_graph
-from radarstream.defenses.answering import why_no_evidence
+from radarstream.defenses.answering import Remembering, why_no_evidence
 from radarstream.defenses.cut_graph import Graph, OnEmpty, Recalled
 from radarstream.defenses.kernels.radar import (
     bayes,
@@ -21,7 +21,7 @@ from radarstream.defenses.kernels.radar import (
     rescaled,
     symmetrise,
 )
-from radarstream.defenses.protocol import Complete, Defending, Signal, ask
+from radarstream.defenses.protocol import EVIDENCE, Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.memory import Belief
 from radarstream.schemas.prompt import Task
@@ -30,7 +30,7 @@ from radarstream.schemas.verdict import Abstention, Verdict
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Radar:
+class Radar(Remembering):
     """Min-cut over atomic answers, with a Bayesian memory node.
 
     From "RADAR: Defending RAG Dynamically against Retrieval Corruption" (Algorithm 1).
@@ -65,14 +65,7 @@ class Radar:
     on_empty: OnEmpty = "best_document"
     first_answer: Literal["documents", "answers"] = "documents"
 
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """Atomic answers and how they relate."""
-        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
-
-    def initial_state(self) -> Belief | None:
-        """No previous answer."""
-        return None
+    needs: ClassVar[frozenset[Signal]] = EVIDENCE
 
     def defend(self, evidence: Evidence, state: Belief | None) -> Defending[Belief | None]:
         """Judge one snapshot (RADAR, Algorithm 1, lines 4-24).

@@ -15,9 +15,8 @@ from radarstream.defenses.protocol import Attributor, Defense, RetrievalDefense
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.reliability_rag import ReliabilityRag
 from radarstream.defenses.retrieval.grada import Grada
-from radarstream.defenses.retrieval.trust_rag import TrustRagFilter
 from radarstream.defenses.robust_rag import RobustRag
-from radarstream.defenses.trust_rag import TrustRag
+from radarstream.defenses.trust_rag import TrustRag, TrustRagFilter
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.defenses.voices import Voices
 

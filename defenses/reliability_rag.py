@@ -21,9 +21,11 @@ from radarstream.defenses.answering import (
     all_kept,
     answered_from_kept,
     concluded,
+    judged,
 )
 from radarstream.defenses.kernels.reliability import independent_set, rank_samples, rank_weights
 from radarstream.defenses.protocol import (
+    EVIDENCE,
     Asking,
     Complete,
     CompleteAll,
@@ -36,7 +38,7 @@ from radarstream.schemas.errors import EvidenceError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention, Reason, Verdict
 
 BoolArray = NDArray[np.bool_]
 
@@ -101,7 +103,7 @@ class ReliabilityRag(Stateless):
         """None for sampling."""
         if self.method == "sampling":
             return frozenset()
-        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
+        return EVIDENCE
 
     def needs_for(self, documents: int) -> frozenset[Signal]:
         """Those for a snapshot of so many documents."""
@@ -134,20 +136,10 @@ class ReliabilityRag(Stateless):
         if not evidence.informative:
             return all_kept(evidence)
         chosen = self.choose(evidence.relations)
-        kept = dict(zip(evidence.informative, chosen.tolist(), strict=True))
-        return tuple(
-            DocumentVerdict(document.rank, False, Reason.UNINFORMATIVE)
-            if answer.abstained
-            else DocumentVerdict(
-                document.rank,
-                kept[index],
-                Reason.SUPPORTED if kept[index] else Reason.CONTRADICTED,
-                atomic_answer=answer.text,
-            )
-            for index, (document, answer) in enumerate(
-                zip(evidence.documents, evidence.answers, strict=True)
-            )
-        )
+        reasons = [Reason.UNINFORMATIVE] * len(evidence.documents)
+        for place, kept in zip(evidence.informative, chosen, strict=True):
+            reasons[place] = Reason.SUPPORTED if kept else Reason.CONTRADICTED
+        return judged(evidence, reasons, evidence.answers)
 
     def choose(self, relations: Relations) -> BoolArray:
         """(n,) mask of the informative documents to trust."""
@@ -236,7 +228,4 @@ def judge_samples(
             return Reason.CONTRADICTED
         return Reason.UNINFORMATIVE if index in drawn else Reason.NOT_SAMPLED
 
-    return tuple(
-        DocumentVerdict(document.rank, index in kept, reason(index))
-        for index, document in enumerate(evidence.documents)
-    )
+    return judged(evidence, map(reason, range(len(evidence.documents))))

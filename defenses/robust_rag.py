@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar, Final
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import Documents, Stateless, answers_of, concluded
+from radarstream.defenses.answering import Stateless, answers_of, concluded, judged
 from radarstream.defenses.keywords import phrases
 from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
+from radarstream.schemas.verdict import Abstention, Reason
 
 Voice = frozenset[str]  # the phrases of one document's answer; empty if it is not heard
 COUNTING_SLACK: Final = 1e-9  # of a count that should equal the threshold but for rounding
@@ -56,9 +56,12 @@ class RobustRag(Stateless):
 
         Raises EvidenceError when the answers are missing.
         """
-        voices = [self.voice(answer) for answer in answers_of(evidence)]
+        answers = answers_of(evidence)
+        voices = [self.voice(answer) for answer in answers]
         heard = self.heard(voices)
-        documents = _document_verdicts(evidence, voices, frozenset(heard))
+        silent = {False: Reason.UNINFORMATIVE, True: Reason.OUTVOTED}
+        reasons = [silent[bool(v)] if v.isdisjoint(heard) else Reason.SUPPORTED for v in voices]
+        documents = judged(evidence, reasons, answers)
         if not heard:
             return concluded(documents, _why_nothing(voices)), state
         answer = yield from ask(Complete(Task.ANSWER_FROM_KEYWORDS, evidence.query.text, heard))
@@ -112,20 +115,6 @@ def increments(voices: Sequence[Voice], gamma: float | None) -> list[float]:
     if total == 0.0:  # nobody is heard, or only places whose weight underflows
         return [float(bool(voice)) for voice in voices]
     return [weight * sum(map(bool, voices)) / total for weight in weights]
-
-
-def _document_verdicts(
-    evidence: Evidence, voices: Sequence[Voice], heard: frozenset[str]
-) -> Documents:
-    verdicts = []
-    for document, answer, voice in zip(
-        evidence.documents, evidence.answers or (), voices, strict=True
-    ):
-        kept = bool(voice & heard)
-        reason = Reason.SUPPORTED if kept else Reason.OUTVOTED if voice else Reason.UNINFORMATIVE
-        text = None if answer.abstained else answer.text
-        verdicts.append(DocumentVerdict(document.rank, kept, reason, atomic_answer=text))
-    return tuple(verdicts)
 
 
 def _why_nothing(voices: Sequence[Voice]) -> Abstention:

@@ -1,5 +1,6 @@
 """TrustRAG's filter: documents that are too much alike were written by one hand."""
 
+from dataclasses import replace
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -7,16 +8,17 @@ from numpy.typing import NDArray
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import Stateless, answered_from_kept, concluded
+from radarstream.defenses.answering import Stateless, answered_from_kept, concluded, judged
 from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.defenses.kernels.two_means import standardised, two_means, unit_rows
-from radarstream.defenses.protocol import Asking, Defending, Embed, Signal, ask
+from radarstream.defenses.protocol import Asking, Defending, Embed, Reordering, Signal, ask
+from radarstream.defenses.retrieval.pools import checked_pool, judged_first, reranked
 from radarstream.schemas.evidence import Evidence, FloatArray
+from radarstream.schemas.retrieval import CandidatePool
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason
+from radarstream.schemas.verdict import KEEPING, Abstention, Reason
 
 BoolArray = NDArray[np.bool_]
-KEPT = (Reason.SUPPORTED, Reason.NOT_JUDGED, Reason.BEST_OF_NONE)
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -75,7 +77,7 @@ class TooMuchAlike:
         else:
             reasons = self.drop_tight(cosines, two_means(standardised(vectors), rng))
             drop_later_duplicates(reasons, alike)
-        if self.on_empty == "all_documents" and not set(reasons) & set(KEPT):
+        if self.on_empty == "all_documents" and KEEPING.isdisjoint(reasons):
             return [Reason.BEST_OF_NONE] * n
         return reasons
 
@@ -119,14 +121,42 @@ class TrustRag(TooMuchAlike, Stateless):
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Judge one snapshot."""
         reasons = yield from self.judge(tuple(d.passage for d in evidence.documents))
-        documents = tuple(
-            DocumentVerdict(document.rank, reason in KEPT, reason)
-            for document, reason in zip(evidence.documents, reasons, strict=True)
-        )
+        documents = judged(evidence, reasons)
         if not any(document.kept for document in documents):
             why = Abstention.NO_CONSENSUS if documents else Abstention.NO_DOCUMENTS
             return concluded(documents, why), state
         return (yield from answered_from_kept(evidence, documents)), state
+
+
+@checked_dataclass(frozen=True, slots=True, config=STRICT)
+class TrustRagFilter(TooMuchAlike):
+    """The filter of "TrustRAG: Enhancing Robustness and Trustworthiness in Retrieval-Augmented
+    Generation" before any defence.
+
+    With the options of the defence `trust_rag`, so that another one may answer from what is left.
+    What stays keeps its order. It may drop all, so that the defence sees no document and abstains.
+    What is dropped is not replaced by a candidate that was not judged. Costs an embedding a
+    candidate.
+
+    Parameters
+    ----------
+    multiple
+        So many times the wanted candidates are judged, the nearest.
+    """
+
+    multiple: Annotated[int, Field(ge=1)] = 3
+
+    needs: ClassVar[frozenset[Signal]] = frozenset()
+
+    def rerank(self, pool: CandidatePool) -> Reordering:
+        """Drop what is alike. Raises EvidenceError on malformed input."""
+        pool = checked_pool(pool)
+        count, judged = len(pool.documents), judged_first(pool, self.multiple)
+        passages = tuple(document.passage for document in pool.documents[:judged])
+        reasons = yield from self.judge(passages)
+        suspects = frozenset(place for place, why in enumerate(reasons) if why not in KEEPING)
+        fewer = replace(pool, keep=min(pool.keep, judged - len(suspects)))
+        return reranked("trust_rag", fewer, range(count), suspects=suspects)
 
 
 def mean_cosine(cosines: FloatArray, members: BoolArray) -> float:

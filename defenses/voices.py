@@ -6,18 +6,18 @@
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses import cut_graph
-from radarstream.defenses.answering import answers_of, why_no_evidence
+from radarstream.defenses.answering import Remembering, answers_of, why_no_evidence
 from radarstream.defenses.cut_graph import BoolArray, Graph, Recalled, Selection
 from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.kernels.radar import bayes, symmetrise
-from radarstream.defenses.protocol import Complete, Defending, Signal, ask
+from radarstream.defenses.protocol import EVIDENCE, Complete, Defending, Signal, ask
 from radarstream.defenses.tally import Tally, tally_of
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.evidence import AGREEMENT, AtomicAnswer, Evidence
@@ -29,7 +29,7 @@ from radarstream.schemas.verdict import Abstention, Verdict
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
-class Voices:
+class Voices(Remembering):
     """Min-cut over the voices of independent sites, with a memory node that is at most one voice.
 
     After "RADAR: Defending RAG Dynamically against Retrieval Corruption"; what is kept of each
@@ -53,14 +53,7 @@ class Voices:
     withstand: Annotated[int, Field(ge=0, le=MOST_LYING)] = 1
     memory_days: Annotated[float, Field(gt=0.0)] = 730.0
 
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """Atomic answers and how they relate."""
-        return frozenset({Signal.ATOMIC_ANSWERS, Signal.RELATIONS})
-
-    def initial_state(self) -> Belief | None:
-        """No previous answer."""
-        return None
+    needs: ClassVar[frozenset[Signal]] = EVIDENCE
 
     def withstands(self, query: Query) -> int | None:
         """How many lying sites the answer to a query withstands, which may say so itself; None for

@@ -49,6 +49,7 @@ UNSEEN = frozenset(
         Reason.NOT_READ,
     }
 )
+KEEPING = frozenset({Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED})  # of kept documents
 # A document with one of these has an answer that contradicts another of its site, or itself.
 TORN = frozenset({Reason.SELF_CONTRADICTION, Reason.STEERING})
 # A document with one of these has an atomic answer, and its site another voice or none.

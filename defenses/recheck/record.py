@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from radarstream.defenses.recheck.checks import Check, check_of
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.times import milliseconds
-from radarstream.schemas.verdict import UNSEEN, MemoryDecision, Reason
+from radarstream.schemas.verdict import KEEPING, UNSEEN, MemoryDecision, Reason
 
-TRUSTED = frozenset({Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED})
 DROPPED = frozenset({Reason.OUTRANKED, Reason.SUSPECT, Reason.NOT_DRAWN})  # by a reranker
 
 
@@ -29,7 +28,7 @@ def flaws(event: AnswerEvent) -> Iterator[str]:
     if ranks != sorted(set(ranks)) or ranks != [source.rank for source in event.sources]:
         yield "documents and sources are not the same"
     for document in verdict.documents:
-        if document.kept != (document.reason in TRUSTED):
+        if document.kept != (document.reason in KEEPING):
             yield f"document {document.rank} is {document.reason} and kept is {document.kept}"
         if document.reason in UNSEEN and document.atomic_answer is not None:
             yield f"document {document.rank} is {document.reason} and answers"

@@ -1,7 +1,7 @@
 """GRADA: candidates that are like many others, beyond what all owe to the question, come first."""
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -51,10 +51,7 @@ class Grada:
     damping: Annotated[float, Field(ge=0.0, lt=1.0)] = 0.85
     normalised: bool = True
 
-    @property
-    def needs(self) -> frozenset[Signal]:
-        """Nothing beyond embeddings."""
-        return frozenset()
+    needs: ClassVar[frozenset[Signal]] = frozenset()
 
     def rerank(self, pool: CandidatePool) -> Reordering:
         """Order by PageRank. Raises EvidenceError on malformed input."""

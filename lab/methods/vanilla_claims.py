@@ -4,12 +4,18 @@ from typing import ClassVar
 
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.answering import Stateless, answers_of, concluded, why_no_evidence
+from radarstream.defenses.answering import (
+    Stateless,
+    answers_of,
+    concluded,
+    judged,
+    why_no_evidence,
+)
 from radarstream.defenses.protocol import Complete, Defending, Signal, ask
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.snapshot import STRICT
-from radarstream.schemas.verdict import DocumentVerdict, Reason
+from radarstream.schemas.verdict import Reason
 
 
 @checked_dataclass(frozen=True, slots=True, config=STRICT)
@@ -24,15 +30,8 @@ class VanillaClaims(Stateless):
     def defend(self, evidence: Evidence, state: None) -> Defending[None]:
         """Answer from all atomic answers; raises EvidenceError when they are missing."""
         answers = answers_of(evidence)
-        documents = tuple(
-            DocumentVerdict(
-                document.rank,
-                kept=not answer.abstained,
-                reason=Reason.UNINFORMATIVE if answer.abstained else Reason.NOT_JUDGED,
-                atomic_answer=None if answer.abstained else answer.text,
-            )
-            for document, answer in zip(evidence.documents, answers, strict=True)
-        )
+        reasons = [Reason.UNINFORMATIVE if a.abstained else Reason.NOT_JUDGED for a in answers]
+        documents = judged(evidence, reasons, answers)
         claims = tuple(answer.text for answer in answers if not answer.abstained)
         if not claims:
             return concluded(documents, why_no_evidence(evidence)), state

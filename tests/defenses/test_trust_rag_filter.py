@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from radarstream.defenses.orchestration.signals import Usual
 from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.defenses.protocol import Embed
-from radarstream.defenses.retrieval.trust_rag import TrustRagFilter
-from radarstream.defenses.trust_rag import TrustRag
+from radarstream.defenses.trust_rag import TrustRag, TrustRagFilter
 from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.orchestration import TrustragPlan
 from radarstream.schemas.retrieval import Reranking

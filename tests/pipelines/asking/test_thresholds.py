@@ -3,12 +3,13 @@
 import pytest
 
 from radarstream.defenses.orchestration.signals import Usual
-from radarstream.defenses.trust_rag import KEPT, TooMuchAlike
+from radarstream.defenses.trust_rag import TooMuchAlike
 from radarstream.pipelines.asking.building import build_control
 from radarstream.pipelines.asking.finding import options_of
 from radarstream.pipelines.asking.planning import full
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.orchestration import Module
+from radarstream.schemas.verdict import KEEPING
 from tests.driving import Script, run
 
 # True pages about one thing share the words of the question.
@@ -37,5 +38,5 @@ def test_honest_pages_that_share_the_words_of_a_question_stay(thresholds: str, l
     options = options_of(plan, Module.TRUSTRAG)
     alike = Script(embedding=lambda text: (1.0, 0.01 * len(text)))
     reasons = run(TooMuchAlike(**options, on_empty="abstain").judge(HONEST), alike)
-    assert sum(reason not in KEPT for reason in reasons) >= lost
-    assert lost or all(reason in KEPT for reason in reasons)
+    assert sum(reason not in KEEPING for reason in reasons) >= lost
+    assert lost or all(reason in KEEPING for reason in reasons)
