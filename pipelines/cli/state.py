@@ -15,8 +15,8 @@ from radarstream.connectors.state_table.database.compaction import compact
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.migration import HEAD, pending_sql
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.forgetting import KEYED_TOPICS, forget
 from radarstream.connectors.state_table.queries import memory
-from radarstream.connectors.state_table.queries.forgetting import KEYED_TOPICS, forget
 from radarstream.connectors.state_table.queries.lookup import (
     ANYWHERE,
     queries_named,
@@ -239,14 +239,13 @@ def forget_query(
     terminal.agree(
         f"Delete everything about query {name}?{advice}", f"delete query {name}", yes=yes
     )
-    forgotten = forget(engine, query, question)
-    deleted = forgotten._asdict()
+    deleted = forget(engine, query, question)
     found = any(deleted[key] for key in deleted.keys() - OF_ANY_QUESTION)
     in_files = compact(engine)
     failure = _publish_tombstones(settings, query) if retract else None
     topics = RETRACTED if retract and failure is None else NOT_RETRACTED
     kept = [*filter(None, [in_files]), topics, *KEPT]
-    if forgotten.cached_answers is None:
+    if question is None:
         kept.insert(0, f"cached model answers: {QUESTION_UNKNOWN}")
     if question and (alike := queries_named(engine, question, ANYWHERE)):
         kept.insert(0, f"queries that ask the same: {', '.join(map(one_line, alike))}")

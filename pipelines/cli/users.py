@@ -5,8 +5,9 @@ from typing import Annotated, Any
 import typer
 from typer import Argument, Option
 
+from radarstream.connectors.state_table import forgetting
 from radarstream.connectors.state_table.database.compaction import compact
-from radarstream.connectors.state_table.serving import forgetting, users
+from radarstream.connectors.state_table.serving import users
 from radarstream.connectors.state_table.serving.users import StoredUser
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
@@ -85,7 +86,7 @@ def forget(name: Name, config: Config = None, yes: Yes = False, as_json: AsJson 
     quoted = repr(one_line(name))
     agree(f"Delete everything about user {quoted}?", f"delete user {quoted}", yes=yes)
     engine = shared_engine(load_settings(config))
-    deleted = forgetting.forget_user(engine, name)._asdict()
+    deleted = forgetting.forget_user(engine, name)
     if not any(deleted.values()):
         raise NotFoundError(f"nothing was found about user {quoted}")
     kept = [*filter(None, [compact(engine)])]

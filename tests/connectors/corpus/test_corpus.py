@@ -29,8 +29,8 @@ from radarstream.connectors.state_table.database.tables import (
     CORPUS_VECTORS,
 )
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.forgetting import forget
 from radarstream.connectors.state_table.incidents import quarantine
-from radarstream.connectors.state_table.queries.forgetting import forget
 from radarstream.schemas.errors import ConfigurationError, ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.incidents import text_key
@@ -259,7 +259,7 @@ def test_an_archived_text_that_a_user_adds_stays(engine: Engine) -> None:
     archive(engine, corpus, snapshot("q", ["both", "page"]))
     corpus.add([Document(1, "both")], 5)
     archive(engine, corpus, snapshot("q", ["both"]))
-    assert forget(engine, "q", None).corpus_texts == 1
+    assert forget(engine, "q", None)["corpus_texts"] == 1
     assert found(corpus, "x") == ["both"]
     assert newest(engine, 5)[0].queries == ()
 
@@ -269,10 +269,10 @@ def test_forgetting_deletes_what_this_query_alone_had_found(engine: Engine) -> N
     archive(engine, corpus, snapshot("mine", ["only mine", "shared"]))
     archive(engine, corpus, snapshot("other", ["shared", "not mine"]))
     assert sorted(found(corpus, "x")) == ["not mine", "only mine", "shared"]
-    assert forget(engine, "mine", None).corpus_texts == 1
+    assert forget(engine, "mine", None)["corpus_texts"] == 1
     assert sorted(found(corpus, "x")) == ["not mine", "shared"]
-    assert forget(engine, "mine", None).corpus_texts == 0
-    assert forget(engine, "other", None).corpus_texts == 2
+    assert forget(engine, "mine", None)["corpus_texts"] == 0
+    assert forget(engine, "other", None)["corpus_texts"] == 2
     assert [rows_of(engine, t) for t in (CORPUS_TEXTS, CORPUS_QUERIES, CORPUS_VECTORS)] == [0, 0, 0]
 
 

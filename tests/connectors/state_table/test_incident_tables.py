@@ -10,6 +10,7 @@ from sqlalchemy import Engine, event, func, select
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import OUTBOX
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
+from radarstream.connectors.state_table.forgetting import ABOUT_INCIDENTS, forget
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.kept_answers import (
     KeptAnswer,
@@ -19,7 +20,6 @@ from radarstream.connectors.state_table.incidents.kept_answers import (
 )
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.incidents.store import list_incidents
-from radarstream.connectors.state_table.queries.forgetting import ABOUT_INCIDENTS, forget
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, queries_named
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
@@ -120,7 +120,7 @@ def filled(engine: Engine) -> None:
 
 def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
     filled(engine)
-    assert forget(engine, "cup", None).incidents == 1 + 1 + 1 + 3
+    assert forget(engine, "cup", None)["incidents"] == 1 + 1 + 1 + 3
     with engine.connect() as connection:
         for table in ABOUT_INCIDENTS:
             left = set(connection.execute(select(table.c.query_id)).scalars())
@@ -128,7 +128,7 @@ def test_a_forgotten_query_loses_all_of_it(engine: Engine) -> None:
         unsent = connection.execute(select(OUTBOX.c.key, func.count()).group_by(OUTBOX.c.key))
         assert [tuple(row) for row in unsent] == [("other", 2)]
     assert "cup" not in withheld_keys(engine, ["cup"])
-    assert forget(engine, "cup", None).incidents == 0
+    assert forget(engine, "cup", None)["incidents"] == 0
 
 
 def test_an_answer_is_listed_once_however_many_complain(engine: Engine) -> None:

@@ -17,7 +17,7 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.connectors.state_table.serving.forgetting import forget_user
+from radarstream.connectors.state_table.forgetting import forget_user
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.app import create_app
@@ -258,7 +258,7 @@ def test_the_cache_tells_nobody_what_others_asked_about_own_documents(
         # Not all of it: the judges' prompts tell of the questions that a user asked before.
         again = calls_for("asking")
         assert again["embedder"] == 0 and again["generator"] < first["generator"]
-        assert forget_user(app.state.context.engine, "asking").cached_answers
+        assert forget_user(app.state.context.engine, "asking")["cached_answers"]
         assert calls_for("all")["embedder"] == 0
         assert calls_for("asking")["embedder"] == first["embedder"]
 

@@ -1,0 +1,139 @@
+"""The right to be forgotten: delete a query, or a user, with all rows that this database has of it.
+
+All or nothing; doing it again deletes what appeared since. Rows of others stay as they are: an
+attribution of another query that searched the archive may show pages of this one, and people quote
+questions in comments and notes. The bytes of the deleted rows are in the database's files until
+`compaction.compact`.
+"""
+
+from collections.abc import Mapping, Sequence
+from secrets import token_hex
+from typing import Final
+
+from sqlalchemy import (
+    Connection,
+    Delete,
+    Engine,
+    Table,
+    Update,
+    delete,
+    func,
+    or_,
+    select,
+    union,
+    update,
+)
+
+from radarstream.connectors.state_table.corpus import texts
+from radarstream.connectors.state_table.database import tables as t
+from radarstream.connectors.state_table.database.statements import in_transaction
+from radarstream.connectors.state_table.queries.subject import (
+    EMBEDDINGS,
+    owner_of,
+    question_subject,
+)
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
+from radarstream.schemas.events import AnswerEvent, RejectedEvent
+from radarstream.schemas.names import plain_name
+from radarstream.schemas.users import user_name
+
+# The topics whose events have the query as their key; a dead letter's key is its source.
+KEYED_TOPICS: Final = tuple(WIRE_SCHEMAS[kind].topic for kind in (AnswerEvent, RejectedEvent))
+ABOUT_INCIDENTS: Final = (t.KEPT_ANSWERS, t.COMPLAINTS, t.INCIDENTS, t.QUARANTINE)
+OF_USERS: Final = {
+    "sessions": t.SESSIONS,
+    "trust": t.USER_TRUST,
+    "questions": t.USER_QUESTIONS,
+    "epsilon_spending": t.EPSILON_SPENDING,
+}
+Statements = Mapping[str, Sequence[Delete | Update]]
+
+
+def forget(engine: Engine, query_id: str, question: str | None) -> dict[str, int | None]:
+    """Delete what the database has of a query; return how many rows, by what they were.
+
+    `corpus_texts` are those that no other query had found, `incidents` everything about wrong
+    answers; `logged_actions` stay, without what they said of the query. Other questions lose
+    nothing but `cached_embeddings`, which do not tell what they are about. Without a question,
+    nobody looks for what is found by its words: such counts are None.
+    """
+    asked = t.USER_QUESTIONS.c.question
+    words, outbox = question or "", t.OUTBOX.c
+    same = or_(asked == words, func.lower(asked) == words.lower())
+    cached, subject = delete(t.RESPONSE_CACHE), t.RESPONSE_CACHE.c.subject
+    by_words: Statements = {
+        "cached_answers": [cached.where(subject == question_subject(words))],
+        "cached_embeddings": [cached.where(subject == EMBEDDINGS)],
+        "user_questions": [delete(t.USER_QUESTIONS).where(same)],
+    }
+    statements: Statements = {
+        "memory": _of_query(query_id, t.MEMORY),
+        "unsent_events": [
+            delete(t.OUTBOX).where(outbox.key == query_id, outbox.topic.in_(KEYED_TOPICS))
+        ],
+        "watchlist": _of_query(query_id, t.WATCHLIST),
+        **(by_words if question is not None else {}),
+        "logged_actions": _unnamed(query_id),  # while the incidents are there
+        "incidents": _of_query(query_id, *ABOUT_INCIDENTS),
+        "answer_events": _of_query(query_id, t.KEPT_EVENTS),
+    }
+
+    def work(connection: Connection) -> dict[str, int | None]:
+        counts = _executed(connection, statements)
+        counts["corpus_texts"] = texts.forget_query(connection, query_id)
+        return {**dict.fromkeys(by_words), **counts}
+
+    return in_transaction(engine, work)
+
+
+def forget_user(engine: Engine, name: str) -> dict[str, int | None]:
+    """Delete a user; return how many rows, by what they were.
+
+    Somebody added under the same name later starts anew. `complaints` and the `action_log` are
+    records of others, too: they keep what was said and done, under a random name, and complaints
+    lose their comments.
+    """
+    senders = {plain_name(name), user_name(name)}
+    name, nobody = user_name(name), f"forgotten-{token_hex(8)}"
+    log, key, owner = t.ACTION_LOG.c, t.RESPONSE_CACHE.c.key, owner_of(name)
+    statements: Statements = {
+        "users": [delete(t.USERS).where(t.USERS.c.name == name)],
+        **{of: [delete(one).where(one.c.user_name == name)] for of, one in OF_USERS.items()},
+        "cached_answers": [
+            delete(t.RESPONSE_CACHE).where(key >= owner, key < owner + b"\xff" * 32)
+        ],
+        "complaints": [
+            update(t.COMPLAINTS)
+            .where(t.COMPLAINTS.c.sender.in_(senders))
+            .values(sender=nobody, comment="")
+        ],
+        "action_log": [
+            update(t.ACTION_LOG).where(log.user_name == name).values(user_name=nobody),
+            update(t.ACTION_LOG).where(log.target == name).values(target=nobody),
+        ],
+    }
+    return in_transaction(engine, lambda connection: _executed(connection, statements))
+
+
+def _of_query(query_id: str, *tables: Table) -> list[Delete]:
+    return [delete(table).where(table.c.query_id == query_id) for table in tables]
+
+
+def _unnamed(query_id: str) -> list[Update]:
+    """Take a query out of the action log: its id, and what was said of its incidents."""
+    log, incidental = t.ACTION_LOG.c, (t.COMPLAINTS, t.INCIDENTS)
+    passages = log.target.startswith(f"{query_id} ", autoescape=True)  # its texts in quarantine
+    incidents = union(*(select(i.c.incident).where(i.c.query_id == query_id) for i in incidental))
+    about = update(t.ACTION_LOG).where(log.target.in_(incidents), log.detail != "")
+    named = update(t.ACTION_LOG).where(or_(log.target == query_id, passages))
+    return [named.values(target="", detail=""), about.values(detail="")]
+
+
+def _executed(connection: Connection, statements: Statements) -> dict[str, int | None]:
+    """Run statements; how many rows they changed, by name."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("PRAGMA secure_delete = ON")
+    return {
+        name: sum(connection.execute(statement).rowcount for statement in some)
+        for name, some in statements.items()
+    }
