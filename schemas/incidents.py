@@ -51,6 +51,44 @@ class ComplaintState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class SenderRecord:
+    """How many incidents of a sender a person confirmed or dismissed, and the others.
+
+    The others are `waiting`, for their attribution or for a person, or ended `unconfirmed`. Not
+    counted: incidents whose texts are in quarantine without a person's decision, and complaints
+    that came after a person's decision.
+    """
+
+    confirmed: int = 0
+    dismissed: int = 0
+    unconfirmed: int = 0
+    waiting: int = 0
+
+    def trusted(self, trusted_after: int) -> bool:
+        """Whether the record leaves at most 1 in 2^(trusted_after + 1) that it is bad.
+
+        Bad: that whoever made it is wrong more often than right. With c confirmed complaints and u
+        others, a flat prior leaves P(X > c) of that, X the heads of c + u + 1 throws of a coin:
+        the Beta(c + 1, u + 1) distribution up to 1/2. `trusted_after` confirmed ones alone do. What
+        waits does not count.
+        """
+        others = self.dismissed + self.unconfirmed
+        if self.confirmed < trusted_after or others > self.confirmed:
+            return False
+        throws = self.confirmed + others + 1
+        rare = ways = 1  # ways to throw that many heads, 0 at first
+        for heads in range(others):
+            ways = ways * (throws - heads) // (heads + 1)
+            rare += ways
+        return rare << (trusted_after + 1) <= 1 << throws
+
+    def without_waiting(self) -> "SenderRecord":
+        """As it is when texts may be removed: what still waits counts against the sender."""
+        others = self.unconfirmed + self.waiting
+        return SenderRecord(self.confirmed, self.dismissed, others)
+
+
+@dataclass(frozen=True, slots=True)
 class Complaint(Strict):
     """Somebody says that an answer is wrong.
 

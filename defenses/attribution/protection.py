@@ -5,7 +5,6 @@ reads a clock, a table or a model.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -13,7 +12,14 @@ from pydantic import Field
 
 from radarstream.defenses.kernels.responsibility import chance_of_separation
 from radarstream.schemas.attribution import Finding, TextScore
-from radarstream.schemas.incidents import MODEL_ERRED, AttributedText, Decision, Status, TaughtEvent
+from radarstream.schemas.incidents import (
+    MODEL_ERRED,
+    AttributedText,
+    Decision,
+    SenderRecord,
+    Status,
+    TaughtEvent,
+)
 from radarstream.schemas.section import Section
 from radarstream.schemas.sites import site_of
 
@@ -22,8 +28,9 @@ class Rules(Section):
     """Limits of what complaints can do.
 
     A person is trusted from `trusted_after` confirmed complaints on, if there are no others (see
-    `Trust`). `max_chance` is the greatest probability that unrelated scores separate the texts as
-    clearly. Half of the room for `open_complaints` is for senders without an open complaint.
+    `SenderRecord`). `max_chance` is the greatest probability that unrelated scores separate the
+    texts as clearly. Half of the room for `open_complaints` is for senders without an open
+    complaint.
     """
 
     min_senders: int = Field(default=2, ge=2)
@@ -43,37 +50,8 @@ class Rules(Section):
     on if the sender already has one waiting"""
 
 
-@dataclass(frozen=True, slots=True)
-class Trust:
-    """A sender's record: how many of their complaints a person confirmed, dismissed, or neither.
-
-    `unconfirmed` counts those that nobody decided about.
-    """
-
-    confirmed: int = 0
-    dismissed: int = 0
-    unconfirmed: int = 0
-
-    def trusted(self, rules: Rules) -> bool:
-        """Whether the record leaves at most 1 in 2^(trusted_after + 1) that it is bad.
-
-        Bad: that whoever made it is wrong more often than right. With c confirmed complaints and u
-        others, a flat prior leaves P(X > c) of that, X the heads of c + u + 1 throws of a coin:
-        the Beta(c + 1, u + 1) distribution up to 1/2. `trusted_after` confirmed ones alone do.
-        """
-        others = self.dismissed + self.unconfirmed
-        if self.confirmed < rules.trusted_after or others > self.confirmed:
-            return False
-        throws = self.confirmed + others + 1
-        rare = ways = 1  # ways to throw that many heads, 0 at first
-        for heads in range(others):
-            ways = ways * (throws - heads) // (heads + 1)
-            rare += ways
-        return rare << (rules.trusted_after + 1) <= 1 << throws
-
-
 def refusal(
-    rules: Rules, trust: Trust, *, in_a_day: int, waiting: int, own_waiting: int = 0
+    rules: Rules, record: SenderRecord, *, in_a_day: int, waiting: int, own_waiting: int = 0
 ) -> str:
     """Say why a complaint is not taken in; "" if it is.
 
@@ -81,19 +59,19 @@ def refusal(
     people, `own_waiting` those of the sender. Who was dismissed more often than confirmed gets a
     quarter of the rate.
     """
-    distrusted = trust.dismissed > trust.confirmed
+    distrusted = record.dismissed > record.confirmed
     rate = max(1, rules.complaints_per_day // 4) if distrusted else rules.complaints_per_day
     if in_a_day >= rate:
         return f"{rate} complaints of this sender in a day are enough"
     room = rules.open_complaints // 2 if own_waiting else rules.open_complaints
-    if waiting >= room and not trust.trusted(rules):
+    if waiting >= room and not record.trusted(rules.trusted_after):
         some = ", some of this sender" if own_waiting else ""
         return f"{waiting} complaints wait already{some}"
     return ""
 
 
 def status_of(
-    event: TaughtEvent, senders: Mapping[str, Trust], decision: Decision | None, rules: Rules
+    event: TaughtEvent, senders: Mapping[str, SenderRecord], decision: Decision | None, rules: Rules
 ) -> tuple[Status, str]:
     """Return the status of an incident, and the reason in words.
 
@@ -121,7 +99,7 @@ def status_of(
         return Status.RESTORED, "the answer stays the same without the flagged texts"
     if reason := doubt(event, rules):
         return Status.HUMAN_REVIEW, reason
-    trusted = sum(trust.trusted(rules) for trust in senders.values())
+    trusted = sum(one.trusted(rules.trusted_after) for one in senders.values())
     detail = f"{trusted} of {rules.min_senders} trusted senders"
     enough = trusted >= rules.min_senders
     return (Status.QUARANTINED if enough else Status.PROPOSED), detail

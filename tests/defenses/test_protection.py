@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from radarstream.defenses.attribution.protection import (
     Rules,
-    Trust,
     indistinct,
     refusal,
     status_of,
@@ -18,12 +17,19 @@ from radarstream.defenses.attribution.protection import (
 )
 from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
 from radarstream.schemas.attribution import Finding
-from radarstream.schemas.incidents import REMOVING, AttributedText, Decision, Status, TaughtEvent
+from radarstream.schemas.incidents import (
+    REMOVING,
+    AttributedText,
+    Decision,
+    SenderRecord,
+    Status,
+    TaughtEvent,
+)
 from tests.wire_samples import TAUGHT
 
 RULES = Rules()
-FRIEND, STRANGER, LIAR = Trust(confirmed=3), Trust(), Trust(dismissed=1)
-ONCE = Trust(confirmed=1)
+FRIEND, STRANGER, LIAR = SenderRecord(confirmed=3), SenderRecord(), SenderRecord(dismissed=1)
+ONCE = SenderRecord(confirmed=1)
 
 
 def scored(*scores: tuple[float | None, ...]) -> tuple[AttributedText, ...]:
@@ -41,32 +47,32 @@ REVIEW = Status.HUMAN_REVIEW
 
 
 @pytest.mark.parametrize(
-    ("trust", "after_three", "after_one"),
+    ("record", "after_three", "after_one"),
     [
         (STRANGER, False, False),
         (LIAR, False, False),
         (ONCE, False, True),
-        (Trust(2, 0), False, True),
-        (Trust(2, 1), False, False),
-        (Trust(3, 0), True, True),
-        (Trust(3, 1), False, True),
-        (Trust(3, 0, 1), False, True),
-        (Trust(4, 1), False, True),
-        (Trust(5, 1), True, True),
-        (Trust(5, 0, 1), True, True),
-        (Trust(6, 1, 1), False, True),
-        (Trust(7, 1, 1), True, True),
-        (Trust(3, 0, 15), False, False),
-        (Trust(9, 10), False, False),
-        (Trust(60, 0, 20), True, True),
-        (Trust(10_000, 5_000, 4_999), False, False),
+        (SenderRecord(2, 0), False, True),
+        (SenderRecord(2, 1), False, False),
+        (SenderRecord(3, 0), True, True),
+        (SenderRecord(3, 1), False, True),
+        (SenderRecord(3, 0, 1), False, True),
+        (SenderRecord(4, 1), False, True),
+        (SenderRecord(5, 1), True, True),
+        (SenderRecord(5, 0, 1), True, True),
+        (SenderRecord(6, 1, 1), False, True),
+        (SenderRecord(7, 1, 1), True, True),
+        (SenderRecord(3, 0, 15), False, False),
+        (SenderRecord(9, 10), False, False),
+        (SenderRecord(60, 0, 20), True, True),
+        (SenderRecord(10_000, 5_000, 4_999), False, False),
     ],
 )
 def test_trust_counts_all_complaints_that_were_not_confirmed(
-    trust: Trust, after_three: bool, after_one: bool
+    record: SenderRecord, after_three: bool, after_one: bool
 ) -> None:
-    assert trust.trusted(RULES) is after_three
-    assert trust.trusted(Rules(trusted_after=1)) is after_one
+    assert record.trusted(3) is after_three
+    assert record.trusted(1) is after_one
 
 
 @given(st.integers(0, 40), st.integers(0, 40), st.integers(1, 5))
@@ -78,7 +84,7 @@ def test_trust_is_the_tail_of_a_beta_distribution(right: int, others: int, after
     bound = 0.5 ** (after + 1)
     if abs(below - bound) > 1e-3 * bound:
         expected = below < bound
-        assert Trust(right, 0, others).trusted(Rules(trusted_after=after)) is bool(expected)
+        assert SenderRecord(right, 0, others).trusted(after) is bool(expected)
 
 
 def on_sites(flagged: str, others: str) -> tuple[AttributedText, ...]:
@@ -147,9 +153,9 @@ def test_where_the_model_erred_no_text_is_to_blame(changes) -> None:
         ({}, {"ada": FRIEND}, None, Status.PROPOSED),
         ({}, {"ada": FRIEND, "eve": STRANGER}, None, Status.PROPOSED),
         ({}, {"ada": ONCE, "bob": ONCE}, None, Status.PROPOSED),
-        ({}, {"ada": FRIEND, "bob": Trust(2, 0)}, None, Status.PROPOSED),
-        ({}, {"ada": FRIEND, "bob": Trust(3, 3)}, None, Status.PROPOSED),
-        ({}, {"ada": FRIEND, "bob": Trust(3, 0, 15)}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": SenderRecord(2, 0)}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": SenderRecord(3, 3)}, None, Status.PROPOSED),
+        ({}, {"ada": FRIEND, "bob": SenderRecord(3, 0, 15)}, None, Status.PROPOSED),
         ({}, {"eve": STRANGER}, Decision.APPROVED, Status.APPROVED),
         ({}, TWO, Decision.DISMISSED, Status.DISMISSED),
         # a: nobody can tell that it was ever answered
@@ -210,7 +216,7 @@ def test_refusals(trust, in_a_day, waiting, own, refused) -> None:
     assert bool(told) is refused
 
 
-TRUSTS = st.builds(Trust, st.integers(0, 9), st.integers(0, 5), st.integers(0, 5))
+TRUSTS = st.builds(SenderRecord, st.integers(0, 9), st.integers(0, 5), st.integers(0, 5))
 EVENTS = st.builds(
     replace,
     st.just(CLEAR),
@@ -225,10 +231,10 @@ EVENTS = st.builds(
 
 @given(EVENTS, st.dictionaries(st.text(min_size=1), TRUSTS, max_size=30))
 def test_no_removal_without_two_trusted_people_or_a_decision(
-    event: TaughtEvent, senders: dict[str, Trust]
+    event: TaughtEvent, senders: dict[str, SenderRecord]
 ) -> None:
     status, _ = status_of(event, senders, None, RULES)
-    trusted = [name for name, t in senders.items() if t.trusted(RULES)]
+    trusted = [name for name, t in senders.items() if t.trusted(RULES.trusted_after)]
     if len(trusted) < 2:
         assert status not in REMOVING
     if status in REMOVING:

@@ -1,32 +1,15 @@
 """The record of a sender: how many of their complaints people confirmed or dismissed."""
 
-from dataclasses import dataclass
-
 from sqlalchemy import ColumnElement, Connection, and_, case, false, func, or_, select
 
 from radarstream.connectors.state_table.database.tables import COMPLAINTS, INCIDENTS
-from radarstream.schemas.incidents import ComplaintState, Decision, Status
+from radarstream.schemas.incidents import ComplaintState, Decision, SenderRecord, Status
 
 _C, _I = COMPLAINTS.c, INCIDENTS.c
 FOR_A_PERSON = (Status.PROPOSED, Status.HUMAN_REVIEW)
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
-    """How many incidents of a sender a person confirmed or dismissed, and the others.
-
-    The others are `waiting`, for their attribution or for a person, or ended `unconfirmed`. Not
-    counted: incidents whose texts are in quarantine without a person's decision, and complaints
-    that came after a person's decision.
-    """
-
-    confirmed: int = 0
-    dismissed: int = 0
-    unconfirmed: int = 0
-    waiting: int = 0
-
-
-def senders_of(connection: Connection, query_id: str, answer: str) -> dict[str, Record]:
+def senders_of(connection: Connection, query_id: str, answer: str) -> dict[str, SenderRecord]:
     """Return everybody who complained about this answer of the query, at any step, with a record.
 
     The answer itself is left out of `unconfirmed` and `waiting`: it is what is to be decided. Two
@@ -35,15 +18,15 @@ def senders_of(connection: Connection, query_id: str, answer: str) -> dict[str, 
     this = and_(_C.query_id == query_id, _C.answer == answer)
     names = select(_C.sender).where(this).distinct()
     known = _records(connection, _C.sender.in_(names), but=this)
-    return {name: known.get(name, Record()) for name in connection.execute(names).scalars()}
+    return {name: known.get(name, SenderRecord()) for name in connection.execute(names).scalars()}
 
 
-def record_of(connection: Connection, sender: str) -> Record:
+def record_of(connection: Connection, sender: str) -> SenderRecord:
     """Return the record of one sender."""
-    return _records(connection, _C.sender == sender).get(sender, Record())
+    return _records(connection, _C.sender == sender).get(sender, SenderRecord())
 
 
-def waiting_senders(connection: Connection) -> dict[str, Record]:
+def waiting_senders(connection: Connection) -> dict[str, SenderRecord]:
     """Return everybody with an open complaint and a confirmed one, with their record."""
     other = COMPLAINTS.alias()
     waits = select(other.c.sender).where(other.c.state == ComplaintState.OPEN)
@@ -55,7 +38,7 @@ def waiting_senders(connection: Connection) -> dict[str, Record]:
 
 def _records(
     connection: Connection, whose: ColumnElement[bool], but: ColumnElement[bool] | None = None
-) -> dict[str, Record]:
+) -> dict[str, SenderRecord]:
     """Count the incidents of senders; those that no person decided without those of `but`.
 
     A wrong answer that a query repeats at several steps counts once.
@@ -89,7 +72,7 @@ def _records(
         func.sum(case((other, counts.ended), else_=0)),
         func.sum(case((and_(other, counts.ended == 0), counts.waiting), else_=0)),
     ).group_by(counts.sender)
-    return {row[0]: Record(*map(int, row[1:])) for row in connection.execute(statement)}
+    return {row[0]: SenderRecord(*map(int, row[1:])) for row in connection.execute(statement)}
 
 
 def _any(condition: ColumnElement[bool]) -> ColumnElement[int]:

@@ -11,7 +11,6 @@ from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import complaints, senders, store
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, next_open
-from radarstream.pipelines.job.incidents.intake import trust_of
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.incidents import ComplaintState
 from radarstream.schemas.times import Clock, milliseconds
@@ -58,7 +57,7 @@ class Budget:
         with self.engine.connect() as connection:
             waiting = senders.waiting_senders(connection)
         return frozenset(
-            name for name, record in waiting.items() if trust_of(record).trusted(self.settings)
+            name for name, record in waiting.items() if record.trusted(self.settings.trusted_after)
         )
 
     def tell_waiting(self) -> None:

@@ -10,7 +10,7 @@ from radarstream.connectors.state_table.incidents import complaints, senders
 from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, kept_answers
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, FINAL_MARKS, queries_named
-from radarstream.defenses.attribution.protection import Rules, Trust, refusal
+from radarstream.defenses.attribution.protection import Rules, refusal
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.incidents import Complaint, incident_id
 from radarstream.schemas.names import plain_name
@@ -27,17 +27,6 @@ class RefusedComplaintError(RadarstreamError):
     def __init__(self, reason: Refusal, detail: str) -> None:
         super().__init__(detail)
         self.reason: Refusal = reason
-
-
-def trust_of(record: senders.Record) -> Trust:
-    """A sender's trust in the queue: what still waits does not count."""
-    return Trust(record.confirmed, record.dismissed, record.unconfirmed)
-
-
-def trust_to_decide(record: senders.Record) -> Trust:
-    """A sender's trust when texts may be removed: what still waits counts against it."""
-    others = record.unconfirmed + record.waiting
-    return Trust(record.confirmed, record.dismissed, others)
 
 
 def take_in(engine: Engine, complaint: Complaint, rules: Rules, now: datetime) -> StoredComplaint:
@@ -68,7 +57,7 @@ def taken_in(
         return earlier
     why = refusal(
         rules,
-        trust_of(senders.record_of(connection, complaint.sender)),
+        senders.record_of(connection, complaint.sender),
         in_a_day=complaints.received_since(connection, complaint.sender, since_ms),
         waiting=complaints.count_open(connection),
         own_waiting=complaints.count_open(connection, complaint.sender),

@@ -11,7 +11,6 @@ from radarstream.connectors.state_table.incidents import complaints, quarantine,
 from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
-from radarstream.pipelines.job.incidents.intake import trust_to_decide
 from radarstream.schemas import incidents
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.snapshot import Document
@@ -113,7 +112,7 @@ class Settlement:
         # Read first: a complaint that comes in meanwhile may not be counted here, so it stays open.
         seen = complaints.waiting(self.connection, event.incident)
         people = senders.senders_of(self.connection, self.complaint.query_id, self.complaint.answer)
-        trusts = {name: trust_to_decide(record) for name, record in people.items()}
+        trusts = {name: record.without_waiting() for name, record in people.items()}
         status, detail = status_of(event, trusts, self.incident.decision, self.rules)
         settled = replace(event, status=status, detail=detail, senders=len(trusts))
         if self._tells_more(settled):

@@ -7,11 +7,9 @@ from typing import Any, Final
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.incidents import quarantine, senders, store
-from radarstream.connectors.state_table.incidents.senders import Record
 from radarstream.defenses.attribution.protection import Rules, status_of
-from radarstream.pipelines.job.incidents.intake import trust_to_decide
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
-from radarstream.schemas.incidents import REMOVING, Decision
+from radarstream.schemas.incidents import REMOVING, Decision, SenderRecord
 from radarstream.schemas.shown import one_line
 
 MEANING: Final = {
@@ -28,8 +26,8 @@ NAME_CHARACTERS: Final = 40
 class Senders:
     """Everybody who complained about an answer of a query, at any step; trusted ones first."""
 
-    trusted: Mapping[str, Record]
-    others: Mapping[str, Record]
+    trusted: Mapping[str, SenderRecord]
+    others: Mapping[str, SenderRecord]
 
     @property
     def words(self) -> str:
@@ -70,7 +68,7 @@ def senders_of(engine: Engine, row: Mapping[str, Any], rules: Rules) -> Senders:
     """Look up who complained about the answer of an incident."""
     with engine.connect() as connection:
         found = senders.senders_of(connection, row["query_id"], row["answer"])
-    trusted = {n: r for n, r in found.items() if trust_to_decide(r).trusted(rules)}
+    trusted = {n: r for n, r in found.items() if r.without_waiting().trusted(rules.trusted_after)}
     others = {name: record for name, record in found.items() if name not in trusted}
     return Senders(trusted, others)
 

@@ -31,7 +31,7 @@ from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.job.incidents.settling import LANE, decide, settle
 from radarstream.schemas.errors import StateConflictError
-from radarstream.schemas.incidents import ComplaintState, Decision, Status
+from radarstream.schemas.incidents import ComplaintState, Decision, SenderRecord, Status
 from tests.builders import make_snapshot
 from tests.clocks import at_once
 from tests.pipelines.job.attributing_rig import (
@@ -170,8 +170,8 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
         counted.append(len(statements))
     assert counted[0] == counted[1]
     assert len(found) == 21
-    assert found["ada"] == senders.Record(confirmed=3)
-    assert found["name 7"] == senders.Record()
+    assert found["ada"] == SenderRecord(confirmed=3)
+    assert found["name 7"] == SenderRecord()
 
 
 def test_joining_after_a_decision_counts_nothing(engine: Engine) -> None:
@@ -185,8 +185,8 @@ def test_joining_after_a_decision_counts_nothing(engine: Engine) -> None:
     later_ms = NOW_MS + 120_000
     decide(engine, first, Decision.APPROVED, Rules(), now_ms=later_ms, everywhere=True)
     with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == senders.Record()
-        assert senders.record_of(connection, "ada") == senders.Record(confirmed=1)
+        assert senders.record_of(connection, "eve") == SenderRecord()
+        assert senders.record_of(connection, "ada") == SenderRecord(confirmed=1)
 
 
 def test_an_older_export_takes_no_decision_back(engine: Engine, tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ def test_that_the_model_erred_is_exported_and_told_from_a_dismissal(
         decide(engine, stored, decision, Rules(), now_ms=NOW_MS)
     with engine.connect() as connection:
         known = senders.record_of(connection, "eve")
-    assert known == senders.Record(confirmed=1, dismissed=1)
+    assert known == SenderRecord(confirmed=1, dismissed=1)
     lines = list(export_lines(engine))
     file = tmp_path / "state.jsonl"
     file.write_text("".join(lines), encoding="utf-8")

@@ -31,6 +31,7 @@ from radarstream.schemas.incidents import (
     Complaint,
     ComplaintState,
     Decision,
+    SenderRecord,
     Status,
     TaughtEvent,
     text_key,
@@ -55,7 +56,7 @@ LIED = ("Rome",) * 3 + ("Oslo",) * 4  # Rome is the lie
 NOW_MS = int(NOW.timestamp() * 1000)
 
 
-def record_of(engine: Engine, sender: str) -> senders.Record:
+def record_of(engine: Engine, sender: str) -> SenderRecord:
     with engine.connect() as connection:
         return senders.record_of(connection, sender)
 
@@ -156,11 +157,11 @@ def test_two_accomplices_need_three_confirmed_lies_each(engine: Engine) -> None:
     complaint(engine, "ada")
     complaint(engine, "bob")
     worker = worker_on(engine)
-    assert record_of(engine, "ada") == senders.Record(2, waiting=1)
+    assert record_of(engine, "ada") == SenderRecord(2, waiting=1)
     assert [e.status for e in run_out(worker) if e.query_id == "cup"] == [Status.PROPOSED]
     confirmed(engine, "ada", "more", "Rome")
     confirmed(engine, "bob", "more", "Rome")
-    assert record_of(engine, "ada") == senders.Record(3, waiting=1)
+    assert record_of(engine, "ada") == SenderRecord(3, waiting=1)
     keep(engine, LIED, answer="Rome", step=1)
     complaint(engine, "ada", step=1)
     complaint(engine, "bob", step=1)
@@ -173,7 +174,7 @@ def test_one_lie_spelt_three_ways_is_one_lie(engine: Engine) -> None:
         stored = complaint(engine, "ada", answer)
         assert stored.answer == "Rome"
         decide(engine, stored, Decision.APPROVED, DEFAULT, now_ms=NOW_MS)
-    assert record_of(engine, "ada") == senders.Record(1, 0)
+    assert record_of(engine, "ada") == SenderRecord(1, 0)
     assert complaint(engine, "ada", "Rome 2").answer == "Rome 2"
 
 
@@ -210,11 +211,11 @@ def test_a_decision_counts_and_can_be_taken_back(engine: Engine) -> None:
     assert (event.status, event.revision) == (Status.APPROVED, 1)
     assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
     assert withheld_keys(engine, ["other"]) == {}
-    assert record_of(engine, "eve") == senders.Record(1, 0)
+    assert record_of(engine, "eve") == SenderRecord(1, 0)
     event = decided(engine, stored, Decision.DISMISSED, now_ms=NOW_MS + 2)
     assert (event.status, event.revision) == (Status.DISMISSED, 2)
     assert withheld_keys(engine, ["cup"]) == {}
-    assert record_of(engine, "eve") == senders.Record(0, 1)
+    assert record_of(engine, "eve") == SenderRecord(0, 1)
 
 
 def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
@@ -231,7 +232,7 @@ def test_where_the_model_erred_nobody_is_blamed(engine: Engine) -> None:
     assert (event.status, event.model_erred) == (Status.NOTHING_FLAGGED, True)
     assert withheld_keys(engine, ["errs"]) == {}
     assert load(engine, ["errs"])["errs"].state == encode_state(None), "it would repeat the answer"
-    assert record_of(engine, "ada") == senders.Record(4)
+    assert record_of(engine, "ada") == SenderRecord(4)
     again = settle(engine, stored, DEFAULT, now_ms=NOW_MS + 2)
     assert again == event, "said once, published once"
     complaint(engine, "zoe", query_id="errs")
@@ -251,11 +252,11 @@ def test_that_the_model_erred_is_news_where_nothing_was_flagged(engine: Engine) 
     stored = complaint(engine, "eve")
     (found,) = run_out(worker_on(engine))
     assert (found.status, found.model_erred) == (Status.NOTHING_FLAGGED, False)
-    assert record_of(engine, "eve") == senders.Record(unconfirmed=1)
+    assert record_of(engine, "eve") == SenderRecord(unconfirmed=1)
     event = decided(engine, stored, Decision.MODEL_ERRED, now_ms=NOW_MS)
     assert (event.revision, event.model_erred) == (1, True)
     assert len(pending(engine)) == 2
-    assert record_of(engine, "eve") == senders.Record(confirmed=1)
+    assert record_of(engine, "eve") == SenderRecord(confirmed=1)
 
 
 def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> None:
@@ -269,7 +270,7 @@ def test_the_model_erred_may_be_said_before_the_attribution(engine: Engine) -> N
     assert run_out(worker) == []
     assert worker.models.generator.log == []
     assert set(states(engine).values()) == {"judged"}
-    assert record_of(engine, "eve") == senders.Record(1)
+    assert record_of(engine, "eve") == SenderRecord(1)
 
 
 def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:
@@ -287,7 +288,7 @@ def test_who_joins_after_the_decision_gains_nothing(engine: Engine) -> None:
     run_out(worker_on(engine))
     decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
     complaint(engine, "eve", now=NOW + timedelta(seconds=1))
-    assert record_of(engine, "eve") == senders.Record()
+    assert record_of(engine, "eve") == SenderRecord()
 
 
 def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
