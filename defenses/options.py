@@ -22,8 +22,9 @@ class Registry(MutableMapping[str, type[MethodT]]):
     False
     """
 
-    def __init__(self, group: str, given: Mapping[str, type[MethodT]]) -> None:
+    def __init__(self, group: str, given: Mapping[str, type[MethodT]], kind: str = "") -> None:
         self.group, self.given = group, dict(given)
+        self.kind = kind or group.removesuffix("s")  # what messages call one of them
 
     def __getitem__(self, name: str) -> type[MethodT]:
         if name in self.given:
@@ -35,7 +36,7 @@ class Registry(MutableMapping[str, type[MethodT]]):
 
     def build(self, name: str, options: Mapping[str, Any] | None = None) -> MethodT:
         """Make the method of this name, see `built`."""
-        return built(self.group.removesuffix("s"), self, name, options)
+        return built(self.kind, self, name, options)
 
     def __setitem__(self, name: str, method: type[MethodT]) -> None:
         self.given[name] = method

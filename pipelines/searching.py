@@ -5,39 +5,84 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
+from typing import TYPE_CHECKING, Final, Protocol
 
-from radarstream.connectors.serpapi.options import RESULTS_PER_PAGE
-from radarstream.connectors.serpapi.request import SearchRequest
-from radarstream.connectors.serpapi.results import distinct
-from radarstream.connectors.serpapi.search import SerpApiSearch, period_of
+from radarstream.connectors.search.brave import Brave
+from radarstream.connectors.search.options import SearchOptions
+from radarstream.connectors.search.paged import PagedSearch, period_of
+from radarstream.connectors.search.results import distinct
+from radarstream.connectors.search.searxng import SearXng
+from radarstream.connectors.search.serpapi import SerpApi
+from radarstream.connectors.search.service import SearchService
+from radarstream.connectors.search.tavily import Tavily
 from radarstream.connectors.state_table.queries.watchlist import spend_credit
 from radarstream.defenses.keywords import content_runs
+from radarstream.defenses.options import Registry
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import SearchError
+from radarstream.schemas.errors import ConfigurationError, SearchError
 from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.searching import FURTHER_DOCUMENTS, SearchRequest
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import Clock
 
+if TYPE_CHECKING:
+    from radarstream.connectors.search.client import SearchClient
+
+SEARCHES: Final[Registry[SearchService]] = Registry(
+    "searches",
+    {service.name: service for service in (SerpApi, SearXng, Brave, Tavily)},
+    kind="search service",
+)
 # All that was found so far, and more each time. The answers that are sent are not searched for.
 Finding = Generator[SearchSnapshot, Sequence[str] | None, None]
 
 logger = logging.getLogger(__name__)
 
 
-@contextmanager
-def opened_search(settings: Settings, clock: Clock) -> Iterator[SerpApiSearch]:
-    """Yield a search client that pays from the month's budget in the state database."""
-    from radarstream.connectors.serpapi.client import SerpApiClient  # loads the web's libraries
+class Searcher(Protocol):
+    """What finds documents; `PagedSearch` in earnest."""
 
+    def search(self, request: SearchRequest) -> SearchSnapshot:
+        """Return a snapshot. Raises SearchError, and ConfigurationError to stop everything."""
+
+
+def search_service(options: SearchOptions) -> SearchService:
+    """The service that the settings name. Raises ConfigurationError."""
+    return SEARCHES.build(options.name, options.options)
+
+
+def search_client(options: SearchOptions) -> "SearchClient":
+    """A client of that service, with its key. Raises ConfigurationError."""
+    from radarstream.connectors.search.client import SearchClient  # loads the web's libraries
+
+    return SearchClient(search_service(options), options)
+
+
+def check_search(options: SearchOptions) -> str:
+    """Say whether the service answers and takes the key, without a search. Raises SearchError,
+    ConfigurationError.
+    """
+    with closing(search_client(options)) as client:
+        return client.check()
+
+
+@contextmanager
+def opened_search(settings: Settings, clock: Clock) -> Iterator[PagedSearch]:
+    """Yield a search that pays from the month's budget in the state database."""
     budget = settings.search.monthly_credits
 
     def spend(amount: int) -> bool:
         engine = shared_engine(settings)
         return spend_credit(engine, period_of(clock.now()), amount, budget)
 
-    with closing(SerpApiClient(settings.search)) as client:
-        yield SerpApiSearch(client, settings.search, clock, spend)
+    try:
+        opened = search_client(settings.search)
+    except ConfigurationError as error:
+        remedy = f"; {error.remedy}" if error.remedy else ""
+        raise ConfigurationError(f"{error}{remedy}") from None
+    with closing(opened) as client:
+        yield PagedSearch(client, settings.search, clock, spend)
 
 
 def searches(
@@ -48,8 +93,8 @@ def searches(
 ) -> Finding:
     """Yield what a request finds, then that with the results of up to `further` more searches.
 
-    Each of these is one page: the next ones of the results, and at last, or after a page without
-    anything new, one of `other_words` without the `answers`. A further search that fails is the
+    Each of these asks for ten more: the next ones of the results, and at last, or where these had
+    nothing new, those of `other_words` without the `answers`. A further search that fails is the
     last. Raises as `search` does at the first.
     """
     found = search(request)
@@ -61,7 +106,7 @@ def searches(
         if ended and not words:
             return
         start = 0 if words else request.start + request.k
-        request = replace(request, k=RESULTS_PER_PAGE, start=start, words=words)
+        request = replace(request, k=FURTHER_DOCUMENTS, start=start, words=words)
         try:
             more = joined(found, search(request))
         except SearchError as error:
@@ -76,11 +121,11 @@ def searches(
 def joined(before: SearchSnapshot, more: SearchSnapshot) -> SearchSnapshot:
     """The later snapshot with the documents of both, each address once, the earlier ones first."""
     documents = (*before.documents, *more.documents)
-    told = before.retrieval, more.retrieval
+    both = before.retrieval, more.retrieval
     retrieval = more.retrieval and replace(
         more.retrieval,
-        pages=sum(one.pages for one in told if one),
-        archive_ids=tuple(chain.from_iterable(one.archive_ids for one in told if one)),
+        pages=sum(one.pages for one in both if one),
+        archive_ids=tuple(chain.from_iterable(one.archive_ids for one in both if one)),
     )
     return replace(more, documents=distinct(documents, len(documents)), retrieval=retrieval)
 

@@ -5,7 +5,6 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from typing import Final
 
-from radarstream.connectors.serpapi.options import RESULTS_PER_PAGE
 from radarstream.pipelines.asking.parts import CHOOSING, Options, Parts
 from radarstream.pipelines.asking.steps import each, in_groups, together
 from radarstream.pipelines.asking.values import NOT_ASKED, Drafted, Found, Origin, Planned
@@ -17,6 +16,7 @@ from radarstream.pipelines.signals.reranking import rerank
 from radarstream.schemas import errors
 from radarstream.schemas.orchestration import Module, Plan
 from radarstream.schemas.retrieval import Reranking
+from radarstream.schemas.searching import FURTHER_DOCUMENTS
 from radarstream.schemas.verdict import Reason
 
 CANDIDATES: Final = 3  # times the wanted documents are looked at where a module chooses
@@ -76,7 +76,7 @@ def retrieve_more(parts: Parts, draft: Drafted) -> Found | None:
     where it is settled, where there are no more, and after noisy retrievals.
     """
     found, planned, reading = draft.found, draft.found.planned, parts.settings.reading
-    steps = RESULTS_PER_PAGE * reading.further_searches
+    steps = FURTHER_DOCUMENTS * reading.further_searches
     enough = found.wanted >= min(reading.most_documents, found.question.wanted + steps)
     if enough or not draft.event.wanted_more or found.epsilon is not None:
         return None
@@ -90,7 +90,7 @@ def retrieve_more(parts: Parts, draft: Drafted) -> Found | None:
         more = replace(latest, query=more.query, observed_at=more.observed_at)
     return replace(
         found,
-        wanted=found.wanted + RESULTS_PER_PAGE,
+        wanted=found.wanted + FURTHER_DOCUMENTS,
         observed=Observed(more),
         seen=planned.asked.seen,
         risk=planned.risk,

@@ -11,7 +11,6 @@ from typing import Any
 
 from sqlalchemy import Engine
 
-from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.state_table.queries.lookup import (
     answered_with,
     question_on_record,
@@ -25,6 +24,7 @@ from radarstream.pipelines.settings.watched import Watched, entry_of
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.memory import Memory
+from radarstream.schemas.searching import SearchRequest
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.times import milliseconds
 

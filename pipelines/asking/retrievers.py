@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.corpus.store import Corpus
-from radarstream.connectors.serpapi.options import RESULTS_PER_PAGE
-from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.values import UserQuestion
 from radarstream.pipelines.searching import Finding, opened_search, searches
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Embedder
+from radarstream.schemas.searching import FURTHER_DOCUMENTS, SearchRequest
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
 if TYPE_CHECKING:  # the web's libraries are loaded by the first search
-    from radarstream.connectors.serpapi.search import SerpApiSearch
+    from radarstream.connectors.search.paged import PagedSearch
     from radarstream.connectors.webpages.reading import PageReader
 
 MOST = 100  # results of one search
@@ -36,7 +35,7 @@ def nearest(
     corpus: Corpus, embedder: Embedder, further: int, question: UserQuestion, wanted: int
 ) -> Finding:
     """The stored documents nearest by cosine, and more up to `further` times. Raises ModelError."""
-    for most in range(wanted, wanted + RESULTS_PER_PAGE * further + 1, RESULTS_PER_PAGE):
+    for most in range(wanted, wanted + FURTHER_DOCUMENTS * further + 1, FURTHER_DOCUMENTS):
         found = corpus.search(question.text, most, embedder)
         yield found_for(question, [text.document for text in found])
         if len(found) < most:
@@ -81,7 +80,7 @@ class WebSearch(Closing):
         self._settings, self._queries = settings, queries
         self._lock = Lock()
         self._opened = ExitStack()
-        self._search: SerpApiSearch | None = None
+        self._search: PagedSearch | None = None
         self._pages: PageReader | None = None
 
     def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
@@ -101,7 +100,7 @@ class WebSearch(Closing):
             found = self._ready().search(request)
             return self._pages.with_pages(found) if self._pages else found
 
-    def _ready(self) -> "SerpApiSearch":
+    def _ready(self) -> "PagedSearch":
         if self._search is None:
             from radarstream.connectors.webpages.reading import PageReader
 

@@ -1,4 +1,4 @@
-"""`radarstream backfill`: past periods through the search engine's date filter."""
+"""`radarstream backfill`: past periods through the search service's date filter."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,8 +11,6 @@ from typer import Option
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.serpapi.client import SerpApiClient
-from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
 from radarstream.pipelines.cli.terminal import agree, note, print_json, say
@@ -20,10 +18,11 @@ from radarstream.pipelines.job.collecting import backfilling
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
 from radarstream.pipelines.job.stopping import Stop, SystemClock
 from radarstream.pipelines.job.telemetry.logs import configure_logging
-from radarstream.pipelines.searching import opened_search
+from radarstream.pipelines.searching import opened_search, search_client, search_service
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.searching import SearchRequest
 
 SHOWN = 10  # failures on the terminal
 
@@ -44,7 +43,7 @@ def backfill(
     """Search for every query in every past period; show the cost first.
 
     With --out an interrupted backfill continues: what the file holds is not searched again. The
-    search engine's date filter lets some later pages through, so scores on such snapshots are
+    search service's date filter lets some later pages through, so scores on such snapshots are
     optimistic.
     """
     settings = load_settings(config)
@@ -53,9 +52,10 @@ def backfill(
     with _destination(settings, out) as (present, write):
         work = backfilling.planned(requests, spans, present)
         if work:
-            _check_key(settings)
+            _check_service(settings)
             there = f"; {len(present)} snapshots are there already" if present else ""
-            cost = sum(request.pages for request in work)
+            service = search_service(settings.search)
+            cost = sum(service.credits(request.k) for request in work)
             note(f"{len(work)} searches, {cost} credits{there}")
             agree("Go on?", f"spend {cost} credits", yes=yes)
         configure_logging(settings.telemetry)
@@ -100,14 +100,16 @@ def _destination(
         yield history
 
 
-def _check_key(settings: Settings) -> None:
-    """Raise ConfigurationError without a key, before anybody is asked."""
+def _check_service(settings: Settings) -> None:
+    """Raise ConfigurationError without a key or a date filter, before anybody is asked."""
+    files = "`radarstream ingest` publishes histories from files without a search"
     try:
-        SerpApiClient(settings.search).close()
+        client = search_client(settings.search)
     except ConfigurationError as error:
-        raise ConfigurationError(
-            f"{error}; `radarstream ingest` publishes histories from files without a key"
-        ) from None
+        raise ConfigurationError(f"{error}; {files}") from None
+    client.close()
+    if not client.service.by_date:
+        raise ConfigurationError(f"{client.service.title} has no date filter; {files}")
 
 
 def _failure(request: SearchRequest, why: str) -> dict[str, str]:

@@ -7,6 +7,7 @@ import os
 import shlex
 import socket
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,9 @@ from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.openai_http.listing import models_at, named, writers
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
+from radarstream.connectors.search.options import SearchOptions
+from radarstream.connectors.search.searxng import ABOUT, SearXng
+from radarstream.connectors.search.searxng import PORTS as SEARXNG_PORTS
 from radarstream.connectors.state_table.database.inspection import absent_file, inspected
 from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.defenses.radar import Radar
@@ -26,10 +30,17 @@ from radarstream.pipelines import build
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.cli.options import AsJson, ModelOptions
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table
+from radarstream.pipelines.searching import SEARCHES, check_search, search_client
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
-from radarstream.schemas.errors import BrokerError, ConfigurationError, ModelError, RadarstreamError
+from radarstream.schemas.errors import (
+    BrokerError,
+    ConfigurationError,
+    ModelError,
+    RadarstreamError,
+    SearchError,
+)
 from radarstream.schemas.plugins import EXTRAS, naming_extra
 from radarstream.schemas.prompt import AnswerPair, ContinuationQuery, Task
 
@@ -60,9 +71,10 @@ class Diagnosis:
 
 
 def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
-    """Show whether settings, models, database and broker work here, and what to do if not.
+    """Show whether settings, models, database, search and broker work here, and what to do if not.
 
-    The broker is looked at with --config, or when it answers. Only weights may be written, to the
+    A search service is looked at if it is chosen, or its key is there, without a search. The broker
+    is looked at with --config, or when it answers. Only weights may be written, to the
     user's cache.
     """
     settings = chosen.settings()
@@ -74,6 +86,7 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
         Diagnosis("extras", True, _extras()),
         *models(settings),
         *local_servers(settings),
+        *searches(settings.search),
     ]
     if chosen.config or _answers(settings.kafka):
         checks += broker(settings.kafka, chosen.config)
@@ -259,6 +272,39 @@ def _offer(generator: s.GeneratorSettings, address: str, writing: list[str]) -> 
         return has
     typed = f"--model {shlex.quote(writing[0])} --base-url {address}"
     return f"{has}. To use it, add to a command: {typed}"
+
+
+def searches(options: SearchOptions) -> Iterator[Diagnosis]:
+    """Say whether the search service works if one is chosen, or whether SearXNG is on loopback."""
+    variable = options.api_key_variable or SEARCHES[SearchOptions().name].key_variable
+    if chosen := bool(options.model_fields_set) or variable in os.environ:
+        yield attempt("search", lambda: check_search(options), "see docs/searches.md")
+    said = [has for port in SEARXNG_PORTS if (has := _searxng_at(port, options))]
+    yield from (Diagnosis("SearXNG", True, has) for has in said)
+    if not chosen and not said:
+        ports = ", ".join(map(str, SEARXNG_PORTS))
+        none = f"no key in {variable} and no SearXNG on this machine ({ports})"
+        yield Diagnosis("search", True, f"{none}; docs/searches.md starts one, without an account")
+
+
+def _searxng_at(port: int, chosen: SearchOptions) -> str:
+    """What a SearXNG at a port of loopback needs to be used; empty for anything else there."""
+    url = f"http://127.0.0.1:{port}"
+    options = SearchOptions(name=SearXng.name, base_url=url, timeout_s=LISTING_S)
+    try:
+        with closing(search_client(options)) as client:
+            about = client.ask(ABOUT, seconds=LISTING_S).answer
+            if not {"instance_name", "engines"} <= about.keys():
+                return ""
+            has = client.check()
+    except SearchError:
+        return ""
+    except ConfigurationError as error:
+        return f"{url}: {error}"
+    if (chosen.name, chosen.base_url or SearXng.base_url) == (options.name, url):
+        return has
+    base = "" if url == SearXng.base_url else f' and search.base_url = "{url}"'
+    return f'{has}. To use it, set search.name = "{options.name}"{base}'
 
 
 def broker(options: KafkaOptions, config: Path | None = None) -> Iterator[Diagnosis]:

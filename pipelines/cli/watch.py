@@ -9,6 +9,7 @@ from typer import Option
 from radarstream.pipelines.cli.options import Config, Once
 from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist, watchlist_schema
+from radarstream.pipelines.searching import search_service
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.settings.watched import cadence_seconds
 from radarstream.schemas.errors import ConfigurationError
@@ -33,8 +34,8 @@ def watch(
 ) -> None:
     """Search for every query of a watchlist on schedule and publish the snapshots.
 
-    The key of the search service comes from the environment (SERPAPI_KEY). SIGTERM finishes the
-    search in hand and exits 0; SIGHUP reads the file again. --once exits with 1 when a search
+    The key of the search service comes from the environment, such as SERPAPI_KEY. SIGTERM finishes
+    the search in hand and exits 0; SIGHUP reads the file again. --once exits with 1 when a search
     failed.
     """
     if schema:
@@ -54,9 +55,10 @@ def _plan(settings: Settings, file: Path | None) -> dict[str, Any]:
     """What each query asks for and costs, and the limits of the account."""
     if file is None:
         raise ConfigurationError("--dry-run needs --watchlist FILE")
+    service = search_service(settings.search)
     queries: list[dict[str, Any]] = []
     for entry in read_watchlist(file):
-        price = entry.request.pages
+        price = service.credits(entry.k)
         a_day = price * DAY_S / cadence_seconds(entry.cadence) if entry.active else 0.0
         said = entry.model_dump(include={"question", "active", "k", "cadence"})
         costs = {"credits_a_fetch": price, "credits_a_day": round(a_day, 3)}

@@ -6,7 +6,7 @@ from pydantic import AfterValidator, Field, ValidationInfo
 
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.connectors.serpapi.options import SerpApiOptions
+from radarstream.connectors.search.options import SearchOptions
 from radarstream.pipelines.settings.job import (
     AlertSettings,
     AttributionSettings,
@@ -97,7 +97,7 @@ class Settings(Section):
     kafka: KafkaOptions = KafkaOptions()
     job: JobSettings = JobSettings()
     telemetry: TelemetrySettings = TelemetrySettings()
-    search: SerpApiOptions = SerpApiOptions()
+    search: SearchOptions = SearchOptions()
     watch: WatchSettings = WatchSettings()
     alerts: Annotated[AlertSettings, AfterValidator(in_own_group)] = Field(
         default=AlertSettings(), validate_default=True

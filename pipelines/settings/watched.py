@@ -8,10 +8,9 @@ from typing import Annotated, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationError, model_validator
 
-from radarstream.connectors.serpapi.options import Engine
-from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.searching import DateSpan, Engine, SearchRequest
 from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import MOST_LYING, Query
 

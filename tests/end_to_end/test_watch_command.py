@@ -17,7 +17,7 @@ from radarstream.schemas.codec import decode_snapshot
 from radarstream.schemas.records import Limits
 from tests.brokers import Broker
 from tests.clocks import until
-from tests.connectors.serpapi.serpapi_server import KEY, Reply, SerpApiServer, page, results, serve
+from tests.connectors.search.search_server import KEY, Reply, SearchServer, page, results, serve
 from tests.end_to_end.running_job import events
 from tests.programs import REPOSITORY, started
 
@@ -30,7 +30,7 @@ queries:
 
 
 @pytest.fixture
-def service() -> Iterator[SerpApiServer]:
+def service() -> Iterator[SearchServer]:
     with serve() as running:
         yield running
 
@@ -38,7 +38,7 @@ def service() -> Iterator[SerpApiServer]:
 class Directory:
     """A directory with settings and a watchlist, and commands that run in it."""
 
-    def __init__(self, path: Path, service: SerpApiServer, bootstrap: str, prefix: str) -> None:
+    def __init__(self, path: Path, service: SearchServer, bootstrap: str, prefix: str) -> None:
         self.path = path
         self.key = KEY
         self.watchlist = path / "watchlist.yaml"
@@ -114,14 +114,14 @@ log_level = "debug"
 
 
 @pytest.fixture
-def directory(tmp_path: Path, service: SerpApiServer, own_broker: Broker, prefix: str) -> Directory:
+def directory(tmp_path: Path, service: SearchServer, own_broker: Broker, prefix: str) -> Directory:
     place = tmp_path / "watch"
     place.mkdir()
     return Directory(place, service, own_broker.bootstrap, prefix)
 
 
 def test_watching_reloading_and_stopping(
-    directory: Directory, service: SerpApiServer, own_broker: Broker, prefix: str
+    directory: Directory, service: SearchServer, own_broker: Broker, prefix: str
 ) -> None:
     service.replies.extend([Reply({"error": "key {key}"}, 500), Reply("<p>{key}", 503)])
     process = directory.start("watch", "--watchlist", "watchlist.yaml")
@@ -152,10 +152,10 @@ def test_watching_reloading_and_stopping(
     assert KEY.encode() not in b"".join(records)
     assert directory.holds_the_key() == []
     assert KEY not in directory.said()
-    assert service.requests[0]["api_key"] == KEY
+    assert service.keys[0] == KEY
 
 
-def test_once_a_refused_key_and_a_plan(directory: Directory, service: SerpApiServer) -> None:
+def test_once_a_refused_key_and_a_plan(directory: Directory, service: SearchServer) -> None:
     assert directory.run("watch", "--watchlist", "watchlist.yaml", "--dry-run", "--json") == 0
     plan = json.loads((directory.path / "out").read_text())
     assert (plan["credits_at_start"], plan["credits_a_month"]) == (3, 2232.0)
@@ -167,7 +167,7 @@ def test_once_a_refused_key_and_a_plan(directory: Directory, service: SerpApiSer
 
 
 def test_backfill_to_a_file_asks_first_and_resumes(
-    directory: Directory, service: SerpApiServer
+    directory: Directory, service: SearchServer
 ) -> None:
     ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
     ask += ["--out", "history.jsonl"]
@@ -194,7 +194,7 @@ def test_backfill_to_a_file_asks_first_and_resumes(
 
 
 def test_a_backfill_misses_its_key_before_it_asks(
-    directory: Directory, service: SerpApiServer
+    directory: Directory, service: SearchServer
 ) -> None:
     ask = ["backfill", "--from", "2015", "--to", "2016", "--watchlist", "watchlist.yaml"]
     directory.key = ""

@@ -18,7 +18,7 @@ from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.events import DeadLetter
 from tests.commands import refused, run
-from tests.connectors.serpapi.serpapi_server import KEY, SerpApiServer, serve
+from tests.connectors.search.search_server import KEY, SearchServer, serve
 from tests.end_to_end.running_job import produce, snapshots
 from tests.end_to_end.test_incident_commands import LIES, answer_of
 from tests.engines.secured import Right, SecuredNode, secured
@@ -75,7 +75,7 @@ class Site:
     node: SecuredNode
     options: KafkaOptions  # of the node itself
     config: Path
-    service: SerpApiServer
+    service: SearchServer
 
     def send(self, *events: object) -> None:
         with KafkaSink(self.options) as sink:

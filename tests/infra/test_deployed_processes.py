@@ -17,8 +17,8 @@ import pytest
 
 from tests.brokers import running_broker
 from tests.clocks import until
-from tests.connectors.serpapi.serpapi_server import KEY
-from tests.connectors.serpapi.serpapi_server import serve as serving_searches
+from tests.connectors.search.search_server import KEY
+from tests.connectors.search.search_server import serve as serving_searches
 from tests.deployed_processes import (
     CONFINES,
     READY_S,

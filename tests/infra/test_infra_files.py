@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from radarstream.pipelines.searching import search_service
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.section import read_secret
 from tests.deployment_files import (
@@ -99,7 +100,7 @@ def test_example_variables_are_those_that_settings_name() -> None:
     settings = load_settings(profile="api")
     known = {
         settings.kafka.password_variable,
-        settings.search.api_key_variable,
+        search_service(settings.search).key_variable,
         settings.generator.api_key_variable,
         "PGPASSWORD",  # read by PostgreSQL's own client library
     }

@@ -11,12 +11,11 @@ from typing import BinaryIO, Final, Literal
 
 from radarstream.connectors.files.directory_lock import hold_directory
 from radarstream.connectors.files.lines import BYTE_ORDER_MARK
-from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
-from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
-from radarstream.pipelines.job.collecting.collector import Searcher
+from radarstream.pipelines.searching import Searcher
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.records import UNLIMITED, RawRecord
+from radarstream.schemas.searching import DateSpan, FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import SearchSnapshot
 
 Every = Literal["year", "quarter", "month"]

@@ -7,7 +7,7 @@ not settled may be searched for further.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Final, Literal, Protocol
+from typing import Final, Literal
 
 import structlog
 from sqlalchemy import Engine
@@ -15,8 +15,6 @@ from sqlalchemy.exc import DBAPIError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
-from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.state_table.database.engine import is_transient
 from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.connectors.state_table.queries.watchlist import (
@@ -28,11 +26,12 @@ from radarstream.connectors.state_table.queries.watchlist import (
 )
 from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
-from radarstream.pipelines.searching import answers_in, searches
+from radarstream.pipelines.searching import Searcher, answers_in, searches
 from radarstream.pipelines.settings import WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
 from radarstream.schemas import errors
 from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.searching import FailureClass, SearchFailedError
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import Clock, milliseconds
 
@@ -47,13 +46,6 @@ DAMAGED, UNPUBLISHED = "damaged_entry", "unpublished"  # failures beside those o
 EXHAUSTED: Final = (FailureClass.OUT_OF_SEARCHES, FailureClass.OUT_OF_BUDGET)
 
 log = structlog.get_logger("radarstream")
-
-
-class Searcher(Protocol):
-    """What finds documents; `SerpApiSearch` in earnest."""
-
-    def search(self, request: SearchRequest) -> SearchSnapshot:
-        """Return a snapshot. Raises SearchError, and ConfigurationError to stop everything."""
 
 
 @dataclass

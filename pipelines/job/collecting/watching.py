@@ -9,8 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topics import ensure_topics
-from radarstream.connectors.serpapi.request import SearchRequest
-from radarstream.connectors.serpapi.search import SerpApiSearch, period_of
+from radarstream.connectors.search.paged import PagedSearch, period_of
 from radarstream.connectors.state_table.queries.watchlist import credits_used
 from radarstream.connectors.webpages.reading import PageReader
 from radarstream.pipelines.build import shared_engine
@@ -24,6 +23,7 @@ from radarstream.pipelines.job.waiting import starting
 from radarstream.pipelines.searching import opened_search
 from radarstream.pipelines.settings import Settings, WatchSettings
 from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.searching import SearchRequest
 from radarstream.schemas.snapshot import SearchSnapshot
 
 log = structlog.get_logger("radarstream")
@@ -101,7 +101,7 @@ def opened_collector(
 class Searching:
     """A search that counts as a sign of life, with page text if the settings ask for it."""
 
-    def __init__(self, search: SerpApiSearch, settings: WatchSettings, health: Health) -> None:
+    def __init__(self, search: PagedSearch, settings: WatchSettings, health: Health) -> None:
         self._search = search
         self._health = health
         self._reader = PageReader(settings.pages) if settings.fetch_pages else None

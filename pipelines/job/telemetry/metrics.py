@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
 
-from radarstream.connectors.serpapi.search import SearchCounts
+from radarstream.connectors.search.paged import SearchCounts
 from radarstream.pipelines.job.telemetry import readings
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import OUTAGES, ReasonClass

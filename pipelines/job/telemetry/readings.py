@@ -8,7 +8,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
-from radarstream.connectors.serpapi.search import SearchCounts
+from radarstream.connectors.search.paged import SearchCounts
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.incidents import ComplaintState, Status
 

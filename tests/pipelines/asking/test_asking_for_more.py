@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from radarstream.connectors.corpus.store import Corpus
-from radarstream.connectors.serpapi.search import period_of
+from radarstream.connectors.search.paged import period_of
 from radarstream.connectors.state_table.queries.watchlist import credits_used
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.retrievers import found_for
@@ -23,8 +23,8 @@ from radarstream.schemas.orchestration import Module
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus
 from tests.asking import CAPITAL, CLAIMS, OFF, Retrieving, answerer_with, question
-from tests.connectors.serpapi import serpapi_server as service
-from tests.connectors.serpapi.serpapi_server import SerpApiServer
+from tests.connectors.search import search_server as service
+from tests.connectors.search.search_server import SearchServer
 
 TRUTH, LIE, NOTHING = "Lima", "Cusco", ""
 WORDS = "capital peru"  # what the question says beside function words
@@ -34,7 +34,7 @@ Ask = Callable[..., Reply]
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SerpApiServer]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchServer]:
     monkeypatch.setenv("SERPAPI_KEY", service.KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with service.serve() as running:
@@ -47,7 +47,7 @@ def in_words(answer: str, own: str) -> str:
 
 
 @pytest.fixture
-def ask(server: SerpApiServer, tmp_path: Path) -> Ask:
+def ask(server: SearchServer, tmp_path: Path) -> Ask:
     """Ask the question of a web, where the search service refuses what the web has no page for."""
 
     def ask(web: Web, **search: Any) -> Reply:
@@ -75,7 +75,7 @@ def ask(server: SerpApiServer, tmp_path: Path) -> Ask:
     return ask
 
 
-def asked(server: SerpApiServer) -> list[tuple[str, str]]:
+def asked(server: SearchServer) -> list[tuple[str, str]]:
     return [(request["q"], request.get("start", "0")) for request in server.requests]
 
 

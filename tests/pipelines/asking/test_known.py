@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import Engine, update
 
 from radarstream import Guard
-from radarstream.connectors.serpapi.request import SearchRequest
 from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.watchlist import replace_all
@@ -23,6 +22,7 @@ from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.settings.watched import Watched, table_entries
 from radarstream.schemas.errors import InputError
+from radarstream.schemas.searching import SearchRequest
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision, Reason
 from tests.asking import CAPITAL, CLAIMS, NOON, answerer_with, question

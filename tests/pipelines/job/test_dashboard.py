@@ -15,7 +15,7 @@ from prometheus_client import CollectorRegistry
 from structlog.testing import CapturingLogger
 
 from radarstream.connectors.kafka.offsets import Offsets
-from radarstream.connectors.serpapi.search import SearchCounts
+from radarstream.connectors.search.paged import SearchCounts
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics, JobMetrics

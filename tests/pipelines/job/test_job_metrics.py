@@ -15,7 +15,7 @@ from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.serpapi.search import SearchCounts
+from radarstream.connectors.search.paged import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.job.telemetry.health import Health

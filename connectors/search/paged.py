@@ -1,29 +1,31 @@
 """A whole search as one snapshot: as many pages as it needs, retried, paced and paid for."""
 
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
-from radarstream.connectors.serpapi.failures import MAY_HAVE_COST, FailureClass, SearchFailedError
-from radarstream.connectors.serpapi.options import SerpApiOptions
-from radarstream.connectors.serpapi.request import SearchRequest
-from radarstream.connectors.serpapi.results import Answer, distinct, page_results
+from radarstream.connectors.search.options import SearchOptions
+from radarstream.connectors.search.results import distinct
+from radarstream.connectors.search.service import Page
 from radarstream.schemas.errors import SearchError
+from radarstream.schemas.searching import (
+    MAY_HAVE_COST,
+    FailureClass,
+    SearchFailedError,
+    SearchRequest,
+)
 from radarstream.schemas.snapshot import Document, Provenance, Retrieval, SearchSnapshot
 from radarstream.schemas.times import Clock, whole_milliseconds
 
 if TYPE_CHECKING:
-    from radarstream.connectors.serpapi.client import SerpApiClient
+    from radarstream.connectors.search.client import SearchClient
 
-ARCHIVE_ID: Final = re.compile(r"[0-9A-Za-z_-]{1,64}")
-FAILED: Final = ("Error", "Queued", "Processing")  # the last two: it may be there on the next try
-NOTHING_FOUND: Final = "hasn't returned any results"
 SLACK_S: Final = 0.01  # a clock's pause may end this much early
+KEPT: Final = 16  # searches that may be continued
 
 
 class TokenBucket:
@@ -68,63 +70,100 @@ class SearchCounts:
 
 
 @dataclass
+class _Stream:
+    """The results of one search from page to page: `rest` was read and not given yet."""
+
+    page: int = 0  # the next one
+    rest: list[Document] = field(default_factory=list)
+    ended: bool = False
+
+
+@dataclass
 class _Progress:
     """A search under way; `deadline` is on the monotonic clock, pauses of the pace excepted."""
 
     request: SearchRequest
     deadline: float
-    results: list[Document] = field(default_factory=list)
     archive_ids: list[str] = field(default_factory=list)
     pages: int = 0
-    detail: str = ""
+    detail: str = "the pages held fewer results"
 
 
-class SerpApiSearch:
+class PagedSearch:
     """Searches one after another; not for several threads.
 
-    `spend(amount)` counts credits before a request and says whether the budget allows them.
-    Cached answers, which are free, count too: the service does not say which they are.
+    A request with a `start` continues the one before it: what was read and not wanted then costs
+    nothing now. `spend(amount)` counts credits before a request and says whether the budget allows
+    them. Every request counts, also one that the service has in its cache, or that is free.
     """
 
     def __init__(
         self,
-        pages: "SerpApiClient",
-        options: SerpApiOptions,
+        client: "SearchClient",
+        options: SearchOptions,
         clock: Clock,
         spend: Callable[[int], bool],
     ) -> None:
         self.counts = SearchCounts()
-        self._pages = pages
+        self.service = client.service
+        self._client = client
         self._options = options
         self._clock = clock
         self._spend = spend
         self._bucket = TokenBucket(clock, per_hour=options.requests_per_hour, burst=options.burst)
+        self._streams: dict[SearchRequest, _Stream] = {}
 
     def search(self, request: SearchRequest) -> SearchSnapshot:
         """Return the results as a snapshot observed now, or at the end of the request's dates.
 
         It is marked partial when it holds fewer than `k` documents, because a later page failed
-        or because there were no more. Raises SearchFailedError when the first page fails and
-        ConfigurationError when the key is refused.
+        or because there were no more. Raises SearchFailedError when the first page fails, or the
+        service takes no dates, and ConfigurationError when the key is refused.
         """
+        if request.dates and not self.service.by_date:
+            detail = f"{self.service.title} cannot search between two days"
+            raise SearchFailedError(FailureClass.REFUSED, detail)
+        stream = self._stream(request)
         progress = _Progress(request, self._clock.monotonic() + self._options.deadline_s)
-        for page in range(request.pages):
+        for _ in range(self.service.credits(max(0, request.k - len(stream.rest)))):
+            if stream.ended:
+                break
             try:
-                answer = self._page(progress, page)
+                page = self._page(progress, stream.page)
             except SearchFailedError as error:
-                if page == 0:
+                if not stream.rest:
                     raise
-                progress.detail = f"page {page + 1} failed: {error.kind}"
+                progress.detail = f"page {stream.page + 1} failed: {error.kind}"
                 break
-            if not self._add(progress, answer):
-                break
-        return self._snapshot(progress)
+            self._add(progress, stream, page)
+        return self._snapshot(progress, stream)
 
-    def _snapshot(self, progress: _Progress) -> SearchSnapshot:
+    def _stream(self, request: SearchRequest) -> _Stream:
+        """The search that a request begins or continues; one that is forgotten by its page."""
+        search = replace(request, k=1, start=0)
+        stream = self._streams.pop(search, None)
+        if stream is None or not request.start:
+            stream = _Stream(request.start // self.service.per_page)
+            stream.ended = stream.page >= self.service.most_pages
+        self._streams[search] = stream
+        if len(self._streams) > KEPT:
+            del self._streams[next(iter(self._streams))]
+        return stream
+
+    def _add(self, progress: _Progress, stream: _Stream, page: Page) -> None:
+        stream.page += 1
+        stream.rest += page.documents
+        progress.pages += 1
+        progress.archive_ids += [page.archive_id] * bool(page.archive_id)
+        if not page.documents or not page.more or stream.page >= self.service.most_pages:
+            stream.ended = True
+            progress.detail = f"the results ended on page {stream.page}"
+
+    def _snapshot(self, progress: _Progress, stream: _Stream) -> SearchSnapshot:
         request = progress.request
-        kept = distinct(progress.results, request.k)
+        kept = distinct(stream.rest, request.k)
+        stream.rest = [*distinct(stream.rest, len(stream.rest))[len(kept) :]]
         partial = len(kept) < request.k
-        detail = progress.detail or "the pages held fewer results"
         observed = request.dates.last_second if request.dates else self._clock.now()
         return SearchSnapshot(
             query=request.query,
@@ -132,35 +171,22 @@ class SerpApiSearch:
             documents=kept,
             provenance=Provenance.DATE_RESTRICTED if request.dates else Provenance.LIVE,
             retrieval=Retrieval(
-                engine=request.engine,
+                engine=self.service.engine(request),
                 pages=progress.pages,
                 archive_ids=tuple(progress.archive_ids),
                 partial=partial,
-                detail=detail[:300] if partial else "",
+                detail=progress.detail[:300] if partial else "",
             ),
         )
 
-    def _add(self, progress: _Progress, answer: Answer) -> bool:
-        """Add a page's results; False when there is no further page."""
-        found = page_results(answer, self._clock.now())
-        progress.pages += 1
-        progress.results += found
-        archive_id = _metadata(answer).get("id")
-        if isinstance(archive_id, str) and ARCHIVE_ID.fullmatch(archive_id):
-            progress.archive_ids.append(archive_id)
-        pagination = answer.get("serpapi_pagination")
-        if not found or not (isinstance(pagination, dict) and pagination.get("next")):
-            progress.detail = f"the results ended on page {progress.pages}"
-            return False
-        return True
-
-    def _page(self, progress: _Progress, page: int) -> Answer:
+    def _page(self, progress: _Progress, page: int) -> Page:
         """Ask for a page until it is there, the tries are used up or the deadline has passed."""
         paid = False
         enough = stop_after_attempt(self._options.attempts)
-        parameters = progress.request.parameters(page)
+        call = self.service.call(progress.request, page)
+        pause = wait_random_exponential(self._options.first_pause_s, self._options.longest_pause_s)
 
-        def attempt() -> Answer:
+        def attempt() -> Page:
             nonlocal paid
             if not paid:
                 self._pay()
@@ -168,8 +194,8 @@ class SerpApiSearch:
             self._wait_turn(progress)
             self.counts.requests += 1
             try:
-                answer = self._pages.search(parameters, seconds=self._seconds_left(progress))
-                return self._finished(answer)
+                answer = self._client.search(call, seconds=self._seconds_left(progress))
+                return self.service.read(answer, page, self._clock.now())
             except SearchFailedError as failure:
                 paid = failure.kind not in MAY_HAVE_COST
                 raise
@@ -180,26 +206,13 @@ class SerpApiSearch:
 
         retrying = Retrying(
             retry=retry_if_exception(lambda e: isinstance(e, SearchError) and e.retryable),
-            wait=wait_random_exponential(
-                self._options.first_pause_s, self._options.longest_pause_s
-            ),
+            wait=lambda state: max(pause(state), _asked_for(state)),
             stop=stop,
             before_sleep=self._count_retry,
             sleep=self._pause,
             reraise=True,
         )
         return retrying(attempt)
-
-    def _finished(self, answer: Answer) -> Answer:
-        """Tell results from failures."""
-        error = answer.get("error")
-        if isinstance(error, str) and NOTHING_FOUND in error:
-            return {**answer, "organic_results": []}
-        if error or _metadata(answer).get("status") in FAILED:
-            raise SearchFailedError(FailureClass.UNAVAILABLE, "SerpApi reports a failure")
-        if _metadata(answer).get("status") != "Success":
-            raise SearchFailedError(FailureClass.MALFORMED, "the answer is not that of a search")
-        return answer
 
     def _pay(self) -> None:
         if not self._spend(1):
@@ -238,6 +251,7 @@ def period_of(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m")
 
 
-def _metadata(answer: Answer) -> Mapping[str, Any]:
-    metadata = answer.get("search_metadata")
-    return metadata if isinstance(metadata, dict) else {}
+def _asked_for(state: RetryCallState) -> float:
+    """Seconds that the service asks to be left alone."""
+    failure = state.outcome.exception() if state.outcome else None
+    return failure.retry_after_s if isinstance(failure, SearchFailedError) else 0.0

@@ -1,6 +1,7 @@
 """Whole searches: pages, ranks, retries, pace, budget, partial results, dates."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -8,29 +9,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.connectors.serpapi.client import SerpApiClient
-from radarstream.connectors.serpapi.failures import FailureClass, SearchFailedError
-from radarstream.connectors.serpapi.options import SerpApiOptions
-from radarstream.connectors.serpapi.request import DateSpan, SearchRequest
-from radarstream.connectors.serpapi.results import canonical_url, page_results, published_at
-from radarstream.connectors.serpapi.search import SerpApiSearch, TokenBucket
+from radarstream.connectors.search.options import SearchOptions
+from radarstream.connectors.search.paged import PagedSearch, TokenBucket
+from radarstream.connectors.search.results import canonical_url, documents, listed, published_at
+from radarstream.pipelines.searching import search_client
 from radarstream.schemas.codec import decode_snapshot, encode
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.records import Limits
+from radarstream.schemas.searching import DateSpan, FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import Provenance, Query
 from tests.clocks import FakeClock
-from tests.connectors.serpapi.serpapi_server import (
-    EMPTY,
+from tests.connectors.search.search_server import (
     KEY,
     Reply,
-    SerpApiServer,
+    SearchServer,
     page,
     result,
     results,
 )
+from tests.connectors.search.services import CASES
 
 NOW = datetime(2025, 6, 1, 12, 0, 0, 250_999, tzinfo=UTC)
 CUP = Query("cup", "Who won the cup?", ("sport",))
+SPAN = DateSpan(date(2015, 1, 1), date(2015, 12, 31))
+MEMBERS = {"url": "link", "text": "snippet", "date": "date"}
 
 
 @pytest.fixture
@@ -54,17 +56,17 @@ class Purse:
 
 
 def search_of(
-    server: SerpApiServer, clock: FakeClock, spend: Callable[[int], bool] | None = None, **more: Any
-) -> SerpApiSearch:
-    options = SerpApiOptions(**({"base_url": server.url, "timeout_s": 0.3, "burst": 100} | more))
-    return SerpApiSearch(SerpApiClient(options), options, clock, spend or Purse())
+    server: SearchServer, clock: FakeClock, spend: Callable[[int], bool] | None = None, **more: Any
+) -> PagedSearch:
+    options = SearchOptions(**({"base_url": server.url, "timeout_s": 0.3, "burst": 100} | more))
+    return PagedSearch(search_client(options), options, clock, spend or Purse())
 
 
 def ranked(snapshot) -> list[tuple[int, str]]:
     return [(d.rank, d.url.rpartition("/")[2]) for d in snapshot.documents]
 
 
-def test_a_page_becomes_a_snapshot(server: SerpApiServer, clock: FakeClock) -> None:
+def test_a_page_becomes_a_snapshot(server: SearchServer, clock: FakeClock) -> None:
     first = result(1, date="Mar 5, 2024")
     server.replies.append(Reply(page([first, *results(2, 10)], more=True)))
     request = SearchRequest(CUP, language="en", country="ch")
@@ -73,7 +75,6 @@ def test_a_page_becomes_a_snapshot(server: SerpApiServer, clock: FakeClock) -> N
     assert snapshot.observed_at == NOW.replace(microsecond=250_000)
     assert snapshot.provenance is Provenance.LIVE
     (asked,) = server.requests
-    asked.pop("api_key")
     assert asked == {"engine": "google", "q": "Who won the cup?", "hl": "en", "gl": "ch"}
     assert snapshot.documents[0].text == "Snippet 1."
     assert snapshot.documents[0].title == "Title 1"
@@ -83,9 +84,105 @@ def test_a_page_becomes_a_snapshot(server: SerpApiServer, clock: FakeClock) -> N
     assert decode_snapshot(encode(snapshot), limits=Limits()) == snapshot
 
 
+def many(first: int, last: int) -> list[tuple[str, str, str]]:
+    """Results of these numbers."""
+    return [(f"https://example.org/{n}", f"Snippet {n}.", "") for n in range(first, last + 1)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_service_is_asked_and_read_by_its_protocol(
+    server: SearchServer, clock: FakeClock, name: str
+) -> None:
+    case = CASES[name]
+    search = search_of(server, clock, name=name)
+    first = [("https://a.org/1", "One &amp; <b>1</b>", case.date), *many(2, case.per_page)]
+    further = many(case.per_page + 1, 2 * case.per_page)
+    server.replies += [Reply(case.page(first, True)), Reply(case.page(further, True))]
+    request = SearchRequest(CUP, k=2 * case.per_page, language="en", country="ch")
+    found = search.search(request)
+    assert server.requests == [case.asked, *([case.asked | case.second] if case.second else [])]
+    assert server.keys[0] == ("" if name == "searxng" else KEY)
+    top = found.documents[0]
+    assert (top.rank, top.title, top.url) == (1, "Title 1", "https://a.org/1")
+    assert top.text == ("One & <b>1</b>" if name == "brave" else "One &amp; <b>1</b>")
+    assert top.published_at == datetime(2024, 3, 5, tzinfo=UTC)
+    assert [d.text for d in found.documents[1:]] == [
+        f"Snippet {n}." for n in range(2, len(found.documents) + 1)
+    ]
+    assert len(found.documents) == (request.k if case.second else case.per_page)
+    assert found.retrieval.engine == {"serpapi": "google"}.get(name, name)
+    assert found.retrieval.partial is (case.second is None)
+    assert decode_snapshot(encode(found), limits=Limits()) == found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_a_page_held_beyond_the_wanted_is_given_next_and_costs_nothing(
+    server: SearchServer, clock: FakeClock, name: str
+) -> None:
+    case, purse = CASES[name], Purse()
+    search = search_of(server, clock, purse, name=name)
+    server.replies += [Reply(case.page(many(1, 25), True)), Reply(case.page(many(26, 40), False))]
+    server.otherwise = lambda _: Reply(case.page([], False))
+    request = SearchRequest(CUP)
+    ranks = []
+    for start in (0, 10, 20, 30, 40):
+        found = search.search(replace(request, start=start))
+        ranks += [int(url) for _, url in ranked(found)]
+    last = 25 if case.second is None else 40
+    assert ranks == list(range(1, last + 1))
+    spent = {"tavily": 1, "searxng": 3}  # SearXNG does not say that there are no more
+    assert purse.spent == len(server.requests) == spent.get(name, 2)
+    search.search(request)
+    assert len(server.requests) == spent.get(name, 2) + 1  # a new search is asked anew
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_days_where_the_service_takes_them(
+    server: SearchServer, clock: FakeClock, name: str
+) -> None:
+    case, search = CASES[name], search_of(server, clock, name=name)
+    server.replies.append(Reply(case.page(many(1, 10), False)))
+    if case.dates is None:
+        with pytest.raises(SearchFailedError, match="between two days"):
+            search.search(SearchRequest(CUP, dates=SPAN))
+        assert not server.requests
+        return
+    found = search.search(SearchRequest(CUP, dates=SPAN))
+    assert server.requests[0].items() >= case.dates.items()
+    assert found.provenance is Provenance.DATE_RESTRICTED
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_found_is_an_answer(server: SearchServer, clock: FakeClock, name: str) -> None:
+    server.replies.append(Reply(CASES[name].page([], False)))
+    found = search_of(server, clock, name=name).search(SearchRequest(CUP, k=50))
+    assert (found.documents, found.retrieval.partial, found.retrieval.pages) == ((), True, 1)
+    assert len(server.requests) == 1
+
+
+def test_a_pause_that_the_service_asks_for_is_kept(server: SearchServer, clock: FakeClock) -> None:
+    server.replies.append(Reply("", 429, headers={"Retry-After": "45"}))
+    search_of(server, clock).search(SearchRequest(CUP))
+    assert clock.pauses == [45.0]
+    server.replies.append(Reply("", 429, headers={"Retry-After": "600"}))
+    with pytest.raises(SearchFailedError, match="throttles"):  # beyond the deadline
+        search_of(server, clock).search(SearchRequest(CUP))
+    assert clock.pauses == [45.0]
+
+
+def test_long_questions_are_cut_where_the_service_refuses_them(
+    server: SearchServer, clock: FakeClock
+) -> None:
+    question = Query("long", "word " * 300)
+    server.otherwise = lambda _: Reply({"type": "search", "results": []})
+    for name, asked in (("brave", "q"), ("tavily", "query")):
+        search_of(server, clock, name=name).search(SearchRequest(question))
+        assert len(server.requests[-1][asked]) <= 400
+
+
 @pytest.mark.parametrize(("k", "pages"), [(1, 1), (10, 1), (11, 2), (50, 5), (100, 10)])
 def test_as_many_pages_and_credits_as_k_needs(
-    server: SerpApiServer, clock: FakeClock, k: int, pages: int
+    server: SearchServer, clock: FakeClock, k: int, pages: int
 ) -> None:
     purse = Purse()
     snapshot = search_of(server, clock, purse).search(SearchRequest(CUP, k=k))
@@ -97,7 +194,7 @@ def test_as_many_pages_and_credits_as_k_needs(
 
 
 def test_ranks_go_by_position_over_pages_and_repeats_count_once(
-    server: SerpApiServer, clock: FakeClock
+    server: SearchServer, clock: FakeClock
 ) -> None:
     shuffled = [result(3, link="http://a.org/3"), result(1, link="http://a.org/1")]
     again = [
@@ -112,7 +209,7 @@ def test_ranks_go_by_position_over_pages_and_repeats_count_once(
 
 
 def test_a_later_page_that_fails_leaves_a_partial_snapshot(
-    server: SerpApiServer, clock: FakeClock
+    server: SearchServer, clock: FakeClock
 ) -> None:
     server.replies.append(Reply(page(results(1, 10), more=True)))
     server.replies.extend([Reply({"error": "no {key}"}, 503)] * 4)
@@ -124,19 +221,11 @@ def test_a_later_page_that_fails_leaves_a_partial_snapshot(
     assert KEY.encode() not in encode(snapshot)
 
 
-def test_short_pages_are_told(server: SerpApiServer, clock: FakeClock) -> None:
+def test_short_pages_are_told(server: SearchServer, clock: FakeClock) -> None:
     server.replies.append(Reply(page(results(1, 8), more=True)))
     snapshot = search_of(server, clock).search(SearchRequest(CUP))
     assert (snapshot.retrieval.partial, len(snapshot.documents)) == (True, 8)
     assert snapshot.retrieval.detail == "the pages held fewer results"
-
-
-def test_no_results_are_an_answer(server: SerpApiServer, clock: FakeClock) -> None:
-    server.replies.append(Reply(EMPTY))
-    snapshot = search_of(server, clock).search(SearchRequest(CUP, k=50))
-    assert snapshot.documents == ()
-    assert (snapshot.retrieval.partial, snapshot.retrieval.pages) == (True, 1)
-    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -156,7 +245,7 @@ def test_no_results_are_an_answer(server: SerpApiServer, clock: FakeClock) -> No
     ids=lambda value: str(value)[:60],
 )
 def test_passing_failures_are_tried_again_with_pauses(
-    server: SerpApiServer, clock: FakeClock, failing: Reply, credits_spent: int
+    server: SearchServer, clock: FakeClock, failing: Reply, credits_spent: int
 ) -> None:
     server.replies.extend([failing, failing])
     purse = Purse()
@@ -179,7 +268,7 @@ def test_passing_failures_are_tried_again_with_pauses(
     ],
 )
 def test_lasting_failures_are_not_tried_again(
-    server: SerpApiServer, clock: FakeClock, failing: Reply, kind: str
+    server: SearchServer, clock: FakeClock, failing: Reply, kind: str
 ) -> None:
     server.replies.append(failing)
     with pytest.raises(SearchFailedError) as caught:
@@ -189,21 +278,21 @@ def test_lasting_failures_are_not_tried_again(
     assert len(server.requests) == 1
 
 
-def test_a_refused_key_ends_the_search_on_any_page(server: SerpApiServer, clock: FakeClock) -> None:
+def test_a_refused_key_ends_the_search_on_any_page(server: SearchServer, clock: FakeClock) -> None:
     server.replies.append(Reply(page(results(1, 10), more=True)))
     server.replies.append(Reply({"error": "Invalid API key"}, 401))
     with pytest.raises(ConfigurationError):
         search_of(server, clock).search(SearchRequest(CUP, k=20))
 
 
-def test_tries_end(server: SerpApiServer, clock: FakeClock) -> None:
+def test_tries_end(server: SearchServer, clock: FakeClock) -> None:
     server.otherwise = lambda _: Reply("", 503)
     with pytest.raises(SearchFailedError):
         search_of(server, clock, attempts=3).search(SearchRequest(CUP))
     assert len(server.requests) == 3
 
 
-def test_the_deadline_ends_tries_too(server: SerpApiServer, clock: FakeClock) -> None:
+def test_the_deadline_ends_tries_too(server: SearchServer, clock: FakeClock) -> None:
     server.otherwise = lambda _: Reply("", 503)
     search = search_of(server, clock, attempts=1_000, deadline_s=60.0, first_pause_s=5.0)
     with pytest.raises(SearchFailedError):
@@ -212,7 +301,7 @@ def test_the_deadline_ends_tries_too(server: SerpApiServer, clock: FakeClock) ->
     assert len(server.requests) < 100
 
 
-def test_nothing_is_asked_beyond_the_budget(server: SerpApiServer, clock: FakeClock) -> None:
+def test_nothing_is_asked_beyond_the_budget(server: SearchServer, clock: FakeClock) -> None:
     purse = Purse(3)
     search = search_of(server, clock, purse)
     snapshot = search.search(SearchRequest(CUP, k=50))
@@ -224,7 +313,7 @@ def test_nothing_is_asked_beyond_the_budget(server: SerpApiServer, clock: FakeCl
     assert len(server.requests) == 3
 
 
-def test_a_stop_ends_pauses(server: SerpApiServer, clock: FakeClock) -> None:
+def test_a_stop_ends_pauses(server: SearchServer, clock: FakeClock) -> None:
     server.otherwise = lambda _: Reply("", 503)
     clock.stopped = True
     with pytest.raises(SearchFailedError) as caught:
@@ -233,10 +322,8 @@ def test_a_stop_ends_pauses(server: SerpApiServer, clock: FakeClock) -> None:
     assert len(server.requests) <= 2
 
 
-def test_dates(server: SerpApiServer, clock: FakeClock) -> None:
-    span = DateSpan(date(2015, 1, 1), date(2015, 12, 31))
-    snapshot = search_of(server, clock).search(SearchRequest(CUP, dates=span))
-    assert server.requests[0]["tbs"] == "cdr:1,cd_min:1/1/2015,cd_max:12/31/2015"
+def test_dates(server: SearchServer, clock: FakeClock) -> None:
+    snapshot = search_of(server, clock).search(SearchRequest(CUP, dates=SPAN))
     assert snapshot.provenance is Provenance.DATE_RESTRICTED
     assert snapshot.observed_at == datetime(2015, 12, 31, 23, 59, 59, tzinfo=UTC)
 
@@ -270,6 +357,7 @@ def test_the_pace_is_kept(clock: FakeClock) -> None:
         ("Feb 30, 2024", None),
         ("Mar 5, 0024", None),
         ("Mar 2024", None),
+        ("Tue, 05 Mar 2024 10:00:00 GMT", (2024, 3, 5)),
         ("", None),
     ],
 )
@@ -306,7 +394,8 @@ entries = st.dictionaries(
 
 @given(st.lists(entries | json_values, max_size=5) | json_values)
 def test_any_results_become_documents_or_nothing(organic: Any) -> None:
-    read = page_results({"organic_results": organic}, NOW)
+    answer = {"web": {"results": organic}}
+    read = documents(listed(answer, "web", "results") or [], NOW, **MEMBERS)
     for each in read:
         assert isinstance(each.text, str)
         assert isinstance(each.rank, int)
@@ -314,7 +403,26 @@ def test_any_results_become_documents_or_nothing(organic: Any) -> None:
 
 
 def test_what_results_may_not_hold_is_cut_or_cleaned() -> None:
-    hostile = result(True, title="T" * 5_000, snippet="a\x1b[2J\x00b\ud800", link="u" * 3_000)
-    (read,) = page_results({"organic_results": [hostile, "x", None, {}]}, NOW)
+    long = f"https://a.org/{'u' * 3_000}"
+    hostile = result(True, title="T" * 5_000, snippet="a\x1b[2J\x00b\ud800", link=long)
+    (read,) = documents([hostile, {}], NOW, **MEMBERS)
     assert (len(read.title), read.url, read.rank) == (500, "", 1)
     assert read.text == "a[2Jb\ufffd"
+
+
+@pytest.mark.parametrize(
+    ("position", "rank"),
+    [(float("nan"), 1), (float("inf"), 1), (-3, 1), (0, 1), ("2", 1), (2.5, 1), (2, 2)],
+)
+def test_positions_that_are_none(position: object, rank: int) -> None:
+    (read,) = documents([result(1) | {"position": position}], NOW, **MEMBERS)
+    assert read.rank == rank
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "ftp://a.org", "//a.org"],
+)
+def test_an_address_of_no_page_is_none(url: str) -> None:
+    (read,) = documents([result(1, link=url)], NOW, **MEMBERS)
+    assert (read.url, read.text) == ("", "Snippet 1.")

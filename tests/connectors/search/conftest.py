@@ -4,16 +4,18 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.connectors.serpapi.serpapi_server import KEY, SerpApiServer, serve
+from tests.connectors.search.search_server import KEY, SearchServer, serve
+from tests.connectors.search.services import CASES
 
 
 @pytest.fixture(autouse=True)
 def key(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SERPAPI_KEY", KEY)
+    for case in CASES.values():
+        monkeypatch.setenv(case.variable, KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 @pytest.fixture
-def server() -> Iterator[SerpApiServer]:
+def server() -> Iterator[SearchServer]:
     with serve() as running:
         yield running

@@ -5,13 +5,15 @@ seen before, however it is spelled, counts once.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from functools import partial
+from typing import Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from radarstream.connectors.search.service import Answer
 from radarstream.schemas.codec import clean
 from radarstream.schemas.snapshot import Document
 
@@ -20,19 +22,37 @@ TITLE_CHARACTERS: Final = 500
 URL_CHARACTERS: Final = 2_000
 DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 TRACKING: Final = re.compile(r"utm_\w+|gclid|fbclid|msclkid|dclid|srsltid", re.IGNORECASE)
+WEB: Final = re.compile(r"https?://", re.IGNORECASE)
 EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
-Answer = Mapping[str, Any]  # a JSON object of the service
+FORMS: Final = ("%b %d, %Y", "%a, %d %b %Y %H:%M:%S %Z")  # beside ISO 8601
 
 
-def page_results(answer: Answer, seen_at: datetime) -> list[Document]:
-    """Return a page's organic results by rank; what is no result is left out."""
-    entries = answer.get("organic_results")
-    if not isinstance(entries, list):
-        return []
+def listed(answer: Answer, *path: str) -> list[Answer] | None:
+    """The JSON objects of a list inside an answer, whatever else is in it; None where none is."""
+    place: object = answer
+    for name in path:
+        place = place.get(name) if isinstance(place, dict) else None
+    return (
+        [entry for entry in place if isinstance(entry, dict)] if isinstance(place, list) else None
+    )
+
+
+def documents(
+    entries: Iterable[Answer], seen_at: datetime, *, url: str, text: str, date: str
+) -> list[Document]:
+    """The results by rank, from the members of these names; what holds neither is left out.
+
+    The rank is the `position` of an entry, else its place.
+    """
     read = [
-        _result(entry, place, seen_at)
+        Document(
+            rank=_rank(entry.get("position"), place),
+            title=_text(entry.get("title"), TITLE_CHARACTERS),
+            url=_address(entry.get(url)),
+            text=_text(entry.get(text), TEXT_CHARACTERS),
+            published_at=published_at(_text(entry.get(date), 40), seen_at),
+        )
         for place, entry in enumerate(entries, start=1)
-        if isinstance(entry, dict)
     ]
     usable = [result for result in read if result.url or result.text]
     return sorted(usable, key=lambda result: result.rank)
@@ -77,32 +97,37 @@ def canonical_url(url: str) -> str:
 
 
 def published_at(text: str, seen_at: datetime) -> datetime | None:
-    """Read a date only when it can mean one day: `Mar 5, 2024` or `2024-03-05…`; else None.
+    """Read a date only when it can mean one day: `Mar 5, 2024`, `2024-03-05…` or
+    `Tue, 05 Mar 2024 10:00:00 GMT`; else None.
 
     Midnight UTC of that day. Relative dates and other languages are not guessed at, and a day
     that had not begun anywhere when the result was seen is no date of publication.
     """
-    for read in (
+    parse: Sequence[Callable[[str], datetime]] = (
         datetime.fromisoformat,
-        lambda said: datetime.strptime(said, "%b %d, %Y").replace(tzinfo=UTC),
-    ):
+        *(partial(_in_form, form) for form in FORMS),
+    )
+    for read in parse:
         with suppress(ValueError):
-            told = read(text.strip())
-            day = datetime(told.year, told.month, told.day, tzinfo=UTC)
+            date = read(text.strip())
+            day = datetime(date.year, date.month, date.day, tzinfo=UTC)
             return day if EARLIEST <= day <= seen_at + timedelta(hours=14) else None
     return None
 
 
-def _result(entry: Mapping[str, Any], place: int, seen_at: datetime) -> Document:
-    position = entry.get("position")
-    url = _text(entry.get("link"), URL_CHARACTERS + 1)
-    return Document(
-        rank=position if isinstance(position, int) and position > 0 else place,
-        title=_text(entry.get("title"), TITLE_CHARACTERS),
-        url=url if len(url) <= URL_CHARACTERS else "",  # half an address leads elsewhere
-        text=_text(entry.get("snippet"), TEXT_CHARACTERS),
-        published_at=published_at(_text(entry.get("date"), 40), seen_at),
-    )
+def _in_form(form: str, text: str) -> datetime:
+    return datetime.strptime(text, form).replace(tzinfo=UTC)
+
+
+def _rank(position: object, place: int) -> int:
+    """The position that a service gives, if it is a number; true is none, nor is infinity."""
+    return position if type(position) is int and position > 0 else place
+
+
+def _address(value: object) -> str:
+    """An address of the web; empty for any other, and for a long one: half leads elsewhere."""
+    url = _text(value, URL_CHARACTERS + 1)
+    return url if len(url) <= URL_CHARACTERS and WEB.match(url) else ""
 
 
 def _text(value: object, limit: int) -> str:

@@ -1,7 +1,7 @@
-"""A local server that speaks SerpApi's JSON, its error shapes, and some that it should not have.
+"""A local server that speaks the protocols of search services, and fails as they do, and worse.
 
 A script says what each request gets: `server.replies` one by one, then `server.otherwise`. The
-shapes are written by us after the service's documentation.
+shapes are written by us after the services' documentation.
 """
 
 import json
@@ -41,7 +41,7 @@ def page(
     more: bool = False,
     error: str = "",
 ) -> dict[str, Any]:
-    """One page as the service sends it."""
+    """One page as SerpApi sends it."""
     answer: dict[str, Any] = {
         "search_metadata": {
             "id": archive_id,
@@ -84,13 +84,14 @@ def results(first: int, last: int) -> list[dict[str, Any]]:
 EMPTY = page([], error="Google hasn't returned any results for this query.")
 
 
-class SerpApiServer:
-    """Replies in order, and what was asked."""
+class SearchServer:
+    """Replies in order, and what was asked: parameters or body, and the key that came with it."""
 
     def __init__(self) -> None:
         self.replies: deque[Reply] = deque()
         self.otherwise: Callable[[dict[str, str]], Reply] = self.numbered
-        self.requests: list[dict[str, str]] = []
+        self.requests: list[dict[str, Any]] = []
+        self.keys: list[str] = []
         self.paths: list[str] = []
         self.released = threading.Event()
         self.url = ""
@@ -101,10 +102,11 @@ class SerpApiServer:
         start = int(parameters.get("start", "0"))
         return Reply(page(results(start + 1, start + 10), archive_id=f"page{start}", more=True))
 
-    def reply_to(self, path: str, parameters: dict[str, str]) -> Reply:
+    def reply_to(self, path: str, parameters: dict[str, Any], key: str) -> Reply:
         """Take the next reply."""
         self.paths.append(path)
         self.requests.append(parameters)
+        self.keys.append(key)
         return self.replies.popleft() if self.replies else self.otherwise(parameters)
 
 
@@ -116,19 +118,26 @@ def _body(reply: Reply, key: str) -> bytes:
     return text.replace("{key}", key).encode()
 
 
-class SerpApiHandler(Handler):
+class SearchHandler(Handler):
     protocol_version = "HTTP/1.1"
 
     def do_GET(self) -> None:
-        parts = urlsplit(self.path)
-        parameters = {name: values[0] for name, values in parse_qs(parts.query).items()}
-        reply = self.server.state.reply_to(parts.path, parameters)
+        query = parse_qs(urlsplit(self.path).query)
+        self._reply({name: values[0] for name, values in query.items()})
+
+    def do_POST(self) -> None:
+        self._reply(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+
+    def _reply(self, parameters: dict[str, Any]) -> None:
+        bearer = self.headers.get("authorization", "").removeprefix("Bearer ")
+        key = parameters.pop("api_key", "") or self.headers.get("x-subscription-token", bearer)
+        reply = self.server.state.reply_to(urlsplit(self.path).path, parameters, key)
         if reply.hang:
             self.server.state.released.wait(30)
         if reply.hang or reply.reset:
             self.close_connection = True
             return
-        self._send(reply, _body(reply, parameters.get("api_key", "")))
+        self._send(reply, _body(reply, key))
 
     def _send(self, reply: Reply, body: bytes) -> None:
         self.send_response(reply.status)
@@ -155,10 +164,10 @@ class SerpApiHandler(Handler):
 
 
 @contextmanager
-def serve() -> Iterator[SerpApiServer]:
+def serve() -> Iterator[SearchServer]:
     """Run a server on a loopback port of its own."""
-    script = SerpApiServer()
-    with http_server(SerpApiHandler, script) as port:
+    script = SearchServer()
+    with http_server(SearchHandler, script) as port:
         script.url = f"http://127.0.0.1:{port}"
         try:
             yield script
