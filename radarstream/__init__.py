@@ -20,12 +20,14 @@ if TYPE_CHECKING:
     from radarstream.library.concurrent import AsyncGuard
     from radarstream.library.guard import Guard
     from radarstream.library.questions import Question
+    from radarstream.pipelines.documents import Given
 
     __version__: str
 
 _HOMES: Final = {
     "Answer": "answers",
     "AsyncGuard": "concurrent",
+    "Given": "documents",
     "Guard": "guard",
     "JudgedDocument": "answers",
     "Question": "questions",
@@ -34,6 +36,7 @@ _HOMES: Final = {
 __all__ = [
     "Answer",
     "AsyncGuard",
+    "Given",
     "Guard",
     "JudgedDocument",
     "Question",

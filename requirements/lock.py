@@ -15,7 +15,7 @@ HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parent
 IMAGE: Final = ("pages", "postgres", "stream")  # extras of every image, beside its models
 LOCKS: Final = {
-    "demo": ("embedded", "lab", "stream"),
+    "demo": ("embedded", "lab", "pages", "stream"),
     "image-embedded": ("embedded", *IMAGE),
     "image-api": IMAGE,
 }

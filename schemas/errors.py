@@ -112,6 +112,16 @@ class NotFoundError(RadarstreamError):
     """Nothing has the id or the name that a command was given."""
 
 
+class DocumentError(RadarstreamError):
+    """A document that was given cannot be read; `reason` is a fixed word, the message says why."""
+
+    exit_code = 2
+
+    def __init__(self, name: str, reason: str, why: str) -> None:
+        super().__init__(f"{name}: {why}")
+        self.reason = reason
+
+
 class BudgetSpentError(RadarstreamError):
     """A user's epsilon budget for a corpus is spent: nothing was looked up in it."""
 

@@ -19,7 +19,7 @@ EXTRAS: Final = {
     **dict.fromkeys(("apache_beam", "cramjam", "kafka", "lz4", "zstandard"), "stream"),
     **dict.fromkeys(("polars", "scipy", "vl_convert"), "lab"),
     **dict.fromkeys(("sentence_transformers", "torch", "transformers"), "gpu"),
-    **dict.fromkeys(("lxml_html_clean", "trafilatura"), "pages"),
+    **dict.fromkeys(("lxml_html_clean", "mammoth", "pypdf", "trafilatura"), "pages"),
     "psycopg": "postgres",
     **dict.fromkeys(("haystack", "langchain_core", "llama_index"), "adapters"),
 }

@@ -70,13 +70,17 @@ class Query(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Document(Strict):
-    """One search result. Its text is untrusted everywhere."""
+    """One search result. Its text is untrusted everywhere.
+
+    `pages` is where in the text each page begins, in characters, None without pages.
+    """
 
     rank: Annotated[int, Field(ge=1, description="retrieval rank, 1 = best")]
     text: str
     title: str = ""
     url: str = ""
     published_at: Moment | None = None
+    pages: Annotated[tuple[Annotated[int, Field(ge=0)], ...] | None, ABSENT_UNSET] = None
 
     @property
     def passage(self) -> str:

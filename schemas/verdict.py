@@ -84,7 +84,8 @@ class DocumentVerdict(Strict):
     `keep_evidence` is S_i and `reject_evidence` F_i (RADAR, Eq. 6 and 7); `margin` is by how much
     the energy would rise if this document alone changed sides (0 = a tie). None where the defence
     has no such quantity. `quote` is where the document's passage, as it was read, says the atomic
-    answer: its first character, and the one behind its last.
+    answer: its first character, and the one behind its last. `page` is the page of the document
+    that the quote is on, counted from 1, where the document has pages.
     """
 
     rank: Annotated[int, Field(ge=1)]
@@ -95,6 +96,7 @@ class DocumentVerdict(Strict):
     reject_evidence: float | None = None
     margin: float | None = None
     quote: Annotated[Quote | None, ABSENT_UNSET] = None
+    page: Annotated[Annotated[int, Field(ge=1)] | None, ABSENT_UNSET] = None
 
 
 @dataclass(frozen=True, slots=True)

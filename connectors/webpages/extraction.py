@@ -1,57 +1,37 @@
-"""The main text of a web page, whatever its bytes are made to do to a reader.
+"""The text of pages and documents, whatever their bytes are made to do to a reader.
 
-Runs in a process of its own, see `sandbox`: no check here makes the extractor safe by itself.
-`python -m` this module, SOCKET, PageOptions as JSON: reads a charset and a page from the socket,
-and answers with a mark and the text. The process has no secrets, writes
-no files, and may be killed at any time.
+Runs in a process of its own, see `sandbox`: no check here makes an extractor safe by itself.
+`python -m` this module, SOCKET, PageOptions as JSON: reads kind, charset and bytes from the socket,
+and answers with a mark and the text, a form feed after each page of a PDF. The process has no
+secrets, writes no files, and may be killed at any time.
 """
 
-import codecs
 import resource
 import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from io import BytesIO
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Final
+from zipfile import BadZipFile, ZipFile
 
-from lxml.etree import LxmlError  # type: ignore[import-untyped]
-from trafilatura import extract
-
-from radarstream.connectors.webpages.options import PageOptions
-from radarstream.connectors.webpages.sandbox import OVERLOADED, READY, TEXT
+from radarstream.connectors.webpages.decoding import decoded
+from radarstream.connectors.webpages.media import LIBRARIES, Kind, plain_text
+from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
+from radarstream.connectors.webpages.sandbox import FAILED, OVERLOADED, READY, TEXT
 from radarstream.schemas.codec.text import capped, clean
 
-# The encodings of the web (Encoding Standard, section 4), as Python names them. Python knows others
-# that are no encodings of pages: compression, escapes, and punycode, which takes minutes.
-ENCODINGS: Final = frozenset(
-    [
-        *("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "cp866", "koi8-r", "koi8-u"),
-        *(f"iso8859-{part}" for part in (2, 3, 4, 5, 6, 7, 8, 10, 13, 14, 15, 16)),
-        *(f"cp{page}" for page in (874, *range(1250, 1259))),
-        *("mac-roman", "mac-cyrillic", "gb18030", "big5", "big5hkscs"),
-        *("euc_jp", "iso2022_jp", "cp932", "cp949"),
-    ]
-)
-# What browsers read in place of what a page says, and labels that Python does not know.
-READ_AS: Final = {
-    "ascii": "cp1252",
-    "iso8859-1": "cp1252",
-    "iso8859-9": "cp1254",
-    "iso8859-11": "cp874",
-    "tis-620": "cp874",
-    "gb2312": "gb18030",
-    "gbk": "gb18030",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
-    "windows-874": "cp874",
-    "windows-31j": "cp932",
-    "x-sjis": "cp932",
-    "x-mac-cyrillic": "mac-cyrillic",
-    "iso-8859-8-i": "iso8859-8",
-}
+UNPACKED: Final = 64 * 2**20  # most bytes of an archive's parts together
+BODY: Final = "word/document.xml"  # what makes a zip a DOCX
 
 
 def page_text(page: bytes, charset: str) -> str:
     """Return the main text of a page, without controls; "" when there is none to be found."""
+    from lxml.etree import LxmlError  # type: ignore[import-untyped]
+    from trafilatura import extract
+
     html = clean(decoded(page, charset))
     try:
         text = extract(html, fast=True, include_comments=False, include_tables=True)
@@ -60,51 +40,97 @@ def page_text(page: bytes, charset: str) -> str:
     return clean(text or "").strip()
 
 
-def decoded(page: bytes, charset: str) -> str:
-    """Decode as a browser would; by a charset that none of them knows, as UTF-8 with U+FFFD."""
-    encoding = web_encoding(charset)
-    if charset and encoding is None:
-        return page.decode("utf-8", errors="replace")
-    for candidate in filter(None, (encoding, "utf-8")):
-        try:
-            return page.decode(candidate)
-        except ValueError:  # not of this one
-            continue
-    return page.decode("cp1252", errors="replace")  # what browsers fall back to
+def markdown_text(data: bytes, charset: str) -> str:
+    """Return the words of a Markdown text without its marks and the addresses of its links."""
+    from markdown_it import MarkdownIt
+
+    tokens = MarkdownIt("commonmark").enable("table").parse(plain_text(Raw(data, "", charset)))
+    blocks = (
+        "".join(child.content or "\n" * child.type.endswith("break") for child in token.children)
+        if token.children
+        else token.content
+        for token in tokens
+    )
+    return "\n".join(filter(None, blocks)).strip()
 
 
-def web_encoding(charset: str) -> str | None:
-    """Return Python's name of an encoding of the web, None for any other.
+def pdf_text(data: bytes, _: str) -> str:
+    """Return the text of a PDF, a form feed after each page.
 
-    >>> web_encoding("Latin1"), web_encoding("Shift_JIS"), web_encoding("punycode")
-    ('cp1252', 'cp932', None)
+    Raises PageError: encrypted (unless the password is empty), scanned, bomb.
     """
-    label = charset.strip().lower()
+    from pypdf import PasswordType, PdfReader
+    from pypdf.errors import LimitReachedError
+
+    reader = PdfReader(BytesIO(data))
+    if reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED:
+        raise PageError("encrypted")
     try:
-        name = codecs.lookup(READ_AS.get(label, label)).name
-    except (LookupError, ValueError):  # a name with a null byte is a ValueError
-        return None
-    name = READ_AS.get(name, name)
-    return name if name in ENCODINGS else None
+        pages = [clean(page.extract_text()).strip() for page in reader.pages]
+    except LimitReachedError:
+        raise PageError("bomb") from None
+    if not any(pages):
+        raise PageError("scanned")
+    return "".join(f"{page}\f" for page in pages)
+
+
+def docx_text(data: bytes, _: str) -> str:
+    """Return the text of a DOCX. Raises PageError: media_type for another zip, bomb."""
+    from mammoth import extract_raw_text
+
+    try:
+        with ZipFile(BytesIO(data)) as parts:
+            sizes = {part.filename: part.file_size for part in parts.infolist()}
+    except BadZipFile:
+        raise PageError("damaged") from None
+    if BODY not in sizes:
+        raise PageError("media_type")
+    if sum(sizes.values()) > UNPACKED:
+        raise PageError("bomb")
+    return clean(extract_raw_text(BytesIO(data)).value).strip()
+
+
+READERS: Final[dict[Kind, Callable[[bytes, str], str]]] = {
+    Kind.MARKDOWN: markdown_text,
+    Kind.HTML: page_text,
+    Kind.PDF: pdf_text,
+    Kind.DOCX: docx_text,
+}
+
+
+def reply_to(kind: Kind, charset: str, data: bytes, text_bytes: int) -> bytes:
+    """What is answered of one page or document. Raises MemoryError."""
+    try:
+        return TEXT + capped(READERS[kind](data, charset), text_bytes).encode()
+    except MemoryError:
+        raise
+    except PageError as error:
+        return FAILED + str(error).encode()
+    except Exception:  # noqa: BLE001 extractors break in any way on what is made to break them
+        return FAILED + b"damaged"
 
 
 def serve(connection: Connection, options: PageOptions) -> None:
     """Answer until the other side closes, or memory ran out: then a fresh process is better."""
+    for library in LIBRARIES.values():
+        with suppress(ImportError):
+            import_module(library)  # what it costs counts for no page
     limit_memory(options.parse_bytes)
     connection.send_bytes(READY)
     while True:
         try:
-            charset, page = connection.recv_bytes().decode(), connection.recv_bytes()
+            kind, charset = (connection.recv_bytes().decode() for _ in range(2))
+            data = connection.recv_bytes()
         except EOFError:
             return
         limit_time(options.parse_seconds)
         try:
-            text = capped(page_text(page, charset), options.text_bytes)
+            reply = reply_to(Kind(kind), charset, data, options.text_bytes)
         except MemoryError:
             connection.send_bytes(OVERLOADED)
             return
         else:
-            connection.send_bytes(TEXT + text.encode())
+            connection.send_bytes(reply)
 
 
 def limit_memory(most_bytes: int) -> None:

@@ -16,7 +16,8 @@ from typing import Final
 
 import httpx
 
-from radarstream.connectors.webpages.options import PageError, PageOptions
+from radarstream.connectors.webpages.media import DECLARED
+from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 
 Address = IPv4Address | IPv6Address
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]  # host, port -> addresses as text
@@ -36,9 +37,12 @@ REFUSED: Final[tuple[IPv4Network | IPv6Network, ...]] = (
 )
 WEB: Final = frozenset({"http", "https"})
 LAST_PORT: Final = 65_535
-TEXTUAL: Final = frozenset({"text/html", "text/plain"})
+READ: Final = frozenset({*DECLARED, "text/plain"})
 ENCODINGS: Final = frozenset({"", "identity", "gzip"})
-HEADERS: Final = {"accept": "text/html, text/plain;q=0.9", "accept-encoding": "gzip"}
+HEADERS: Final = {
+    "accept": "text/html, application/pdf;q=0.9, */*;q=0.5",
+    "accept-encoding": "gzip",
+}
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
@@ -140,8 +144,8 @@ def page_client(options: PageOptions, transport: httpx.AsyncBaseTransport) -> ht
     )
 
 
-async def fetch(url: str, options: PageOptions, client: httpx.AsyncClient) -> tuple[bytes, str]:
-    """Return a page's bytes and its content type's charset, "" if it has none.
+async def fetch(url: str, options: PageOptions, client: httpx.AsyncClient) -> Raw:
+    """Return a page's bytes with its content type.
 
     Raises PageError: scheme, name, address, redirects, status, content_type, size, time, network.
     """
@@ -156,7 +160,7 @@ async def fetch(url: str, options: PageOptions, client: httpx.AsyncClient) -> tu
         raise PageError("network") from None
 
 
-async def _follow(client: httpx.AsyncClient, url: str, options: PageOptions) -> tuple[bytes, str]:
+async def _follow(client: httpx.AsyncClient, url: str, options: PageOptions) -> Raw:
     target = httpx.URL(url)
     for _ in range(options.redirects + 1):
         if target.scheme not in WEB or not target.host or (target.port or 0) > LAST_PORT:
@@ -170,12 +174,12 @@ async def _follow(client: httpx.AsyncClient, url: str, options: PageOptions) -> 
     raise PageError("redirects")
 
 
-async def _body(response: httpx.Response, max_bytes: int) -> tuple[bytes, str]:
+async def _body(response: httpx.Response, max_bytes: int) -> Raw:
     if response.status_code != 200:
         raise PageError("status")
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     encoding = response.headers.get("content-encoding", "").strip().lower()
-    if kind not in TEXTUAL or encoding not in ENCODINGS:
+    if kind not in READ or encoding not in ENCODINGS:
         raise PageError("content_type")
     inflate = _inflater(encoding, max_bytes)
     received, page = 0, bytearray()
@@ -184,7 +188,7 @@ async def _body(response: httpx.Response, max_bytes: int) -> tuple[bytes, str]:
         page += inflate(chunk)
         if max(received, len(page)) > max_bytes:
             raise PageError("size")
-    return bytes(page), response.charset_encoding or ""
+    return Raw(bytes(page), kind, response.charset_encoding or "")
 
 
 def _inflater(encoding: str, max_bytes: int) -> Callable[[bytes], bytes]:

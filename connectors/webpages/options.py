@@ -1,6 +1,6 @@
 """What reading a page may cost, and the error of one that was not read."""
 
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 from pydantic import Field
 
@@ -9,6 +9,14 @@ from radarstream.schemas.section import Section
 
 class PageError(Exception):
     """A page was not read; the text is a fixed word that labels metrics."""
+
+
+class Raw(NamedTuple):
+    """Bytes as they came, with what is declared of them, "" for nothing."""
+
+    data: bytes
+    media_type: str = ""
+    charset: str = ""
 
 
 class PageOptions(Section):

@@ -1,4 +1,4 @@
-"""The text of result pages in place of their snippets."""
+"""Fetches and reads pages; the text of result pages in place of their snippets."""
 
 import asyncio
 import logging
@@ -11,13 +11,46 @@ import httpx
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.webpages.fetching import CheckedTransport, fetch, page_client
-from radarstream.connectors.webpages.options import PageError, PageOptions
+from radarstream.connectors.webpages.media import LIBRARIES, Kind, kind_of, paged, plain_text
+from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.sandbox import Sandbox
 from radarstream.schemas.plugins import lacking
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 
-Fetched = tuple[bytes, str]
+Fetched = Raw | BaseException
 logger = logging.getLogger(__name__)
+
+
+async def fetch_all(
+    urls: Sequence[str], options: PageOptions, transport: httpx.AsyncBaseTransport
+) -> list[Fetched]:
+    """Fetch pages, `options.parallel` at once; one that failed is an error in its place."""
+    turn = asyncio.Semaphore(options.parallel)
+    async with page_client(options, transport) as client:
+
+        async def one(url: str) -> Raw:
+            async with turn:
+                return await fetch(url, options, client)
+
+        return await asyncio.gather(*(one(url) for url in urls), return_exceptions=True)
+
+
+def text_of(raw: Raw, sandbox: Sandbox) -> str:
+    """Return the text of bytes, a form feed after each page where there are pages.
+
+    Raises PageError: no_text, media_type and those of `Sandbox.text`; ConfigurationError where the
+    extractor is not installed.
+    """
+    kind = kind_of(raw)
+    if kind is Kind.TEXT:
+        text = plain_text(raw)
+    elif find_spec(LIBRARIES[kind]) is None:
+        raise lacking(LIBRARIES[kind])
+    else:
+        text = sandbox.text(kind, raw)
+    if not text.strip():
+        raise PageError("no_text")
+    return text
 
 
 class PageReader(Closing):
@@ -41,7 +74,8 @@ class PageReader(Closing):
 
     def with_pages(self, snapshot: SearchSnapshot) -> SearchSnapshot:
         """Return the snapshot with page text; everything else is as it was."""
-        outcomes = asyncio.run(self._fetch_all([d.url for d in snapshot.documents]))
+        urls = [document.url for document in snapshot.documents]
+        outcomes = asyncio.run(fetch_all(urls, self._options, self._transport()))
         documents = [
             self._with_text(document, outcome)
             for document, outcome in zip(snapshot.documents, outcomes, strict=True)
@@ -52,22 +86,15 @@ class PageReader(Closing):
         """End the process that finds texts."""
         self._sandbox.close()
 
-    async def _fetch_all(self, urls: Sequence[str]) -> list[Fetched | BaseException]:
-        turn = asyncio.Semaphore(self._options.parallel)
-        async with page_client(self._options, self._transport()) as client:
-
-            async def one(url: str) -> Fetched:
-                async with turn:
-                    return await fetch(url, self._options, client)
-
-            return await asyncio.gather(*(one(url) for url in urls), return_exceptions=True)
-
-    def _with_text(self, document: Document, outcome: Fetched | BaseException) -> Document:
+    def _with_text(self, document: Document, outcome: Fetched) -> Document:
         text, word = self._read(outcome)
         self.counts[word] += 1
-        return replace(document, text=text) if text else document
+        if not text:
+            return document
+        text, pages = paged(text)
+        return replace(document, text=text, pages=pages)
 
-    def _read(self, outcome: Fetched | BaseException) -> tuple[str, str]:
+    def _read(self, outcome: Fetched) -> tuple[str, str]:
         """Return the text of what was fetched, and what became of the page."""
         if isinstance(outcome, PageError):
             return "", str(outcome)
@@ -75,8 +102,8 @@ class PageReader(Closing):
             logger.warning("a page was not fetched: %s", type(outcome).__name__)
             return "", "defect"
         try:
-            text = self._sandbox.text(*outcome)
+            return text_of(outcome, self._sandbox), "read"
         except PageError as error:
-            logger.warning("a page was fetched but not read: %s", error)
+            if str(error) != "no_text":
+                logger.warning("a page was fetched but not read: %s", error)
             return "", str(error)
-        return text, "read" if text else "no_text"

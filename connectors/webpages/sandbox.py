@@ -1,4 +1,4 @@
-"""Finds the text of pages in a process of its own, which a page may bring down.
+"""Finds the text of pages and documents in a process of its own, which they may bring down.
 
 The process is started with `subprocess`, never forked from ours, which has threads; it serves page
 after page, and starts anew after an accident. It gets no environment, so that a page that took it
@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
@@ -17,15 +17,16 @@ from threading import Event, Timer
 from typing import Final
 
 from radarstream.connectors.closing import Closing
-from radarstream.connectors.webpages.options import PageError, PageOptions
+from radarstream.connectors.webpages.media import Kind
+from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 
 MODULE: Final = "radarstream.connectors.webpages.extraction"
 START_S: Final = 60.0  # half a second, more on a busy machine
 CLOCK_FACTOR: Final = 4  # by the clock, of the processor time: others want the processors too
 DYING_S: Final = 1.0  # between the end of a connection and that of its process
 PAGES: Final = 500  # of one process; what it leaks goes with it
-READY, TEXT = b"ready", b"+"  # what it says, and the mark before a text
-OVERLOADED: Final = b"-parse_memory"  # its last word
+READY, TEXT, FAILED = b"ready", b"+", b"-"  # what it says, and marks before a text and a word
+OVERLOADED: Final = FAILED + b"parse_memory"  # its last word
 TIME, CRASH = "parse_time", "parse_crash"
 
 
@@ -38,17 +39,20 @@ class Sandbox(Closing):
         self._connection: Connection | None = None
         self._served = 0
 
-    def text(self, page: bytes, charset: str) -> str:
-        """Return the main text of a page, "" if it has none.
+    def text(self, kind: Kind, raw: Raw) -> str:
+        """Return the text of bytes of a kind, a form feed after each page of a PDF; "" for HTML
+        without any.
 
-        Raises PageError: parse_time, parse_memory, parse_crash.
+        Raises PageError: encrypted, scanned, bomb, damaged, media_type, parse_time, parse_memory,
+        parse_crash.
         """
+        parts = (kind.encode(), raw.charset.encode(errors="replace"), raw.data)
         try:
-            reply = self._exchange(page, charset)
+            reply = self._exchange(parts)
         except PageError as error:
             if str(error) != CRASH:
                 raise
-            reply = self._exchange(page, charset)  # somebody else may have killed it
+            reply = self._exchange(parts)  # somebody else may have killed it
         if reply[:1] == TEXT:
             return reply[1:].decode(errors="replace")
         raise PageError(reply[1:].decode(errors="replace"))
@@ -63,13 +67,13 @@ class Sandbox(Closing):
             process.kill()
             process.wait()
 
-    def _exchange(self, page: bytes, charset: str) -> bytes:
+    def _exchange(self, parts: Sequence[bytes]) -> bytes:
         late = Event()
         try:
             process, connection = self._running()
             with _ended_after(CLOCK_FACTOR * self._options.parse_seconds, process, late):
-                connection.send_bytes(charset.encode(errors="replace"))
-                connection.send_bytes(page)
+                for part in parts:
+                    connection.send_bytes(part)
                 reply = connection.recv_bytes(self._options.text_bytes + 1)
         except (EOFError, OSError):
             raise PageError(self._cause_of_death(late)) from None

@@ -1,31 +1,28 @@
 """`radarstream ask`: one question, answered as the service answers it."""
 
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
 from typer import Argument, BadParameter, Option
 
-from radarstream.connectors.corpus.jsonl import BadLine, read_corpus
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
+from radarstream.pipelines.documents import DocumentReader, Given, in_path
 from radarstream.pipelines.pages import orchestration_words
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.orchestration import Orchestration
-from radarstream.schemas.snapshot import Document
+from radarstream.schemas.snapshot import MOST_LYING, Document
 from radarstream.schemas.support import TOLD_APART
 
 STDIN: Final = "-"
 SIDE_STYLES: Final = {"says so": "green", "otherwise": "red"}
-JSON_LINES: Final = (".jsonl", ".jsonl.gz")
 
 
 def ask(
@@ -35,8 +32,8 @@ def ask(
         list[str] | None,
         Argument(
             metavar="FILE",
-            help="Documents to answer from: a text each; .jsonl as for `corpus add`; - for "
-            "standard input.",
+            help="Documents to answer from: files (text, Markdown, HTML, PDF, DOCX), folders of "
+            "them, addresses; .jsonl as for `corpus add`; - for standard input.",
         ),
     ] = None,
     document: Annotated[
@@ -60,6 +57,10 @@ def ask(
             "serving.documents.",
         ),
     ] = None,
+    withstand: Annotated[
+        int | None,
+        Option(min=0, max=MOST_LYING, help="How many of the sites that are read may lie."),
+    ] = None,
     defense: Annotated[
         str | None, Option(help="Defence, with its default options. Default: the configured one.")
     ] = None,
@@ -78,7 +79,7 @@ def ask(
     if question == STDIN and STDIN in (files or ()):
         raise BadParameter("standard input cannot be both question and document")
     text = sys.stdin.read().strip() if question == STDIN else question
-    given = tuple(_documents(files or (), document or (), settings))
+    given = _documents(files or (), document or (), settings)
     own = bool(files or document)
     origin = source or (Origin.DOCUMENTS if own else Origin(settings.serving.source))
     if origin is Origin.DOCUMENTS and not given:
@@ -86,7 +87,7 @@ def ask(
     if given and origin is not Origin.DOCUMENTS:
         raise BadParameter(f"documents are given, but --source is {origin}")
     wanted = k or len(given) or settings.serving.documents
-    asked = UserQuestion(text, "", datetime.now(UTC), origin, wanted, given, defense)
+    asked = UserQuestion(text, "", datetime.now(UTC), origin, wanted, given, defense, withstand)
     engine = (existing_engine if origin is Origin.CORPUS else shared_engine)(settings)
     reply = build_answerer(settings, engine=engine).answer(asked)
     if as_json:
@@ -105,41 +106,26 @@ def ask(
 
 
 def _documents(
-    files: Sequence[str], texts: Sequence[str], settings: Settings
-) -> Iterator[Document]:
-    """The documents that are given, ranks from 1 in their order. Raises ConfigurationError."""
-    found = [d for name in files for d in _read(name, settings)]
+    names: Sequence[str], texts: Sequence[str], settings: Settings
+) -> tuple[Document, ...]:
+    """The documents that are given, ranks from 1 in their order. Raises RadarstreamError."""
+    given = [one for name in names for one in _given(name, settings)]
     if not all(text.strip() for text in texts):
         raise BadParameter("--document is empty")
-    found += [Document(1, text) for text in texts]
-    settings.limits.check_count(len(found))
-    yield from (replace(document, rank=rank) for rank, document in enumerate(found, start=1))
+    given += [Document(1, text) for text in texts]
+    settings.limits.check_count(len(given))
+    with DocumentReader(settings) as reader:
+        return reader.read(given)
 
 
-def _read(name: str, settings: Settings) -> Iterator[Document]:
-    """The documents of one file."""
-    if name != STDIN and name.endswith(JSON_LINES):
-        for line in read_corpus(Path(name), settings.limits):
-            if isinstance(line, BadLine):
-                note(f"{name}, line {line.number}: {line.reason}", 200)
-            else:
-                yield line.document
-        return
-    most = settings.limits.document_bytes
-    try:
-        if name == STDIN:
-            data = sys.stdin.buffer.read(most + 1)
-        else:
-            with Path(name).open("rb") as stream:
-                data = stream.read(most + 1)
-    except OSError as error:
-        raise ConfigurationError(f"cannot read {name}: {error.strerror}") from error
-    if len(data) > most:
-        raise ConfigurationError(f"{name} is over {most} bytes")
-    text = data.decode("utf-8", "replace")
-    if not text.strip():
-        raise ConfigurationError(f"{name} is empty")
-    yield Document(1, text, "" if name == STDIN else Path(name).name)
+def _given(name: str, settings: Settings) -> Sequence[Document | Given]:
+    """What is given by a name: standard input, an address, a file, a folder."""
+    if name == STDIN:
+        data = sys.stdin.buffer.read(settings.documents.most_bytes + 1)
+        return [Given(data, name="standard input")]
+    if name.lower().startswith(("http://", "https://")):
+        return [Given(url=name)]
+    return in_path(Path(name), settings.limits, lambda passed_over: note(passed_over, 200))
 
 
 def _print_answer(reply: Reply) -> None:
@@ -173,7 +159,7 @@ def _print_documents(reply: Reply) -> None:
             cell(side, SIDE_STYLES.get(side, "dim")),
             cell(judged.atomic_answer, limit=60),
             cell(words.reason_in_words(judged, verdict, support), limit=120),
-            cell(document.url or document.title or document.text, limit=120),
+            cell(words.place_in_words(document, judged.page), limit=120),
         )
         for judged in verdict.documents
         for side, document in ((words.side_in_words(judged, support), documents[judged.rank]),)

@@ -9,6 +9,7 @@ from radarstream.pipelines.pages.times import format_time
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.retrieval import Reranking
+from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus, Support
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
@@ -115,6 +116,16 @@ def side_in_words(document: DocumentVerdict, support: Support | None) -> str:
     if document.reason is Reason.NOT_JUDGED:
         return "read"
     return "kept" if document.kept else "rejected"
+
+
+def place_in_words(document: Document, page: int | None) -> str:
+    """Where a document's answer stands: its address, title or text, and the page.
+
+    >>> place_in_words(Document(1, "Lima.", "minutes.pdf"), 2)
+    'minutes.pdf, p. 2'
+    """
+    place = document.url or document.title or document.text
+    return place if page is None else f"{place}, p. {page}"
 
 
 def standing_in_words(standing: StandingAnswer) -> str:

@@ -15,6 +15,7 @@ from typing import Generic
 from radarstream.defenses.options import as_asked, options_of
 from radarstream.defenses.protocol import Defense, RetrievalDefense, Signal, needs_at
 from radarstream.pipelines.round import deciding, gathering, withholding
+from radarstream.pipelines.round.paging import with_pages
 from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Observed, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.fulfilment import Failure, check_needs
@@ -185,6 +186,9 @@ class DefensePipeline(Generic[StateT]):
         chosen = ready.chosen
         query = chosen.snapshot.query
         least = self.withstand_of(query)
+        read = ready.evidence.documents
+        verdict = with_pages(decision.verdict, chosen.snapshot, read)
+        decision = replace(decision, verdict=verdict)
         event, after = deciding.event_of(
             self.name, self.models, chosen.snapshot, memory, decision, least
         )

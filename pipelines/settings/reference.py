@@ -34,7 +34,7 @@ holds one. Examples are in `infra/settings`.
 """
 GROUPS = {
     "Models": ["profile", "generator", "relations", "embedder", "tokens", "cache"],
-    "Reading and deciding": ["reading", "retrieval", "defense", "limits", "batch"],
+    "Reading and deciding": ["reading", "retrieval", "documents", "defense", "limits", "batch"],
     "The job": ["database", "kafka", "job", "telemetry"],
     "Collecting and following": ["search", "watch", "alerts"],
     "Wrong answers, documents, users": ["attribution", "corpus", "orchestration", "serving"],

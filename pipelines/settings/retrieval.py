@@ -1,5 +1,6 @@
 """How much of a page is read, which search results a defence sees, and who chooses them."""
 
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any, Self
 
 from pydantic import Field, model_validator
@@ -57,3 +58,17 @@ class ReadingSettings(Section):
     further_searches: int = Field(default=2, ge=0, le=10)
     """how often a user's question may go on to ten more documents, a result page of the web or the
     next of the corpus, until its answer is settled"""
+
+
+class DocumentSettings(Section):
+    """Documents that are given with a question, and what to read each may cost."""
+
+    most_bytes: int = Field(default=16 * 2**20, ge=2**10)
+    """most bytes of a file or page"""
+    parse_seconds: int = Field(default=20, ge=1)
+    """seconds of processor time to find the text; four times that by the clock"""
+    parse_bytes: int = Field(default=512 * 2**20, ge=32 * 2**20)
+    """bytes of memory to find the text"""
+    inner_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """networks besides the public internet whose addresses may be fetched, as 10.1.0.0/16; hostile
+    pages may then lead there too"""

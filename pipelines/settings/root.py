@@ -22,7 +22,11 @@ from radarstream.pipelines.settings.models import (
     SameModel,
     TokenSettings,
 )
-from radarstream.pipelines.settings.retrieval import ReadingSettings, RetrievalSettings
+from radarstream.pipelines.settings.retrieval import (
+    DocumentSettings,
+    ReadingSettings,
+    RetrievalSettings,
+)
 from radarstream.pipelines.settings.serving import OrchestrationSettings, ServingSettings
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
@@ -90,6 +94,7 @@ class Settings(Section):
     """SQLAlchemy URL: sqlite:///file or postgresql://user@host/name"""
     reading: ReadingSettings = ReadingSettings()
     retrieval: RetrievalSettings = RetrievalSettings()
+    documents: DocumentSettings = DocumentSettings()
     defense: DefenseSettings = DefenseSettings()
     cache: CacheSettings = CacheSettings()
     limits: Limits = Limits()

@@ -70,6 +70,10 @@ class ServingSettings(Section):
     """longest question that is accepted"""
     body_bytes: PositiveInt = 2**20
     """largest request that is accepted"""
+    upload_bytes: PositiveInt = 8 * 2**20
+    """largest request of a known user that brings documents; a few are received at once"""
+    fetch_addresses: bool = False
+    """whether users may name addresses of documents, which the service then fetches"""
     timeout_s: PositiveFloat = 60.0
     """seconds after which a question is given up"""
     questions_per_minute: PositiveInt = 60

@@ -13,6 +13,7 @@ from radarstream.library.questions import Asked, Question
 from radarstream.pipelines.beam.folding import row_after
 from radarstream.pipelines.beam.witnesses import witnesses_of
 from radarstream.pipelines.build import build_defense_pipeline
+from radarstream.pipelines.documents import DocumentReader
 from radarstream.pipelines.round.values import Concluded
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import Failure
@@ -33,6 +34,7 @@ class Answering(Closing):
         self._engine = open_engine(settings.database)
         self.pipeline = build_defense_pipeline(settings, self._engine)
         self._witnesses = witnesses_of(settings)
+        self._reader = DocumentReader(settings)
         self._lock = RLock()
         self._closed = False
 
@@ -43,11 +45,17 @@ class Answering(Closing):
         asked = [q if isinstance(q, Asked) else Asked.of(q) for q in questions]
         outcomes: dict[int, Answer | RadarstreamError] = {}
         waiting: dict[str, deque[int]] = {}
-        for place, one in enumerate(asked):
-            waiting.setdefault(one.query.id, deque()).append(place)
         with self._lock:
             if self._closed:
                 raise RuntimeError("this guard is closed: make another one")
+            for place, one in enumerate(asked):
+                try:
+                    if one.unread:
+                        asked[place] = one.read(self._reader, self.settings.limits)
+                except RadarstreamError as error:
+                    outcomes[place] = error
+                else:
+                    waiting.setdefault(one.query.id, deque()).append(place)
             while wave := [queue.popleft() for queue in waiting.values() if queue]:
                 for _ in range(TRIES):
                     answered = self._answered([asked[place] for place in wave])
@@ -58,9 +66,10 @@ class Answering(Closing):
         return [outcomes[place] for place in range(len(asked))]
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and end the process that reads documents."""
         with self._lock:
             self._closed = True
+            self._reader.close()
             self._engine.dispose()
 
     def _answered(self, wave: Sequence[Asked]) -> list[Answer | RadarstreamError]:

@@ -26,6 +26,7 @@ class JudgedDocument:
     kept: bool
     reason: Reason
     answer: str | None
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,14 @@ def answer_of(event: AnswerEvent, given: Sequence[Any]) -> Answer:
         abstention=event.abstention,
         changed=event.changed,
         documents=tuple(
-            JudgedDocument(given[rank - 1], rank, judged.kept, judged.reason, judged.atomic_answer)
+            JudgedDocument(
+                given[rank - 1],
+                rank,
+                judged.kept,
+                judged.reason,
+                judged.atomic_answer,
+                judged.page,
+            )
             for rank, judged in sorted(judged_at.items())
         ),
         event=event,

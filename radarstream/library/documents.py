@@ -2,8 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
+from radarstream.pipelines.documents import Given
 from radarstream.schemas.codec.text import clean
 from radarstream.schemas.snapshot import Document
 
@@ -27,6 +29,26 @@ def to_documents(given: Iterable[Any]) -> tuple[Document, ...]:
     return tuple(to_document(one, rank) for rank, one in enumerate(listed(given), start=1))
 
 
+def unread(given: Iterable[Any]) -> tuple[Document | Given, ...]:
+    """Convert documents of which some have yet to be read; empty where none has.
+
+    These are files and folders (`Path`), and bytes and addresses (`Given`). Raises TypeError and
+    ValueError as `to_documents`.
+
+    >>> unread(["Lima."]), unread([Path("a.pdf")])[0].path
+    ((), PosixPath('a.pdf'))
+    """
+    found = [
+        Given(path=one)
+        if isinstance(one, Path)
+        else one
+        if isinstance(one, Given)
+        else to_document(one, rank)
+        for rank, one in enumerate(given, start=1)
+    ]
+    return tuple(found) if any(isinstance(one, Given) for one in found) else ()
+
+
 def listed(given: Iterable[Any]) -> tuple[Any, ...]:
     """Return the documents that are given. Raises TypeError for one in place of a list."""
     if isinstance(given, str | bytes | Mapping):
@@ -41,8 +63,8 @@ def to_document(given: Any, rank: int) -> Document:
     text, about = parts_of(given)
     if not isinstance(text, str):
         raise TypeError(
-            f"document {rank} ({type(given).__name__}) has no text: give a string, a mapping with "
-            "'text', or a document of LangChain, LlamaIndex or Haystack"
+            f"document {rank} ({type(given).__name__}) has no text: give a string, a Path, a "
+            "Given, a mapping with 'text', or a document of LangChain, LlamaIndex or Haystack"
         )
     return Document(
         rank=rank,

@@ -99,11 +99,13 @@ class Guard(Closing):
     ) -> "Answer":
         """Answer one question from documents, the best first.
 
-        `documents` are strings, mappings, or documents of LangChain, LlamaIndex or Haystack, see
+        `documents` are strings, mappings, files and folders (`Path`), bytes and addresses
+        (`Given`), or documents of LangChain, LlamaIndex or Haystack, see
         `radarstream.library.documents`. `at` is when they were found, by default now. `id` keys
         the memory, by default the question's own words. `withstand` is for this question alone.
         Raises ModelError where a model does not answer, InputError for documents that are not
-        newer than the memory, TypeError for documents without text, RuntimeError after `close`.
+        newer than the memory, DocumentError for one that cannot be read, TypeError for documents
+        without text, RuntimeError after `close`.
         """
         from radarstream.library.questions import Question
 

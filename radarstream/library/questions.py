@@ -6,9 +6,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from radarstream.connectors.state_table.queries.memory import MemoryRow
-from radarstream.library.documents import listed, to_documents
+from radarstream.library.documents import listed, to_documents, unread
+from radarstream.pipelines.documents import DocumentReader, Given, in_path
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, ReasonClass
+from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import MOST_LYING, Document, Query, SearchSnapshot
 
 MOST_QUESTION, MOST_ID = 2_000, 200  # characters, as on the wire
@@ -31,12 +33,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with its documents read once: as given, and as documents of a snapshot."""
+    """A question with its documents: as given, and as documents of a snapshot, or `unread` where
+    some have to be read first.
+    """
 
     query: Query
     given: tuple[Any, ...]
     documents: tuple[Document, ...]
     at: datetime | None
+    unread: tuple[Document | Given, ...] = ()
 
     @staticmethod
     def of(given_as: Question | tuple[str, Iterable[Any]]) -> "Asked":
@@ -71,10 +76,27 @@ class Asked:
             raise ValueError("an id has no control characters")
         given = listed(question.documents)
         query = _query_of(question)
+        if waiting := unread(given):
+            return Asked(query, given, (), in_utc(question.at), waiting)
         documents = to_documents(given)
         if documents and not any(document.text.strip() for document in documents):
             raise ValueError("every text of `documents` is empty")
         return Asked(query, given, documents, in_utc(question.at))
+
+    def read(self, reader: DocumentReader, limits: Limits) -> "Asked":
+        """The question with its documents read; several at one path are given one by one.
+
+        Raises RadarstreamError for one that cannot be read.
+        """
+        given, documents = list[Any](), list[Document | Given]()
+        for one, document in zip(self.given, self.unread, strict=True):
+            parts: list[Document | Given] = [document]
+            if isinstance(document, Given) and document.path is not None:
+                parts = in_path(document.path, limits)
+            several = (part.path if isinstance(part, Given) else part for part in parts)
+            given += [one] if len(parts) == 1 else several
+            documents += parts
+        return replace(self, given=tuple(given), documents=reader.read(documents), unread=())
 
     def snapshot(self, row: MemoryRow | None) -> SearchSnapshot:
         """The snapshot, after the memory. Raises InputError where that is as new as a

@@ -6,12 +6,25 @@ from pathlib import Path
 import pytest
 
 from radarstream.pipelines.asking.values import Origin
+from radarstream.pipelines.documents import WHY
 from radarstream.schemas.support import TOLD_APART
 from tests.commands import refused, run
+from tests.documents import UNREADABLE, docx, pdf
+from tests.servers import Handler, http_server
 
 CAPITAL = "What is the capital of Peru?"
 TRUE = ("Lima is the capital of Peru.", "Lima is its capital.")
 LIE = "Cusco is the capital of Peru."
+
+
+class Page(Handler):
+    """A page with the text of the server's state."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.end_headers()
+        self.wfile.write(f"<html><p>{self.server.state}</p></html>".encode())
 
 
 @pytest.fixture(autouse=True)
@@ -77,6 +90,74 @@ def test_a_corpus_is_asked() -> None:
     assert "radarstream corpus add" in emptied.stderr
 
 
+def test_documents_of_every_kind_are_answered_from_and_pages_are_named() -> None:
+    with http_server(Page, LIE) as port:
+        address = f"http://127.0.0.1:{port}/"
+        with Path("r.toml").open("a") as config:
+            config.write('[documents]\ninner_networks = ["127.0.0.0/8"]\n')
+        Path("a.pdf").write_bytes(pdf("Minutes.", *TRUE))
+        Path("b.docx").write_bytes(docx(TRUE[1]))
+        Path("c.html").write_text(f"<html><body><p>{TRUE[0]}</p></body></html>")
+        Path("d.md").write_text("The capital is [Lima](https://lima.example).")
+        given = ("a.pdf", "b.docx", "c.html", "d.md", address, "--json")
+        reply = json.loads(run("ask", CAPITAL, *given, "--config", "r.toml").stdout)
+    judged = reply["event"]["verdict"]["documents"]
+    answers = ["Lima", "Lima", "Lima", "Lima", "Cusco"]
+    assert [one["atomic_answer"] for one in judged] == answers
+    assert [one.get("page") for one in judged] == [2, None, None, None, None]
+    assert reply["documents"][0]["pages"] == [0, 9, 38]
+    assert "a.pdf, p. 2" in run("ask", CAPITAL, "a.pdf", "--config", "r.toml").stdout
+
+
+def test_a_folder_is_read_in_order_without_links_and_what_is_hidden() -> None:
+    Path("own/b/.git").mkdir(parents=True)
+    Path("outside.txt").write_text(LIE)
+    for name, text in (("b/x.md", TRUE[0]), ("a.txt", TRUE[1]), ("z.png", ""), (".a.txt", LIE)):
+        (Path("own") / name).write_text(text)
+    Path("own/b/.git/c.txt").write_text(LIE)
+    Path("own/c.txt").symlink_to("../outside.txt")
+    Path("own/d").symlink_to("..")
+    Path("own/y.jsonl").write_text(json.dumps({"text": TRUE[0], "title": "line"}))
+    shown = run("ask", CAPITAL, "own", "--json", "--config", "r.toml")
+    titles = [source["title"] for source in json.loads(shown.stdout)["event"]["sources"]]
+    assert titles == ["a.txt", "x.md", "line"]
+    assert "own: 1 file of another kind was passed over" in shown.stderr
+    Path("none").mkdir()
+    assert "there is no document in it" in refused("ask", CAPITAL, "none", "--config", "r.toml")[1]
+
+
+@pytest.mark.parametrize("name", [*UNREADABLE, "huge", "long"])
+def test_what_cannot_be_read_is_an_error_with_the_reason(name: str) -> None:
+    limits = "[documents]\nmost_bytes = 2048\n[limits]\ndocument_bytes = 1024\n"
+    data, suffix, why = UNREADABLE.get(name, (b"Lima. " * 200, ".txt", "text_size"))
+    if name == "huge":
+        data, why = b"Lima. " * 400, "size"
+    if name in ("huge", "long"):
+        with Path("r.toml").open("a") as config:
+            config.write(limits)
+    Path(f"page{suffix}").write_bytes(data)
+    code, told = refused("ask", CAPITAL, f"page{suffix}", "--config", "r.toml")
+    assert code == 2
+    assert f"page{suffix}: {WHY[why]}" in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("address", "why"),
+    [
+        ("http://127.0.0.1:{port}/", "address"),
+        ("http://10.0.0.7/", "address"),
+        ("http://[::1]:{port}/", "address"),
+        ("http://169.254.169.254/latest", "address"),
+        ("http://a.invalid/", "name"),
+        ("http:///x", "scheme"),
+    ],
+)
+def test_an_address_that_cannot_be_read_is_an_error(address: str, why: str) -> None:
+    with http_server(Page, LIE) as port:
+        told = refused("ask", CAPITAL, address.format(port=port), "--config", "r.toml")[1]
+    assert WHY[why] in " ".join(told.split())
+
+
 def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SERPAPI_KEY", raising=False)
     Path("empty.jsonl").touch()
@@ -88,7 +169,7 @@ def test_what_cannot_be_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
         ((CAPITAL, "empty.jsonl"), "give documents"),
         ((CAPITAL, *["--document", LIE] * 201), "the limit is 200 (limits.documents)"),
         (("-", "-"), "cannot be both"),
-        ((CAPITAL, "missing.txt"), "cannot read missing.txt"),
+        ((CAPITAL, "missing.txt"), "missing.txt: cannot be read: No such file"),
         ((CAPITAL, "--document", LIE, "--defense", "wishful"), "wishful"),
         ((CAPITAL, "--document", LIE, "--source", "corpus"), "documents are given"),
     ):

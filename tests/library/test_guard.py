@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import radarstream
-from radarstream import AsyncGuard, Guard
+from radarstream import AsyncGuard, Given, Guard
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.queries.memory import load
@@ -24,6 +24,7 @@ from radarstream.schemas.snapshot import Query
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import whole_milliseconds
 from radarstream.schemas.verdict import Abstention, MemoryDecision, Reason
+from tests.documents import DOCX_TYPE, docx, pdf
 
 CAPITAL = "What is the capital of Peru?"
 RESTS = ("is the capital of Peru.", "is its capital.")
@@ -53,6 +54,23 @@ def test_an_answer_names_the_documents_that_it_was_given(guard) -> None:
     # What nobody reads is not asked.
     assert answer.event.undefended_answer is None
     assert "undefended answer" not in guard._answering.pipeline.meter.stages
+
+
+def test_files_bytes_and_folders_are_read_and_a_failure_is_of_its_question(
+    guard, tmp_path: Path
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf("Minutes.", TRUE[0]))
+    (tmp_path / "b.txt").write_text(LIE)
+    word = Given(docx(TRUE[1]), media_type=DOCX_TYPE, url="https://b.example/")
+    answer = guard.answer(CAPITAL, [tmp_path, word])
+    assert [judged.page for judged in answer.documents] == [2, None, None]
+    assert [judged.document for judged in answer.kept] == [tmp_path / "a.pdf", word]
+    assert answer.event.sources[2].url == "https://b.example/"
+    inner, locked = Given(url="http://127.0.0.1/"), Given(pdf("Lima", password="secret"))
+    questions = [(CAPITAL, [bad]) for bad in (tmp_path / "none", inner, locked)]
+    *failed, answered = guard.try_many([*questions, (CAPITAL, TRUE)])
+    assert [one.reason for one in failed] == ["file", "address", "encrypted"]
+    assert answered.text == "Lima"
 
 
 def test_the_memory_meets_the_next_documents_of_the_question_in_any_case_or_of_its_id(

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from radarstream.connectors.webpages import sandbox
-from radarstream.connectors.webpages.options import PageError, PageOptions
+from radarstream.connectors.webpages.media import Kind
+from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.sandbox import Sandbox
 
 ARTICLE = (
@@ -34,48 +35,52 @@ def process_of(box: Sandbox) -> int:
     return box._process.pid
 
 
+def text(box: Sandbox, page: bytes) -> str:
+    return box.text(Kind.HTML, Raw(page))
+
+
 def refusal(box: Sandbox, page: bytes) -> str:
     with pytest.raises(PageError) as caught:
-        box.text(page, "")
+        text(box, page)
     return str(caught.value)
 
 
 def test_one_process_serves_many_pages(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert box.text(ARTICLE, "utf-8").startswith("Bern won")
+    assert text(box, ARTICLE).startswith("Bern won")
     first = process_of(box)
-    assert box.text(b"", "") == ""
-    assert box.text(ARTICLE, "").startswith("Bern won")
+    assert text(box, b"") == ""
+    assert text(box, ARTICLE).startswith("Bern won")
     assert process_of(box) == first
     monkeypatch.setattr(sandbox, "PAGES", 4)
-    box.text(ARTICLE, "")
+    text(box, ARTICLE)
     assert box._process is None  # it has served enough
-    assert box.text(ARTICLE, "").startswith("Bern won")
+    assert text(box, ARTICLE).startswith("Bern won")
     assert not Path(f"/proc/{first}").exists()
 
 
 def test_a_page_that_takes_too_long_is_given_up(box: Sandbox) -> None:
     assert refusal(box, ATTRIBUTES) == "parse_time"
-    assert box.text(ARTICLE, "").startswith("Bern won")
+    assert text(box, ARTICLE).startswith("Bern won")
 
 
 def test_a_page_that_takes_too_much_memory_is_given_up() -> None:
     with opened(parse_bytes=64 * 2**20, parse_seconds=60) as box:
-        box.text(ARTICLE, "")
+        text(box, ARTICLE)
         soft, _ = resource.prlimit(process_of(box), resource.RLIMIT_AS)
         size = int(Path(f"/proc/{process_of(box)}/statm").read_text().split()[0])
         assert soft - size * resource.getpagesize() <= 64 * 2**20
         try:
-            assert box.text(PARAGRAPHS, "") == ""  # the extractor may make the best of it
+            assert text(box, PARAGRAPHS) == ""  # the extractor may make the best of it
         except PageError as error:
             assert str(error) in ("parse_memory", "parse_crash")
-        assert box.text(ARTICLE, "").startswith("Bern won")
+        assert text(box, ARTICLE).startswith("Bern won")
 
 
 def test_its_death_between_pages_costs_nothing(box: Sandbox) -> None:
-    box.text(ARTICLE, "")
+    text(box, ARTICLE)
     for _ in range(2):
         os.kill(process_of(box), signal.SIGKILL)
-        assert box.text(ARTICLE, "").startswith("Bern won")
+        assert text(box, ARTICLE).startswith("Bern won")
 
 
 def test_a_page_that_kills_it_twice_is_given_up(
@@ -92,24 +97,24 @@ def test_a_page_that_kills_it_twice_is_given_up(
 
     monkeypatch.setattr(sandbox, "_started", dying)
     assert refusal(box, ARTICLE) == "parse_crash"
-    assert box.text(ARTICLE, "").startswith("Bern won")
+    assert text(box, ARTICLE).startswith("Bern won")
 
 
 def test_a_process_that_hangs_is_killed(box: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    box.text(ARTICLE, "")
+    text(box, ARTICLE)
     monkeypatch.setattr(sandbox, "CLOCK_FACTOR", 0.3)
     hanging = process_of(box)
     os.kill(hanging, signal.SIGSTOP)
     assert refusal(box, ARTICLE * 3_000) == "parse_time"  # more than the pipe holds
     assert not Path(f"/proc/{hanging}").exists()
     monkeypatch.undo()
-    assert box.text(ARTICLE, "").startswith("Bern won")
+    assert text(box, ARTICLE).startswith("Bern won")
 
 
 def test_it_gets_no_secrets_and_may_write_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SERPAPI_KEY", "canary-7f31")
     with opened() as box:
-        box.text(ARTICLE, "")
+        text(box, ARTICLE)
         pid = process_of(box)
         assert b"canary" not in Path(f"/proc/{pid}/environ").read_bytes()
         assert resource.prlimit(pid, resource.RLIMIT_FSIZE)[0] == 0

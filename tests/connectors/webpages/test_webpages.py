@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.connectors.webpages.extraction import page_text, web_encoding
+from radarstream.connectors.webpages.decoding import web_encoding
+from radarstream.connectors.webpages.extraction import page_text
 from radarstream.connectors.webpages.fetching import (
     Address,
     CheckedTransport,
@@ -23,7 +24,7 @@ from radarstream.connectors.webpages.fetching import (
     page_client,
     parsed,
 )
-from radarstream.connectors.webpages.options import PageError, PageOptions
+from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.reading import PageReader
 from radarstream.pipelines.job.collecting import watching
 from radarstream.pipelines.job.telemetry.health import Health
@@ -129,10 +130,10 @@ def loopback_only(address: Address, port: int) -> bool:
 
 def fetched(
     url: str, resolver: Resolver | None = None, allow=loopback_only, **options: object
-) -> tuple[bytes, str]:
+) -> Raw:
     caps = PageOptions(**({"seconds": 2.0, "page_bytes": 10_000} | options))
 
-    async def run() -> tuple[bytes, str]:
+    async def run() -> Raw:
         transport = CheckedTransport(resolver or Resolver(), allow)
         async with page_client(caps, transport) as client:
             return await fetch(url, caps, client)
@@ -201,8 +202,8 @@ def test_odd_spellings_of_loopback_do_not_help(host: str) -> None:
 
 def test_a_page_comes_from_the_checked_address_under_its_own_name(server: PageServer) -> None:
     resolver = Resolver()
-    page, charset = fetched(f"http://pages.test:{server.port}/article", resolver)
-    assert (page.decode(), charset) == (ARTICLE, "utf-8")
+    page, media_type, charset = fetched(f"http://pages.test:{server.port}/article", resolver)
+    assert (page.decode(), media_type, charset) == (ARTICLE, "text/html", "utf-8")
     assert server.hosts[-1] == f"pages.test:{server.port}"
     assert resolver.asked == ["pages.test"]  # and never again
 
@@ -269,7 +270,7 @@ def test_caps(server: PageServer) -> None:
     server.add("/gzip", gzip.compress(ARTICLE.encode()), content_encoding="gzip")
     server.add("/broken", b"nonsense", content_encoding="gzip")
     server.add("/brotli", b"x", content_encoding="br")
-    server.add("/pdf", b"%PDF", content_type="application/pdf")
+    server.add("/picture", b"GIF89a", content_type="image/gif")
     server.add("/big", b"x" * 10_001)
     server.add("/exact", b"x" * 10_000)
     assert refusal(f"{base}/bomb") == "size"
@@ -279,7 +280,7 @@ def test_caps(server: PageServer) -> None:
     assert fetched(f"{base}/gzip")[0].decode() == ARTICLE
     assert refusal(f"{base}/broken") == "network"
     assert refusal(f"{base}/brotli") == "content_type"
-    assert refusal(f"{base}/pdf") == "content_type"
+    assert refusal(f"{base}/picture") == "content_type"
     assert refusal(f"{base}/absent") == "status"
     assert refusal(f"{base}/hang", seconds=0.2) == "time"
     assert refusal(f"{base}/drip", seconds=0.3) == "time"

@@ -1,0 +1,215 @@
+"""What a person gives with a question, as documents: bytes, files, folders, addresses."""
+
+import logging
+import os
+from asyncio import run
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from math import inf
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+
+from radarstream.connectors.closing import Closing
+from radarstream.connectors.corpus.jsonl import BadLine, read_corpus
+from radarstream.connectors.webpages.media import SUFFIXES, paged
+from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
+from radarstream.connectors.webpages.sandbox import Sandbox
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.errors import DocumentError
+from radarstream.schemas.records import Limits
+from radarstream.schemas.snapshot import Document
+
+if TYPE_CHECKING:
+    from radarstream.connectors.webpages.fetching import Address
+
+JSON_LINES: Final = (".jsonl", ".jsonl.gz")
+TOO_LARGE: Final = "size"
+LATE: Final = "time"
+# Why a document was not read, by the word of its PageError.
+WHY: Final = {
+    "scheme": "this is no address of a web page",
+    "name": "the name of its host is not known",
+    "address": "it is an inner address, which is not fetched (documents.inner_networks)",
+    "redirects": "it is redirected too often",
+    "status": "its server has no such page, or refuses it",
+    "content_type": "it is neither text, Markdown, HTML, PDF nor DOCX",
+    "media_type": "it is neither text, Markdown, HTML, PDF nor DOCX, or not what it is declared as",
+    TOO_LARGE: "it is too large (documents.most_bytes)",
+    "text_size": "its text is too long (limits.document_bytes)",
+    LATE: "it did not come in time",
+    "network": "its server cannot be reached, or broke off",
+    "encrypted": "it is encrypted: save it without a password first",
+    "scanned": "the PDF has no text, as a scan: recognise its text first",
+    "no_text": "there is no text in it",
+    "damaged": "it is damaged, or made to break its reader",
+    "bomb": "it unpacks to far more than it may",
+    "parse_time": "to read it takes too long (documents.parse_seconds)",
+    "parse_memory": "to read it takes too much memory (documents.parse_bytes)",
+    "parse_crash": "its reader crashed",
+}
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A document that has yet to be read: `data` of a media type, or without any the file at
+    `path`, or the page at `url`. A media type of "" is recognised. `name` is what errors call it.
+    """
+
+    data: bytes | None = field(default=None, repr=False)
+    media_type: str = ""
+    title: str = ""
+    url: str = ""
+    published_at: datetime | None = None
+    path: Path | None = None
+    name: str = ""
+
+    @property
+    def is_address(self) -> bool:
+        """Whether it has to be fetched."""
+        return self.data is None and self.path is None
+
+
+def in_path(
+    path: Path, limits: Limits, tell: Callable[[str], None] = logger.warning
+) -> list[Document | Given]:
+    """What is at a path: a document for each line of JSON lines, or file of a folder, else one.
+
+    A folder is read in the order of its paths, folders in it too; hidden files and folders, links
+    and files of other kinds are passed over. `tell` gets what was passed over. Raises DocumentError
+    for a folder without documents, InputError for too many.
+    """
+    if not path.is_dir():
+        return list(_in_file(path, limits, tell))
+    found: list[Document | Given] = []
+    passed_over = 0
+    for file in _files_in(path):
+        if file.name.lower().endswith((*SUFFIXES, *JSON_LINES)):
+            found += _in_file(file, limits, tell)
+            limits.check_count(len(found))
+        else:
+            passed_over += 1
+    if passed_over:
+        files = "file of another kind was" if passed_over == 1 else "files of other kinds were"
+        tell(f"{path}: {passed_over} {files} passed over")
+    if not found:
+        raise DocumentError(str(path), "no_text", "there is no document in it")
+    return found
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """The files of a folder and of those in it, sorted, without links and hidden ones."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if entry.name.startswith(".") or entry.is_symlink():
+            continue
+        if entry.is_dir():
+            yield from _files_in(Path(entry.path))
+        elif entry.is_file():
+            yield Path(entry.path)
+
+
+def _in_file(path: Path, limits: Limits, tell: Callable[[str], None]) -> Iterator[Document | Given]:
+    if not path.name.endswith(JSON_LINES):
+        yield Given(path=path, title=path.name, name=str(path))
+        return
+    for line in read_corpus(path, limits):
+        if isinstance(line, BadLine):
+            tell(f"{path}, line {line.number}: {line.reason}")
+        else:
+            yield line.document
+
+
+class DocumentReader(Closing):
+    """Reads documents, each within the limits of the settings. Not thread-safe."""
+
+    def __init__(self, settings: Settings) -> None:
+        chosen = settings.documents
+        self._most_text = settings.limits.document_bytes
+        self._networks = chosen.inner_networks
+        self._options = PageOptions(
+            page_bytes=chosen.most_bytes,
+            text_bytes=self._most_text + 1,
+            parse_seconds=chosen.parse_seconds,
+            parse_bytes=chosen.parse_bytes,
+        )
+        self._sandbox = Sandbox(self._options)
+
+    def read(self, given: Sequence[Document | Given], until: float = inf) -> tuple[Document, ...]:
+        """The documents with their texts, ranks from 1; none is begun after `until` (monotonic).
+
+        Raises DocumentError for the first that cannot be read, ConfigurationError where an
+        extractor is not installed.
+        """
+        unread = [(rank, one) for rank, one in enumerate(given, 1) if isinstance(one, Given)]
+        fetched = self._fetched([one.url for _, one in unread if one.is_address], until)
+        read = {}
+        for rank, one in unread:
+            try:
+                raw = next(fetched) if one.is_address else self._loaded(one)
+                read[rank] = self._document(one, raw, until)
+            except (PageError, OSError) as error:
+                raise unread_because(one.name or one.url or f"document {rank}", error) from None
+        whole = (read.get(rank, one) for rank, one in enumerate(given, 1))
+        return tuple(
+            replace(document, rank=rank)
+            for rank, document in enumerate(whole, 1)
+            if isinstance(document, Document)
+        )
+
+    def close(self) -> None:
+        """End the process that finds texts."""
+        self._sandbox.close()
+
+    def _document(self, given: Given, raw: Raw | BaseException, until: float) -> Document:
+        """The document of bytes that came. Raises PageError."""
+        from radarstream.connectors.webpages.reading import text_of
+
+        if isinstance(raw, BaseException):
+            raise raw
+        if monotonic() > until:
+            raise PageError(LATE)
+        text, pages = paged(text_of(raw, self._sandbox))
+        if len(text.encode()) > self._most_text:
+            raise PageError("text_size")
+        return Document(1, text, given.title, given.url, given.published_at, pages)
+
+    def _loaded(self, given: Given) -> Raw:
+        """The bytes that are given, or in a file. Raises PageError, OSError."""
+        data, media_type, most = given.data, given.media_type, self._options.page_bytes
+        if given.path is not None:
+            with given.path.open("rb") as file:
+                data = file.read(most + 1)
+            media_type = media_type or SUFFIXES.get(given.path.suffix.lower(), "")
+        if data is None or len(data) > most:
+            raise PageError(TOO_LARGE)
+        kind, _, charset = media_type.lower().partition(";")
+        return Raw(data, kind.strip(), charset.partition("charset=")[2].strip(' "'))
+
+    def _fetched(self, urls: Sequence[str], until: float) -> Iterator[Raw | BaseException]:
+        """The pages at addresses, or why each did not come."""
+        if not urls:
+            return iter(())
+        from radarstream.connectors.webpages.fetching import CheckedTransport
+        from radarstream.connectors.webpages.reading import fetch_all
+
+        seconds = max(0.001, min(self._options.seconds, until - monotonic()))
+        options = self._options.model_copy(update={"seconds": seconds})
+        fetching = fetch_all(urls, options, CheckedTransport(allow=self._may_fetch))
+        with ThreadPoolExecutor(1) as thread:  # the caller's may run an event loop
+            return iter(thread.submit(run, fetching).result())
+
+    def _may_fetch(self, address: "Address", port: int) -> bool:
+        """Whether the settings allow to fetch from an address."""
+        from radarstream.connectors.webpages.fetching import is_public
+
+        return is_public(address, port) or any(address in network for network in self._networks)
+
+
+def unread_because(name: str, error: Exception) -> DocumentError:
+    """The error of a document that was not read."""
+    if isinstance(error, OSError):
+        return DocumentError(name, "file", f"cannot be read: {error.strerror or 'no reason given'}")
+    return DocumentError(name, str(error), WHY[str(error)])
