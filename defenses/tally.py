@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from radarstream.defenses.kernels.independence import alike_in, most_independent
 from radarstream.defenses.kernels.radar import both_ways
 from radarstream.schemas.answer_text import spelling
-from radarstream.schemas.cited_sites import cited_in
 from radarstream.schemas.evidence import AGREEMENT, Evidence
-from radarstream.schemas.sites import UNTOLD, owner_of
+from radarstream.schemas.sites import UNTOLD, cited_in, owner_of
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.verdict import Reason
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.lab.attacks.conditions import conditions_of
 from radarstream.lab.attacks.schedule import Schedule

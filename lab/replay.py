@@ -13,7 +13,7 @@ from typing import Any
 
 import polars as pl
 
-from radarstream.connectors.files.whole import write_whole
+from radarstream.connectors.files.directories import write_whole
 from radarstream.lab.attacks.schedule import Schedule
 from radarstream.lab.defences.answers import replay_frame
 from radarstream.lab.defences.contenders import parse_contenders, servable

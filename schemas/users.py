@@ -1,15 +1,26 @@
-"""Who uses the service, and what is known of them."""
+"""Who uses the service, what is known of them, and how their trust moves.
+
+Within [0, 1], and upwards only so much within any hour. ADO, section 4.4, S(t+1) =
+clip(S(t) + delta, 0, 1) with S(0) = .5. The paper lets a user gain .2 by one question; three benign
+questions would then buy the trust that an attack spends. So gains are capped. A loss gives nothing
+back of what an hour allows.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from math import isfinite
 from typing import Final
 
 from radarstream.schemas.names import plain_name
 
 RECENT_QUESTIONS: Final = 5  # that are kept of a user
 LONGEST_NAME: Final = 100  # characters
+
+START: Final = 0.5
+_MINUTE_MS: Final = 60_000
+_MINUTES: Final = 60
 
 
 class Role(StrEnum):
@@ -33,5 +44,38 @@ def user_name(name: str) -> str:
 class Account:
     """What is known of a user. `recent` are the last questions with their times, oldest first."""
 
-    trust: float = 0.5
+    trust: float = START
     recent: Sequence[tuple[datetime, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class UserTrust:
+    """A user's trust, and what was gained in the last hour: (minute since 1970, gain), oldest
+    first.
+    """
+
+    value: float = START
+    gains: tuple[tuple[int, float], ...] = ()
+
+    def moved(self, delta: float, at_ms: int, gain_per_hour: float) -> "UserTrust":
+        """The trust after `delta` at a time in milliseconds since 1970.
+
+        What is gained within any 60 minutes never exceeds `gain_per_hour`; a gain is remembered to
+        the end of its minute. A time before that of the last gain counts as the same hour.
+        Raises ValueError for a delta that is no number.
+
+        >>> trust = UserTrust().moved(0.08, 0, 0.1).moved(0.08, 1_000, 0.1)
+        >>> round(trust.value, 2), round(trust.moved(-0.05, 2_000, 0.1).value, 2)
+        (0.6, 0.55)
+        """
+        if not isfinite(delta):
+            raise ValueError(f"trust cannot move by {delta}")
+        minute = -(-at_ms // _MINUTE_MS)
+        recent = {when: gain for when, gain in self.gains if when > minute - _MINUTES - 1}
+        if delta > 0:
+            left = gain_per_hour - sum(recent.values())
+            delta = max(0.0, min(delta, left, 1.0 - self.value))
+            if delta > 0:
+                recent[minute] = recent.get(minute, 0.0) + delta
+        value = min(1.0, max(0.0, self.value + delta))
+        return UserTrust(value, tuple(sorted(recent.items())))

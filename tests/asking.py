@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from sqlalchemy import Engine
 
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
-from radarstream.defenses.orchestration.seen import Seen
+from radarstream.defenses.orchestration.signals import Seen
 from radarstream.defenses.protocol import Complete, Reordering, RetrievalDefense, Signal
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.pipelines.asking.answerer import Answerer

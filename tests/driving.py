@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from radarstream.connectors.models.scripted_tokens import continuation_rows
+from radarstream.connectors.models.scripted import continuation_rows
 from radarstream.defenses.protocol import (
     AttemptAll,
     Complete,

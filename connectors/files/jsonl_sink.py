@@ -1,6 +1,5 @@
 """Events to files: one structured CloudEvent a line, each event once, durable on return."""
 
-import fcntl
 import json
 import os
 from collections.abc import Sequence
@@ -23,7 +22,8 @@ class JsonlSink(Closing):
     """Appends events to `answers.jsonl`, `attribution.jsonl` and `deadletter.jsonl`.
 
     Opening removes a last line that a crash left unfinished and remembers the ids of the others,
-    so that publishing again writes nothing twice. One sink at a time may hold a directory.
+    so that publishing again writes nothing twice. Whoever opens it holds the directory
+    (`directories.hold_directory`).
     """
 
     def __init__(self, directory: Path) -> None:
@@ -56,16 +56,10 @@ class JsonlSink(Closing):
 
 class _EventFile:
     def __init__(self, path: Path) -> None:
-        self._stream: BinaryIO = path.open("a+b", buffering=0)
-        try:
-            fcntl.flock(self._stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._ids, complete = _events(path)
-            self._stream.truncate(complete)
-        except (ConfigurationError, OSError) as error:
-            self._stream.close()
-            if isinstance(error, BlockingIOError):
-                raise ConfigurationError(f"another job is writing {path}") from None
-            raise
+        path.touch()
+        self._ids, complete = _events(path)
+        self._stream: BinaryIO = path.open("ab", buffering=0)
+        self._stream.truncate(complete)
 
     def append(self, records: Sequence[OutboxRecord]) -> None:
         fresh = {r.event_id: r for r in records if r.event_id not in self._ids}

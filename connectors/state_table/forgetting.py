@@ -3,7 +3,7 @@
 All or nothing; doing it again deletes what appeared since. Rows of others stay as they are: an
 attribution of another query that searched the archive may show pages of this one, and people quote
 questions in comments and notes. The bytes of the deleted rows are in the database's files until
-`compaction.compact`.
+`compact`: a deleted row stays in its page, and in pages of indexes, until the space is used again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,9 +23,11 @@ from sqlalchemy import (
     union,
     update,
 )
+from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.state_table.corpus import texts
 from radarstream.connectors.state_table.database import tables as t
+from radarstream.connectors.state_table.database.engine import database_code
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.queries.subject import (
     EMBEDDINGS,
@@ -46,6 +48,13 @@ OF_USERS: Final = {
     "questions": t.USER_QUESTIONS,
     "epsilon_spending": t.EPSILON_SPENDING,
 }
+ON_SERVER: Final = (
+    "the bytes of deleted rows in the files of the PostgreSQL server, until its administrator runs "
+    "VACUUM (FULL, ANALYZE), VACUUM FULL pg_statistic and CHECKPOINT while no older transaction is "
+    "open; its samples of a table that has become empty; its write-ahead log until the segments "
+    "are used again, its archive, replicas and logs"
+)
+IN_FILE: Final = "the bytes of deleted rows in the database's files: {}; run it again"
 Statements = Mapping[str, Sequence[Delete | Update]]
 
 
@@ -137,3 +146,22 @@ def _executed(connection: Connection, statements: Statements) -> dict[str, int |
         name: sum(connection.execute(statement).rowcount for statement in some)
         for name, some in statements.items()
     }
+
+
+def compact(engine: Engine) -> str:
+    """Rewrite a SQLite database so that its files hold no bytes of deleted rows.
+
+    Return in a sentence where such bytes still are; "" for nowhere. On a server a rewrite is for
+    its administrator to do. Needs as much free space as the database; nobody else writes meanwhile.
+    """
+    if engine.dialect.name != "sqlite":
+        return ON_SERVER
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        try:
+            connection.exec_driver_sql("VACUUM")
+            # The log of changes still has the old pages.
+            busy, *_ = connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)").one()
+        except OperationalError as error:
+            why = f"another process was writing or space was short ({database_code(error)})"
+            return IN_FILE.format(why)
+    return IN_FILE.format("another process was reading") if busy else ""

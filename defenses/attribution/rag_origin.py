@@ -8,8 +8,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.defenses.attribution.scope import Scope, ScopeOptions, checked
-from radarstream.defenses.kernels.log_odds import LEAST
-from radarstream.defenses.kernels.responsibility import split_in_two, standard_scores
+from radarstream.defenses.kernels.responsibility import LEAST, split_in_two, standard_scores
 from radarstream.defenses.protocol import (
     Attributing,
     Complete,

@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
+# Of the probability of a token; stands for the logarithm of any smaller one, as of 0.
+LEAST: Final = -100.0
 SHUFFLES: Final = 4_999
 SEED: Final = 0
 LEAST_SPREAD = 1e-12  # scores nearer to each other are all one group

@@ -9,11 +9,11 @@ import json
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
-from radarstream.defenses.orchestration.seen import Seen, json_object
+from radarstream.defenses.orchestration.signals import Seen, json_object
 from radarstream.defenses.protocol import Complete
 from radarstream.schemas.orchestration import MOST_DELTA, RiskLevel, RiskProfile
 from radarstream.schemas.prompt import Task
-from radarstream.schemas.trust import START
+from radarstream.schemas.users import START
 
 ELEVATED: Final = 0.4
 CRITICAL: Final = 0.8

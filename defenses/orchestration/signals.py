@@ -14,16 +14,33 @@ import numpy as np
 from radarstream.defenses.kernels.rouge import rouge_l
 from radarstream.defenses.kernels.spread import dispersion, drop_off, robust_z
 from radarstream.defenses.orchestration.wordings import asks_verbatim, fills_masks
+from radarstream.schemas.codec.json_text import JsonObject, parse_object
+from radarstream.schemas.errors import InputError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.orchestration import QuestionSignals, RetrievalSignals, Thresholds
 from radarstream.schemas.snapshot import Strict
 
 WINDOW: Final = 5  # earlier questions of a user that count
 LEAST_INTERVAL_S: Final = 1e-3
+MOST_BYTES: Final = 2**16  # of a reply
+_FENCE: Final = re.compile(r"\A\s*```(?:json)?\s*(.*?)\s*```\s*\Z", re.DOTALL)
 _TOKEN: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]|[^\W_\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]+"
     r"(?:['\u2019][^\W_]+)*"
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the Sentinel may look at: never text of documents.
+
+    `question` is untrusted. `retrieval` is None at the first look, before the retrieval.
+    """
+
+    question: str
+    trust: float
+    signals: QuestionSignals
+    retrieval: RetrievalSignals | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,3 +150,18 @@ def velocity(interval_s: float) -> float:
     (0.25, 5.0)
     """
     return 1.0 / max(LEAST_INTERVAL_S, interval_s)
+
+
+def json_object(reply: str | None) -> JsonObject | None:
+    """The one JSON object that a reply is, also in a code fence; None for anything else.
+
+    What makes an event malformed (`codec.json_text`) makes a reply nothing, too.
+    """
+    if reply is None:
+        return None
+    fenced = _FENCE.match(reply)
+    data = (fenced[1] if fenced else reply).strip().encode("utf-8", "surrogatepass")
+    try:
+        return parse_object(data, max_bytes=MOST_BYTES)
+    except InputError:
+        return None

@@ -12,8 +12,8 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.orchestration.seen import Seen, json_object
 from radarstream.defenses.orchestration.sentinel import ATTACKS, clip
+from radarstream.defenses.orchestration.signals import Seen, json_object
 from radarstream.defenses.protocol import Complete
 from radarstream.schemas.orchestration import (
     AttentionPlan,

@@ -3,9 +3,8 @@
 import json
 
 from radarstream.defenses.options import options_of
-from radarstream.defenses.recheck.checks import Check, Outcome
+from radarstream.defenses.recheck.checks import Check, Outcome, record_check
 from radarstream.defenses.recheck.cut import cut_checks
-from radarstream.defenses.recheck.record import record_check
 from radarstream.defenses.recheck.support import status_check, support_check
 from radarstream.defenses.registry import build_defense
 from radarstream.schemas.errors import ConfigurationError

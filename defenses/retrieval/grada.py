@@ -7,8 +7,7 @@ import numpy as np
 from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from radarstream.defenses.kernels.bm25 import bm25
-from radarstream.defenses.kernels.pagerank import beyond_affinity, pagerank
+from radarstream.defenses.kernels.grada import beyond_affinity, bm25, pagerank
 from radarstream.defenses.protocol import Asking, Embed, Reordering, Signal, ask
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.schemas.evidence import FloatArray

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from typer import Option
 
-from radarstream.connectors.files.directory_lock import make_directory
+from radarstream.connectors.files.directories import make_directory
 from radarstream.lab.simulation.history import SimulationOptions, write_history
 from radarstream.pipelines.cli.terminal import print_path
 from radarstream.schemas.errors import ConfigurationError

@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from radarstream.defenses.kernels.log_odds import LEAST
+from radarstream.defenses.kernels.responsibility import LEAST
 from radarstream.defenses.protocol import Asking, Complete, LogProbs, LogProbsAll, ask
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import Task

@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, TypeVar
 import polars as pl
 from markupsafe import Markup
 
-from radarstream.connectors.files.whole import write_json
+from radarstream.connectors.files.directories import write_json
 from radarstream.connectors.models.tiers import (
     limits,
     model_card,

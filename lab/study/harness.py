@@ -12,7 +12,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, Generic
 
-from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.lab.study.judging import (
     JUDGED_BY,

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import TypeAdapter
 
-from radarstream.connectors.files.whole import write_json
+from radarstream.connectors.files.directories import write_json
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.rows import ADVICE, summary
 from radarstream.pipelines.job.replaying import answering_code

@@ -12,9 +12,8 @@ from typing import Final, TypeVar
 
 import numpy as np
 
-from radarstream.defenses.orchestration.seen import Seen
 from radarstream.defenses.orchestration.sentinel import Sentinel
-from radarstream.defenses.orchestration.signals import Usual, retrieval_signals
+from radarstream.defenses.orchestration.signals import Seen, Usual, retrieval_signals
 from radarstream.defenses.orchestration.strategist import Strategist
 from radarstream.defenses.protocol import Complete
 from radarstream.pipelines.signals.fulfilment import fulfil

@@ -8,9 +8,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from typing import Final
 
-from radarstream.defenses.orchestration.seen import Seen
 from radarstream.defenses.orchestration.sentinel import delta_of
-from radarstream.defenses.orchestration.signals import question_signals
+from radarstream.defenses.orchestration.signals import Seen, question_signals
 from radarstream.defenses.orchestration.strategist import RHO
 from radarstream.pipelines.asking.known import KnownQuery, query_of
 from radarstream.pipelines.asking.parts import Parts

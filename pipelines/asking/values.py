@@ -5,7 +5,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from radarstream.defenses.orchestration.seen import Seen
+from radarstream.defenses.orchestration.signals import Seen
 from radarstream.pipelines.asking.known import KnownQuery
 from radarstream.pipelines.round.values import Concluded, Observed
 from radarstream.pipelines.searching import Finding

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
 from radarstream.pipelines.cli.options import (
     AsJson,

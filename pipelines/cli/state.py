@@ -11,11 +11,10 @@ from rich.table import Column
 from sqlalchemy import Engine
 from typer import Argument, Option
 
-from radarstream.connectors.state_table.database.compaction import compact
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.migration import HEAD, pending_sql
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
-from radarstream.connectors.state_table.forgetting import KEYED_TOPICS, forget
+from radarstream.connectors.state_table.forgetting import KEYED_TOPICS, compact, forget
 from radarstream.connectors.state_table.queries import memory
 from radarstream.connectors.state_table.queries.lookup import (
     ANYWHERE,

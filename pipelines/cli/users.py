@@ -6,7 +6,7 @@ import typer
 from typer import Argument, Option
 
 from radarstream.connectors.state_table import forgetting
-from radarstream.connectors.state_table.database.compaction import compact
+from radarstream.connectors.state_table.forgetting import compact
 from radarstream.connectors.state_table.serving import users
 from radarstream.connectors.state_table.serving.users import StoredUser
 from radarstream.pipelines.build import shared_engine

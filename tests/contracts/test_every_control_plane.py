@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.orchestration.seen import Seen
 from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel, Sentinel
+from radarstream.defenses.orchestration.signals import Seen
 from radarstream.defenses.orchestration.strategist import (
     ModelStrategist,
     RuleStrategist,

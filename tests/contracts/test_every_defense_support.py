@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, build_defense
 from radarstream.pipelines.pages.verdict_words import side_in_words
 from radarstream.pipelines.round.pipeline import DefensePipeline

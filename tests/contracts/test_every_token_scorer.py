@@ -12,7 +12,7 @@ pytest.importorskip("transformers")
 from radarstream.connectors.models.gguf_tokens import GgufTokens
 from radarstream.connectors.models.openai_http.options import OpenAiTokenOptions
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.pipelines.signals.ports import TokenScorer
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError

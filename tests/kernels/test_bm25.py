@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.bm25 import K1, MOST_WORDS, B, bm25
+from radarstream.defenses.kernels.grada import K1, MOST_WORDS, B, bm25
 
 DOCUMENTS = [["rome", "won", "the", "cup"], ["the", "the", "cup"], ["oslo"], []]
 

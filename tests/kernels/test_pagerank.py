@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from radarstream.defenses.kernels.pagerank import beyond_affinity, pagerank
+from radarstream.defenses.kernels.grada import beyond_affinity, pagerank
 
 LIKENESS = np.array([[0, 1, 0.9, 0.8], [1, 0, 1.1, 0.9], [0.9, 1.1, 0, 0.85], [0.8, 0.9, 0.85, 0]])
 AFFINITY = np.array([0.5, 0.4, 0.45, 1.2])

@@ -9,8 +9,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import (
+    ScriptedGenerator,
+    ScriptedRelations,
+    ScriptedTokens,
+)
 from radarstream.defenses.protocol import Attributing, Complete, Signal
 from radarstream.lab.attribution.scenarios import parse_scenarios
 from radarstream.lab.attribution.scoring import Result, Results, frame_of, scored

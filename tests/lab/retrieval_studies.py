@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import (
+    ScriptedGenerator,
+    ScriptedRelations,
+    ScriptedTokens,
+)
 from radarstream.defenses.protocol import Complete, Reordering
 from radarstream.defenses.retrieval.pools import checked_pool, reranked
 from radarstream.lab.attacks.whitebox.encoder import Tools

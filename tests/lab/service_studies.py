@@ -7,8 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import (
+    ScriptedGenerator,
+    ScriptedRelations,
+    ScriptedTokens,
+)
 from radarstream.connectors.state_table.database.engine import open_engine, sqlite_url
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.service.protocol import MaskedDocument, World

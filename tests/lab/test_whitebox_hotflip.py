@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.lab.attacks.protocol import Aim, UnattackableError
 from radarstream.lab.attacks.whitebox.crafting import Checkpoint, craft
 from radarstream.lab.attacks.whitebox.encoder import Tools

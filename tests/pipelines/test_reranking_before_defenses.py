@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.registry import DEFENSES, RERANKERS, build_defense, build_reranker
 from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.scripted_networks import ScriptedAttention, ScriptedMasked

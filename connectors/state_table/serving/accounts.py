@@ -29,8 +29,7 @@ from radarstream.connectors.state_table.database.tables import (
 )
 from radarstream.schemas.codec import clean
 from radarstream.schemas.times import milliseconds, time_at
-from radarstream.schemas.trust import START, UserTrust
-from radarstream.schemas.users import RECENT_QUESTIONS, Account
+from radarstream.schemas.users import RECENT_QUESTIONS, START, Account, UserTrust
 
 ROUNDING: Final = 1e-9  # three times .1 is more than .3 in floating point
 _P, _Q, _T = EPSILON_SPENDING.c, USER_QUESTIONS.c, USER_TRUST.c

@@ -9,7 +9,7 @@ from datetime import date, timedelta
 from pathlib import Path
 from typing import BinaryIO, Final, Literal
 
-from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.files.lines import BYTE_ORDER_MARK
 from radarstream.pipelines.searching import Searcher
 from radarstream.schemas.codec import decode_record, encode

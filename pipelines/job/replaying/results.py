@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from radarstream.connectors.files.directories import write_json
 from radarstream.connectors.files.jsonl_sink import FILES
-from radarstream.connectors.files.whole import write_json
 from radarstream.connectors.models.tiers import model_card
 from radarstream.pipelines.job.replaying.record import RunRecord
 from radarstream.schemas.codec import decode_answer, decode_dead_letter, decode_record

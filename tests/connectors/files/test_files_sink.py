@@ -81,12 +81,6 @@ def test_failed_write_leaves_no_part_and_can_be_repeated(
     assert ids(tmp_path / "answers.jsonl") == ["cup/1", "cup/2"]
 
 
-def test_second_writer_is_refused(tmp_path) -> None:
-    with JsonlSink(tmp_path), pytest.raises(ConfigurationError, match="another job"):
-        JsonlSink(tmp_path)
-    JsonlSink(tmp_path).close()
-
-
 @pytest.mark.parametrize("line", ["shopping list", "[" * 50_000, "9" * 5_000])
 def test_foreign_file_is_left_untouched(tmp_path, line: str) -> None:
     path = tmp_path / "answers.jsonl"

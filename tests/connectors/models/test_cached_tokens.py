@@ -5,8 +5,7 @@ import pytest
 from sqlalchemy import Engine
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import ContinuationQuery, Prompt, Task
 from tests.scripted_models import last_words

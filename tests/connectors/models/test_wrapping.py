@@ -10,8 +10,8 @@ from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
     ScriptedRelations,
+    ScriptedTokens,
 )
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Call, Method, Replies, Wrapped, ask
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task

@@ -10,8 +10,7 @@ from sqlalchemy import Engine, func, select
 
 from radarstream.connectors.state_table.database.tables import USER_QUESTIONS
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
-from radarstream.schemas.trust import UserTrust
-from radarstream.schemas.users import Account
+from radarstream.schemas.users import Account, UserTrust
 from tests.clocks import at_once
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -13,9 +13,8 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
-from radarstream.connectors.state_table.database.compaction import compact
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.forgetting import forget
+from radarstream.connectors.state_table.forgetting import compact, forget
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import append, pending
 from radarstream.connectors.state_table.queries.subject import SUBJECT_CHARACTERS, question_subject

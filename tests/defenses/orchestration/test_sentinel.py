@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.orchestration.seen import Seen
 from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSentinel, delta_of
-from radarstream.defenses.orchestration.signals import question_signals
+from radarstream.defenses.orchestration.signals import Seen, question_signals
 from radarstream.schemas.orchestration import (
     QuestionSignals,
     RetrievalSignals,

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from radarstream.defenses.orchestration.seen import Seen
+from radarstream.defenses.orchestration.signals import Seen
 from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist, theta_eff
 from radarstream.schemas.orchestration import (
     AttentionPlan,

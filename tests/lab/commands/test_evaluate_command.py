@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from radarstream.connectors.files.directory_lock import hold_directory
+from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.registry import DEFENSES
 from radarstream.lab.defences.records import Row

@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import ContinuationQuery
 from tests import commands

@@ -11,8 +11,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
 from radarstream.lab.insights import AttentionQuery
 from radarstream.lab.models.leave_one_out import AblatedAttention
 from radarstream.lab.models.scripted_networks import ScriptedAttention

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.protocol import Reordering, Signal, ask
 from radarstream.defenses.retrieval.pools import reranked
 from radarstream.lab.attacks.corpus import corpus_of, inject

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.protocol import Norms
 from radarstream.lab.methods.thresholds import Norm, Perplexity
 from radarstream.pipelines.signals.fulfilment import attribute_all, drive

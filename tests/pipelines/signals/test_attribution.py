@@ -8,8 +8,8 @@ from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
     ScriptedRelations,
+    ScriptedTokens,
 )
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.pipelines.signals.fulfilment import attribute_all
 from radarstream.pipelines.signals.long_form import answering_at_length

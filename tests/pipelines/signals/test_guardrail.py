@@ -9,8 +9,7 @@ import pytest
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.models.rendering import chat_messages, completion_text
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.signals.guardrail import guarded, instructed
 from radarstream.pipelines.signals.long_form import answering_at_length

@@ -9,8 +9,8 @@ from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
     ScriptedRelations,
+    ScriptedTokens,
 )
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
 from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline

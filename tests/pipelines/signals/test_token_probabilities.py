@@ -8,8 +8,7 @@ import pytest
 
 from radarstream.connectors.models import gguf_tokens
 from radarstream.connectors.models.gguf_tokens import GgufTokens
-from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
 from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla

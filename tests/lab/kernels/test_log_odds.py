@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.kernels.log_odds import LEAST, log_odds, total
+from radarstream.lab.kernels.log_odds import LEAST, log_odds, total
 
 
 @given(st.floats(1e-6, 1.0 - 1e-6))

@@ -3,9 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from radarstream.defenses.kernels.responsibility import LEAST
+
 FloatArray = NDArray[np.float64]
 
-LEAST = -100.0  # of a token; stands for the logarithm of any smaller probability, as of 0
 MOST = -float(np.finfo(np.float64).epsneg)  # the nearest double below probability 1
 
 

@@ -1,9 +1,11 @@
-"""Directories of results: made, and held by one writer at a time."""
+"""Directories of results, held by one writer at a time, and files that are written whole or not."""
 
 import fcntl
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from radarstream.schemas.errors import ConfigurationError
 
@@ -37,3 +39,16 @@ def hold_directory(directory: Path) -> Iterator[None]:
         except BlockingIOError:
             raise ConfigurationError(f"another command is writing to {directory}") from None
         yield
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write indented JSON; whole or not at all."""
+    text = json.dumps(value, indent=2, ensure_ascii=True, default=str)
+    write_whole(path, f"{text}\n".encode("ascii"))
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all: a crash leaves what was there before."""
+    partial = path.with_name(path.name + ".part")
+    partial.write_bytes(content)
+    partial.replace(path)
