@@ -40,9 +40,9 @@ def listed(answer: Answer, *path: str) -> list[Answer] | None:
 def documents(
     entries: Iterable[Answer], seen_at: datetime, *, url: str, text: str, date: str
 ) -> list[Document]:
-    """The results by rank, from the members of these names; what holds neither is left out.
-
-    The rank is the `position` of an entry, else its place.
+    """The results by rank, from the members of these names. The rank is the `position` of an entry,
+    else its place. What has no address of the web is left out: without one it would be a site of
+    its own, and many of them many voices.
     """
     read = [
         Document(
@@ -54,8 +54,7 @@ def documents(
         )
         for place, entry in enumerate(entries, start=1)
     ]
-    usable = [result for result in read if result.url or result.text]
-    return sorted(usable, key=lambda result: result.rank)
+    return sorted((result for result in read if result.url), key=lambda result: result.rank)
 
 
 def distinct(results: Iterable[Document], most: int) -> tuple[Document, ...]:

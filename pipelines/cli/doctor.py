@@ -288,8 +288,12 @@ def searches(options: SearchOptions) -> Iterator[Diagnosis]:
 
 
 def _searxng_at(port: int, chosen: SearchOptions) -> str:
-    """What a SearXNG at a port of loopback needs to be used; empty for anything else there."""
+    """What a SearXNG at a port of loopback needs to be used; empty for anything else there, and for
+    the one that is chosen.
+    """
     url = f"http://127.0.0.1:{port}"
+    if (chosen.name, chosen.base_url or SearXng.base_url) == (SearXng.name, url):
+        return ""  # it is checked already
     options = SearchOptions(name=SearXng.name, base_url=url, timeout_s=LISTING_S)
     try:
         with closing(search_client(options)) as client:
@@ -301,8 +305,6 @@ def _searxng_at(port: int, chosen: SearchOptions) -> str:
         return ""
     except ConfigurationError as error:
         return f"{url}: {error}"
-    if (chosen.name, chosen.base_url or SearXng.base_url) == (options.name, url):
-        return has
     base = "" if url == SearXng.base_url else f' and search.base_url = "{url}"'
     return f'{has}. To use it, set search.name = "{options.name}"{base}'
 

@@ -25,17 +25,20 @@ from radarstream.schemas.support import AnswerStatus
 from tests.asking import CAPITAL, CLAIMS, OFF, Retrieving, answerer_with, question
 from tests.connectors.search import search_server as service
 from tests.connectors.search.search_server import SearchServer
+from tests.connectors.search.services import CASES
 
 TRUTH, LIE, NOTHING = "Lima", "Cusco", ""
 WORDS = "capital peru"  # what the question says beside function words
 FIRST, NEXT, OTHER = (CAPITAL, "0"), (CAPITAL, "10"), (WORDS, "0")
 Web = Mapping[tuple[str, str], Sequence[tuple[str, str]]]  # words and start: addresses and texts
+Serve = Callable[[dict[str, str]], service.Reply]
 Ask = Callable[..., Reply]
 
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[SearchServer]:
-    monkeypatch.setenv("SERPAPI_KEY", service.KEY)
+    for case in CASES.values():
+        monkeypatch.setenv(case.variable, service.KEY)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with service.serve() as running:
         yield running
@@ -50,16 +53,18 @@ def in_words(answer: str, own: str) -> str:
 def ask(server: SearchServer, tmp_path: Path) -> Ask:
     """Ask the question of a web, where the search service refuses what the web has no page for."""
 
-    def ask(web: Web, **search: Any) -> Reply:
+    def ask(web: Web | Serve, **search: Any) -> Reply:
         def found(parameters: dict[str, str]) -> service.Reply:
+            if callable(web):
+                return web(parameters)
             pages = web.get((parameters["q"], parameters.get("start", "0")))
-            told = [
+            results = [
                 service.result(
                     place, link=f"https://{address}", title="", snippet=in_words(text, address)
                 )
                 for place, (address, text) in enumerate(pages or (), start=1)
             ]
-            body = service.page(told, more=True) if told else service.EMPTY
+            body = service.page(results, more=True) if results else service.EMPTY
             return service.Reply(body, 200 if pages is not None else 400)
 
         server.requests.clear()
@@ -94,6 +99,18 @@ def test_thin_evidence_is_read_on_at_ranks_that_go_on(server, ask) -> None:
     assert facts_of(reply)["depth"] == depth
     assert depth_in_words(reply.event) == "4 of 4 documents were read, of 2 result pages"
     assert reply.question == question(origin=Origin.SEARCH)
+
+
+def test_what_a_page_holds_beyond_the_wanted_is_read_on_for_nothing(server, ask) -> None:
+    texts = [in_words(TRUTH if n in (0, 11) else NOTHING, f"site{n}.example") for n in range(20)]
+    results = [(f"https://site{n}.example/", text, "") for n, text in enumerate(texts)]
+    for name, case in CASES.items():
+        if name != "serpapi":  # whose pages hold ten
+            page = service.Reply(case.page(results, True))
+            reply = ask(lambda _, page=page: page, name=name)
+            assert (reply.text, reply.event.status) == ("Lima", AnswerStatus.CORROBORATED)
+            assert (len(server.requests), reply.event.result_pages) == (1, 1)
+            assert reply.event.wanted_more is False
 
 
 def test_the_last_search_is_in_other_words_and_a_dispute_costs_no_more(server, ask) -> None:
