@@ -2,6 +2,7 @@
 
 import asyncio
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -32,21 +33,23 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """How one request ended: with a status, or without one and `failure` says why."""
+    """How one try ended: with a status, if the receiver gave one; `failure` says why without."""
 
-    status: int | None
+    status: int | None = None
     failure: str = ""
     retry_after_s: float = 0.0
 
     @property
     def accepted(self) -> bool:
         """Whether the receiver has the alert."""
-        return self.status is not None and 200 <= self.status < 300
+        return not self.failure if self.status is None else 200 <= self.status < 300
 
     @property
     def temporary(self) -> bool:
         """Whether the same request may succeed later."""
-        return self.status is None or self.status in TRY_AGAIN or self.status >= 500
+        if self.status is None:
+            return bool(self.failure)
+        return self.status in TRY_AGAIN or self.status >= 500
 
 
 class Webhook(Closing):
@@ -76,19 +79,9 @@ class Webhook(Closing):
         up, nothing is dropped. Any other status but 2xx is final. Only when `stop` is set may the
         returned attempt be `temporary`: the alert is then not delivered.
         """
-        pause = wait_random_exponential(
-            multiplier=self._options.first_pause_s, max=self._options.longest_pause_s
-        )
-        retrying = Retrying(
-            retry=retry_if_result(lambda attempt: attempt.temporary),
-            wait=lambda state: max(pause(state), last_attempt(state).retry_after_s),
-            stop=stop_when_event_set(self._stop),
-            sleep=sleep_using_event(self._stop),
-            before_sleep=self._report,
-            retry_error_callback=last_attempt,
-        )
-        attempt: Attempt = retrying(self.try_once, event_id, body)
-        return attempt
+        pauses = self._options.first_pause_s, self._options.longest_pause_s
+        host = httpx.URL(self._options.url).host
+        return insistently(lambda: self.try_once(event_id, body), self._stop, pauses, host=host)
 
     def try_once(self, event_id: str, body: bytes) -> Attempt:
         """Send once, whatever the receiver answers."""
@@ -119,16 +112,37 @@ class Webhook(Closing):
         except (httpx.TransportError, TimeoutError) as error:
             return Attempt(None, failure_of(error))
 
-    def _report(self, state: RetryCallState) -> None:
+
+def insistently(
+    try_once: Callable[[], Attempt], stop: Event, pauses: tuple[float, float], **receiver: str
+) -> Attempt:
+    """Try until an attempt is not temporary or `stop` is set, and return the last attempt.
+
+    `pauses` are the first and the longest, in seconds; `receiver` names it in the log.
+    """
+    pause = wait_random_exponential(multiplier=pauses[0], max=pauses[1])
+
+    def report(state: RetryCallState) -> None:
         attempt = last_attempt(state)
         log.warning(
-            "the webhook does not answer",
-            host=httpx.URL(self._options.url).host,
+            "the receiver of alerts does not answer",
+            **receiver,
             status=attempt.status,
             failure=attempt.failure,
             attempt=state.attempt_number,
             pause_s=round(state.upcoming_sleep, 1),
         )
+
+    retrying = Retrying(
+        retry=retry_if_result(lambda attempt: attempt.temporary),
+        wait=lambda state: max(pause(state), last_attempt(state).retry_after_s),
+        stop=stop_when_event_set(stop),
+        sleep=sleep_using_event(stop),
+        before_sleep=report,
+        retry_error_callback=last_attempt,
+    )
+    attempt: Attempt = retrying(try_once)
+    return attempt
 
 
 async def forget_location(response: httpx.Response) -> None:

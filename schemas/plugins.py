@@ -20,6 +20,7 @@ EXTRAS: Final = {
     **dict.fromkeys(("polars", "scipy", "vl_convert"), "lab"),
     **dict.fromkeys(("sentence_transformers", "torch", "transformers"), "gpu"),
     **dict.fromkeys(("lxml_html_clean", "mammoth", "pypdf", "trafilatura"), "pages"),
+    "apprise": "alerts",
     "psycopg": "postgres",
     **dict.fromkeys(("haystack", "langchain_core", "llama_index"), "adapters"),
 }

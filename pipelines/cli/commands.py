@@ -34,7 +34,7 @@ PANELS: Final = {
     },
     "Follow the answers": {
         "tail": "Show new answers, attribution events and forgotten queries, each once.",
-        "alert": "Call the webhook of section `alerts` for every answer that changed.",
+        "alert": "Send every answer that changed to a webhook and to people.",
         "verify": "Compute again what follows from the events of answers, and name what does not.",
     },
     "When an answer is wrong": {

@@ -1,8 +1,10 @@
 """Settings of the job: answering, telemetry, collecting, alerts, attribution, ledger of sources."""
 
+from datetime import datetime, time
 from typing import Annotated, Any, Literal, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, Field, PositiveFloat, model_validator
+from pydantic import AfterValidator, Field, PositiveFloat, field_validator, model_validator
 
 from radarstream.connectors.webhook_options import WebhookOptions
 from radarstream.connectors.webpages.options import PageOptions
@@ -11,6 +13,7 @@ from radarstream.schemas.section import Section
 
 HOUR = 3600.0
 Group = Annotated[str, Field(min_length=1)]
+ChannelName = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,30}$")]
 Occasion = Literal["changed", "falsified", "abstained"]
 
 
@@ -106,18 +109,70 @@ class WatchSettings(Section):
     """longest pause of a failing query, in seconds"""
 
 
-class AlertSettings(Section):
-    """Which answers cause an alert, and who receives it."""
+class SelectedAnswers(Section):
+    """Which answers a receiver is alerted to."""
 
-    webhook: WebhookOptions | None = None
     occasions: Annotated[tuple[Occasion, ...], Field(min_length=1)] = ("changed",)
     """changed: the answer means something else; falsified: the previous answer was rejected"""
     queries: tuple[str, ...] = ()
     """ids of queries to report; empty = all"""
     tags: tuple[str, ...] = ()
-    """report only queries with one of these tags; empty = all"""
+    """report only queries with one of these tags (watchlist); empty = all"""
+
+
+class QuietHours(Section):
+    """Hours of the day in which a channel is not disturbed."""
+
+    start: time
+    """when they begin, such as 22:00"""
+    end: time
+    """when they end, such as 07:00; alerts that waited are sent together"""
+    timezone: str = "UTC"
+    """where, such as Europe/Berlin"""
+
+    @field_validator("timezone")
+    @classmethod
+    def check_timezone(cls, name: str) -> str:
+        """Refuse a place that this machine's data of time zones do not have."""
+        try:
+            ZoneInfo(name)
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            raise ValueError("not a time zone, such as Europe/Berlin") from None
+        return name
+
+    def contain(self, moment: datetime) -> bool:
+        """Whether an aware time is in them.
+
+        >>> from datetime import UTC
+        >>> night = QuietHours(start=time(22), end=time(7))
+        >>> [night.contain(datetime(2026, 1, 5, hour, tzinfo=UTC)) for hour in (6, 7, 22)]
+        [True, False, True]
+        """
+        now = moment.astimezone(ZoneInfo(self.timezone)).time()
+        if self.start <= self.end:
+            return self.start <= now < self.end
+        return now >= self.start or now < self.end
+
+
+class ChannelSettings(SelectedAnswers):
+    """People who are alerted through Apprise: by mail, Slack, Teams, ntfy and others."""
+
+    variable: str
+    """environment variable with Apprise addresses, separated by blanks"""
+    digest_hours: Annotated[float, Field(ge=0.0)] = 0.0
+    """alerts of so many hours come in one message; 0 = each at once"""
+    quiet: QuietHours | None = None
+
+
+class AlertSettings(SelectedAnswers):
+    """Which answers cause an alert, and who receives it."""
+
+    webhook: WebhookOptions | None = None
+    channels: dict[ChannelName, ChannelSettings] = Field(default={}, max_length=20)
+    """people to alert, by a name of yours: `[alerts.channels.NAME]`"""
     group: Group = "radarstream-alerts"
-    """consumer group that remembers what was delivered; default: kafka.group + -alerts"""
+    """consumer group that remembers what was delivered; default: kafka.group + -alerts; a channel's
+    has -NAME besides"""
     start: Literal["latest", "beginning"] = "latest"
     """where a new group starts to read"""
 

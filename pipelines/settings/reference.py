@@ -75,6 +75,8 @@ def rows_of(path: str, field: FieldInfo, listed: dict[tuple[str, ...], str]) -> 
     `listed` holds the keys of long sections and where they are, so that none is printed twice.
     """
     kinds = list(models_in(field.annotation))
+    if kinds and get_origin(field.annotation) is dict:
+        path = f"{path}.NAME"
     if not kinds:
         meaning = " ".join((field.description or "").split()).replace("|", "\\|")
         yield f"| `{path}` | {values_of(field)} | {default_of(field)} | {meaning} |"

@@ -122,7 +122,7 @@ def test_neither_secret_nor_address_is_logged(capsys: pytest.CaptureFixture[str]
             webhook.deliver("cup/4", BODY)
     captured = capsys.readouterr()
     logged = captured.out + captured.err
-    assert "the webhook does not answer" in logged
+    assert "the receiver of alerts does not answer" in logged
     for private in (SECRET, "token-in-path", "token-in-query", "Zürich"):
         assert private not in logged
 

@@ -378,6 +378,44 @@ def test_a_sample_alert_tries_the_receiver_out(tmp_path: Path) -> None:
         assert (body["schema"], body["query_id"]) == ("alert.answer/1", "radarstream-test")
 
 
+def test_people_get_what_they_chose_beside_a_webhook_that_is_down(
+    own_site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each receiver has its own place in the topic; a digest is one message."""
+    site = own_site
+    with receiving(last=Reply(503)) as hook, receiving(last=Reply(200)) as team:
+        address = team.url.replace("http", "json", 1).replace("hook", "canary-secret")
+        monkeypatch.setenv("TEAM_ALERTS", address)
+        channel = '[alerts.channels.team]\nvariable = "TEAM_ALERTS"\nqueries = ["a"]\n'
+        alerting(site, hook.url, f'start = "beginning"\n{channel}digest_hours = 0.001')
+        site.publish(*[answer(q, 1, True) for q in "ab"], answer("a", 2, True))
+        with radarstream("alert", "--config", site.config) as command:
+            (message,) = team.wait_for(1)
+            hook.wait_for(2)
+            assert command.stopped_by(signal.SIGTERM) == 0
+            said = command.line(command.err, "alerts: ")
+    assert "2 delivered, 0 refused, 1 answers passed over" in said
+    assert json.loads(message.body)["title"] == "2 answers to look at"
+    assert "canary-secret" not in said
+
+
+def test_a_sample_tries_each_channel_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "alerts.toml"
+    config.write_text(
+        'profile = "scripted"\n[alerts.channels.on-call]\nvariable = "ON_CALL"\n'
+        '[alerts.channels.team]\nvariable = "TEAM"\n'
+    )
+    with receiving(last=Reply(200)) as receiver:
+        monkeypatch.setenv("TEAM", receiver.url.replace("http", "json", 1))
+        monkeypatch.setenv("ON_CALL", "json://127.0.0.1:1/canary-secret")
+        result = CliRunner().invoke(app, ["alert", "--test", "--config", str(config)])
+    assert result.exit_code == 1
+    on_call, team = result.stdout.splitlines()
+    assert on_call.startswith("on-call: the sample alert was not accepted: A Connection error")
+    assert team == "team: the sample alert was accepted"
+    assert "canary-secret" not in result.output
+
+
 def test_a_receiver_that_is_away_fails_the_sample(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -398,7 +436,7 @@ def test_alert_names_what_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyP
     config.write_text('profile = "scripted"\n')
     assert refused("alert", "--config", config) == (
         2,
-        "error: settings: alerts.webhook.url is not given\n",
+        "error: settings: alerts.webhook.url is not given, nor a channel\n",
     )
     config.write_text('[alerts.webhook]\nurl = "http://example.org/x"\n')
     code, said = refused("alert", "--config", config)

@@ -1,26 +1,29 @@
-"""Alerts: answers that changed, one webhook call each, in order and at least once.
+"""Alerts: answers that changed, to one receiver, in order and at least once.
 
-    poll -> decode, drop repetitions, select -> deliver -> commit
+    poll -> decode, drop repetitions, select -> wait until due -> deliver -> commit
 
 An alert is committed once the receiver has it or has refused it. A receiver that is down holds
-everything up.
+everything up, so each has a consumer group of its own.
 """
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Final
 
 import structlog
 
 from radarstream.connectors.kafka.topic_reader import TopicReader, TopicRecord
 from radarstream.connectors.webhook import Attempt
 from radarstream.pipelines.job.alerting.following import ANSWERS, Following, Selection
-from radarstream.pipelines.settings.job import AlertSettings, Occasion
+from radarstream.pipelines.settings.job import Occasion, QuietHours, SelectedAnswers
 from radarstream.schemas.codec import envelope
 from radarstream.schemas.codec.wire import compact_json
 from radarstream.schemas.errors import BrokerError, InputError
 from radarstream.schemas.events import AnswerEvent, Source
+from radarstream.schemas.shown import one_line
+from radarstream.schemas.sites import site_of
 from radarstream.schemas.snapshot import Provenance
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.times import Clock, milliseconds, wire_time
@@ -29,8 +32,18 @@ from radarstream.schemas.verdict import DocumentVerdict, MemoryVerdict, Reason, 
 SCHEMA = "alert.answer/1"
 TITLE_CHARACTERS = 300
 URL_CHARACTERS = 2_000
+TEXT_CHARACTERS = 200
+MESSAGE_ALERTS = 20
+WORDS: Final[Mapping[Occasion, str]] = {
+    "changed": "Answer changed",
+    "falsified": "Former answer rejected",
+    "abstained": "No answer",
+}
+HARMLESS: Final = str.maketrans("<>@[]/`*_|", "‹›＠［］⁄ˋ∗＿∣")
+LINKS: Final = re.compile(r"\.(?=[^\W\d])")  # a dot as in the name of a host
 POLL_S = 1.0
 PAUSE_S = 5.0  # before the broker is asked again
+MOST_WAITING = 500  # alerts; more of them wait in the topic
 
 log = structlog.get_logger(__name__)
 
@@ -45,21 +58,67 @@ class AlertCounts:
     unreadable: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """What a receiver is to know: the answer, and which of the chosen occasions it is."""
+
+    event: AnswerEvent
+    occasions: tuple[Occasion, ...]
+
+    @property
+    def id(self) -> str:
+        """The id of the answer's event."""
+        return envelope(self.event).id
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """When alerts are due: each at once, or all of a time together; none in quiet hours.
+
+    >>> from datetime import UTC
+    >>> noon = datetime(2026, 1, 5, 12, tzinfo=UTC)
+    >>> Timing(digest=timedelta(hours=1)).is_due(noon, noon + timedelta(minutes=59))
+    False
+    """
+
+    digest: timedelta = timedelta()
+    quiet: QuietHours | None = None
+
+    def is_due(self, first: datetime, now: datetime, *, full: bool = False) -> bool:
+        """Whether alerts, the first of them observed at `first`, are to be sent now. No more of
+        them can wait when `full`.
+        """
+        if self.quiet and self.quiet.contain(now):
+            return False
+        return full or now - first >= self.digest
+
+    @property
+    def one_by_one(self) -> bool:
+        """Whether alerts never wait for others."""
+        return not self.digest and self.quiet is None
+
+
 @dataclass
 class Alerting:
-    """Delivers the alerts that the answers call for, read on from the last commit."""
+    """Delivers the alerts that the answers call for to one receiver, from its last commit on.
+
+    `deliver` gets one alert, or all that waited together, and returns when the receiver has them,
+    has refused them, or when it was asked to stop (a temporary attempt).
+    """
 
     answers: TopicReader
-    deliver: Callable[[str, bytes], Attempt]
-    settings: AlertSettings
+    deliver: Callable[[Sequence[Alert]], Attempt]
+    selected: SelectedAnswers
+    timing: Timing = Timing()
     _: KW_ONLY
     stopping: Callable[[], bool]
     clock: Clock
     counts: AlertCounts = field(default_factory=AlertCounts, init=False)
     next_offsets: dict[int, int] = field(default_factory=dict, init=False)
+    waiting: list[Alert] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        queries, tags = frozenset(self.settings.queries), frozenset(self.settings.tags)
+        queries, tags = frozenset(self.selected.queries), frozenset(self.selected.tags)
         self.following = Following(Selection(queries, tags))
 
     def run(self, *, drained: Callable[[], bool] = lambda: False) -> AlertCounts:
@@ -67,51 +126,79 @@ class Alerting:
         log.info("alerting")
         while not self.stopping():
             try:
-                records = self.answers.poll(timeout_s=POLL_S)
+                records = self._poll()
             except BrokerError as error:
                 log.warning("the broker does not answer", stage="poll", error=error)
                 self.clock.wait(PAUSE_S)
                 continue
-            if not records and drained():
-                break
             for record in records:
-                if self.stopping() or not self._finished(record):
+                self._take(record)
+                if self.stopping() or (self.timing.one_by_one and not self._deliver()):
                     break
                 self.next_offsets[record.partition] = record.offset + 1
+            ended = not records and drained()
+            if ended or self._is_due():
+                self._deliver()
             self._commit()
+            if ended:
+                break
         return self.counts
 
-    def _finished(self, record: TopicRecord) -> bool:
-        """Deliver if that is called for; False when stopped before the receiver had it."""
+    def _poll(self) -> Sequence[TopicRecord]:
+        if len(self.waiting) < MOST_WAITING:
+            return self.answers.poll(timeout_s=POLL_S)
+        self.clock.wait(POLL_S)
+        return ()
+
+    def _take(self, record: TopicRecord) -> None:
+        """Let an alert wait, if the record calls for one."""
         if record.value is None:  # the query was forgotten
-            return True
+            return
         try:
             event = self.following.event(ANSWERS, record.read())
         except InputError as error:
             self.counts.unreadable += 1
             place = {"partition": record.partition, "offset": record.offset}
             log.warning("an answer cannot be read", reason=error.reason.value, **place)
-            return True
-        occasions = occasions_of(event) if isinstance(event, AnswerEvent) else ()
-        wanted = [occasion for occasion in self.settings.occasions if occasion in occasions]
-        if not isinstance(event, AnswerEvent) or not wanted:
+            return
+        happened = occasions_of(event) if isinstance(event, AnswerEvent) else ()
+        occasions = tuple(o for o in self.selected.occasions if o in happened)
+        if isinstance(event, AnswerEvent) and occasions:
+            self.waiting.append(Alert(event, occasions))
+        else:
             self.counts.passed_over += 1
+
+    def _is_due(self) -> bool:
+        if not self.waiting:
+            return False
+        full = len(self.waiting) >= MOST_WAITING
+        first = min(alert.event.observed_at for alert in self.waiting)
+        return self.timing.is_due(first, self.clock.now(), full=full)
+
+    def _deliver(self) -> bool:
+        """Deliver what waits. False when stopped before the receiver had it."""
+        if not self.waiting:
             return True
-        self._commit()  # waiting for the receiver may take long
-        attempt = self.deliver(envelope(event).id, alert(event, wanted))
+        self._commit()  # the receiver may take long
+        attempt = self.deliver(self.waiting)
         if attempt.temporary:
             return False
-        named = {"query_id": event.query_id, "step": event.step, "status": attempt.status}
+        for alert in self.waiting:
+            named = {"query_id": alert.event.query_id, "step": alert.event.step}
+            if attempt.accepted:
+                log.info("alert delivered", **named, status=attempt.status)
+            else:
+                log.error("alert refused", **named, status=attempt.status)
         if attempt.accepted:
-            self.counts.delivered += 1
-            log.info("alert delivered", **named)
+            self.counts.delivered += len(self.waiting)
         else:
-            self.counts.refused += 1
-            log.error("alert refused", **named)
+            self.counts.refused += len(self.waiting)
+        self.waiting = []
         return True
 
     def _commit(self) -> None:
-        if not self.next_offsets:
+        """Commit what was read, unless some of it waits."""
+        if not self.next_offsets or (self.waiting and not self.timing.one_by_one):
             return
         try:
             self.answers.commit(self.next_offsets)
@@ -131,16 +218,17 @@ def occasions_of(event: AnswerEvent) -> tuple[Occasion, ...]:
     return tuple(occasion for occasion, so in happened.items() if so)
 
 
-def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
-    """The request body by `alert.answer.1.json`; equal events give equal bytes, texts are
+def payload(alert: Alert) -> bytes:
+    """The request body by `alert.answer.1.json`; equal alerts give equal bytes, texts are
     shortened.
     """
+    event = alert.event
     kept, standing = set(event.verdict.kept_ranks), event.standing
     at = None if standing is None else standing.confirmed_at
     body: dict[str, Any] = {
         "schema": SCHEMA,
-        "id": envelope(event).id,
-        "occasions": list(occasions),
+        "id": alert.id,
+        "occasions": list(alert.occasions),
         "query_id": event.query_id,
         "question": event.question,
         "tags": list(event.tags),
@@ -163,8 +251,46 @@ def alert(event: AnswerEvent, occasions: Sequence[Occasion]) -> bytes:
     return compact_json(body).encode()
 
 
-def sample(now: datetime) -> tuple[str, bytes]:
-    """Return id and body of an alert that is about no query, to try a receiver out."""
+def message(alerts: Sequence[Alert]) -> tuple[str, str]:
+    """Title and text for people: what happened, in order, at most `MESSAGE_ALERTS` alerts."""
+    first = alerts[0]
+    title = f"{WORDS[first.occasions[0]]}: {harmless(first.event.question)}"
+    if len(alerts) > 1:
+        title = f"{len(alerts)} answers to look at"
+    parts = [entry(alert) for alert in alerts[:MESSAGE_ALERTS]]
+    if len(alerts) > MESSAGE_ALERTS:
+        parts.append(f"and {len(alerts) - MESSAGE_ALERTS} more")
+    return title, "\n\n".join(parts)
+
+
+def entry(alert: Alert) -> str:
+    """The lines about one alert."""
+    event = alert.event
+    previous, kept = event.verdict.memory.previous_answer, set(event.verdict.kept_ranks)
+    sites = dict.fromkeys(site_of(source.url) for source in event.sources if source.rank in kept)
+    now = "no answer" if event.abstention else f"{harmless(event.answer)} ({event.status})"
+    lines = [
+        harmless(event.question),
+        ", ".join(WORDS[occasion] for occasion in alert.occasions),
+        f"before: {harmless(previous) if previous else 'no answer'}",
+        f"now: {now}",
+        f"sites: {', '.join(harmless(site) for site in sites) or 'none'}",
+        f"query {harmless(event.query_id)}, step {event.step}, {wire_time(event.observed_at)}",
+    ]
+    return "\n".join(lines)
+
+
+def harmless(text: str) -> str:
+    """Text of others for a chat or a mail: one line, and nothing in it is a link or a mention.
+
+    >>> harmless("<!channel> 3.5 km, see https://evil.example @all")
+    '‹!channel› 3.5 km, see https:⁄⁄evil․example ＠all'
+    """
+    return LINKS.sub("․", one_line(text, TEXT_CHARACTERS)).translate(HARMLESS)
+
+
+def sample(now: datetime) -> Alert:
+    """An alert that is about no query, to try a receiver out."""
     source = Source(rank=1, title="A page that never was", url="https://example.org/")
     event = AnswerEvent(
         query_id="radarstream-test",
@@ -186,4 +312,4 @@ def sample(now: datetime) -> tuple[str, bytes]:
         sources=(source,),
         tags=("test",),
     )
-    return f"{envelope(event).id}/{wire_time(now)}", alert(event, ["changed"])
+    return Alert(event, ("changed",))

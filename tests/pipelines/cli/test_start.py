@@ -89,7 +89,7 @@ def test_a_dry_run_needs_no_library_of_models_or_tables(tmp_path: Path) -> None:
     [
         ("ask --dry-run Who? page.txt", 0, "no answer"),
         ("state show", 2, "there is no state database"),
-        ("doctor --json --profile scripted", 0, "not installed: adapters, embedded, gpu, lab"),
+        ("doctor --json --profile scripted", 0, "not installed: adapters, alerts, embedded"),
         ("serve --dry-run --listen 192.0.2.1:80", 2, "serving.listen"),  # an address of nobody
         ("mcp --dry-run", 0, ""),
         (

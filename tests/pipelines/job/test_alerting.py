@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, time, timedelta
 from pathlib import Path
 
 from hypothesis import given
@@ -12,8 +12,18 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from radarstream.connectors.webhook import Attempt
-from radarstream.pipelines.job.alerting.alerts import AlertCounts, Alerting, alert
+from radarstream.pipelines.job.alerting.alerts import (
+    MESSAGE_ALERTS,
+    MOST_WAITING,
+    Alert,
+    AlertCounts,
+    Alerting,
+    Timing,
+    message,
+    payload,
+)
 from radarstream.pipelines.settings import AlertSettings, load_settings
+from radarstream.pipelines.settings.job import QuietHours
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import BrokerError
 from radarstream.schemas.events import AnswerEvent
@@ -28,6 +38,7 @@ ROOT = Path(__file__).parents[3]
 DOCUMENT = ROOT / "docs" / "consuming.md"
 SCHEMA = ROOT / "pipelines" / "job" / "alerting" / "alert.answer.1.json"
 ACCEPTED, REFUSED, DOWN = Attempt(204), Attempt(404), Attempt(503)
+AT_ONCE = Timing()
 
 
 @dataclass(frozen=True)
@@ -84,15 +95,15 @@ class Receiver:
     def __init__(self, outcomes: Sequence[Attempt] = ()) -> None:
         self.outcomes, self.received = list(outcomes), []
 
-    def __call__(self, event_id: str, body: bytes) -> Attempt:
+    def __call__(self, alerts: Sequence[Alert]) -> Attempt:
         outcome = self.outcomes.pop(0) if self.outcomes else ACCEPTED
         if not outcome.temporary:
-            self.received.append((event_id, json.loads(body)))
+            self.received.append([alert.id for alert in alerts])
         return outcome
 
     @property
     def ids(self) -> list[str]:
-        return [event_id for event_id, _ in self.received]
+        return [event_id for ids in self.received for event_id in ids]
 
 
 def answer(query_id: str, step: int, changed: bool | None = True, **fields) -> AnswerEvent:
@@ -108,16 +119,19 @@ def run(
     settings: AlertSettings | None = None,
     *,
     batch: int = 3,
-    stopping=lambda: False,
+    timing: Timing = AT_ONCE,
+    start: datetime = ANSWER.observed_at,
+    drained=lambda: True,
 ) -> AlertCounts:
     alerting = Alerting(
         topic.reader(batch),
         receiver,
         settings or AlertSettings(),
-        stopping=stopping,
-        clock=FakeClock(),
+        timing,
+        stopping=lambda: False,
+        clock=FakeClock(start),
     )
-    return alerting.run(drained=lambda: True)
+    return alerting.run(drained=drained)
 
 
 def test_only_what_was_asked_for_is_reported() -> None:
@@ -157,9 +171,10 @@ def test_settings_come_from_a_file(tmp_path: Path) -> None:
     st.lists(st.tuples(st.sampled_from("abc"), st.booleans()), max_size=12),
     st.lists(st.sampled_from(["down", "crash", "outage"]), max_size=6),
     st.integers(1, 4),
+    st.sampled_from([Timing(), Timing(timedelta(hours=2))]),
 )
 def test_no_alert_is_lost_and_order_is_kept(
-    answers: list[tuple[str, bool]], faults: list[str], batch: int
+    answers: list[tuple[str, bool]], faults: list[str], batch: int, timing: Timing
 ) -> None:
     """The receiver goes down, the process dies right after a delivery, the broker goes away."""
     steps = dict.fromkeys("abc", 0)
@@ -183,11 +198,11 @@ def test_no_alert_is_lost_and_order_is_kept(
         if fault == "outage":
             topic.outages = 3
 
-        def deliver(event_id: str, body: bytes, fault=fault, stopped=stopped) -> Attempt:
+        def deliver(alerts: Sequence[Alert], fault=fault, stopped=stopped) -> Attempt:
             if fault == "down":
                 stopped.append("asked to stop while the receiver was down")
                 return DOWN
-            received.append(event_id)
+            received.extend(alert.id for alert in alerts)
             if fault == "crash":
                 raise CrashError
             return ACCEPTED
@@ -196,18 +211,62 @@ def test_no_alert_is_lost_and_order_is_kept(
             topic.reader(batch),
             deliver,
             AlertSettings(),
+            timing,
             stopping=lambda stopped=stopped: bool(stopped),
-            clock=FakeClock(),
+            clock=FakeClock(ANSWER.observed_at),
         )
         with suppress(CrashError):
             alerting.run(drained=lambda: True)
     topic.outages = 0
     last = Receiver()
-    run(topic, last, batch=batch)
+    run(topic, last, batch=batch, timing=timing)
     received += last.ids
     for query_id, ids in wanted.items():
         assert list(dict.fromkeys(x for x in received if x.startswith(query_id))) == ids
     assert topic.committed == {p: len(v) for p, v in enumerate(values)}
+
+
+def test_a_digest_holds_what_came_in_its_hours_and_nothing_is_committed_before() -> None:
+    """Also in quiet hours, at the end of which everything comes at once."""
+    start = ANSWER.observed_at  # noon
+    quiet = QuietHours(start=time(11), end=time(14))
+    for timing, hours in ((Timing(timedelta(hours=2)), 2), (Timing(quiet=quiet), 2)):
+        topic = Topic([encode(answer("a", 0)), encode(answer("b", 1))], partitions=1)
+        receiver, clock = Receiver(), FakeClock(start)
+        polls: list[tuple[float, int]] = []
+
+        def poll_later(clock=clock, topic=topic, polls=polls) -> bool:
+            polls.append((clock.seconds / 3600, topic.committed[0]))
+            clock.seconds += 900
+            return len(polls) > 12
+
+        run_with = Alerting(
+            topic.reader(3), receiver, AlertSettings(), timing, stopping=lambda: False, clock=clock
+        )
+        assert run_with.run(drained=poll_later).delivered == 2
+        assert receiver.received == [["a/0", "b/1"]]
+        assert all((committed == 2) == (passed >= hours) for passed, committed in polls)
+
+
+def test_what_waits_is_bounded_and_the_rest_stays_in_the_topic() -> None:
+    values = [encode(answer("a", step)) for step in range(MOST_WAITING + 3)]
+    receiver = Receiver()
+    run(Topic(values, partitions=1), receiver, batch=100, timing=Timing(timedelta(days=999)))
+    assert [len(ids) for ids in receiver.received] == [MOST_WAITING, 3]
+
+
+def test_a_message_names_what_happened_and_words_of_pages_stay_words() -> None:
+    hostile = "<!channel> @all [pay](https://evil.example) 3.5\x1b[2J\n# now"
+    event = answer("a", 1, True, abstention=None, answer=hostile)
+    title, text = message([Alert(event, ("changed", "falsified"))])
+    assert title == "Answer changed: Who won the cup?"
+    assert "before: Basel" in text
+    assert "now: ‹!channel› ＠all ［pay］(https:⁄⁄evil․example) 3.5［2J # now" in text
+    many = [Alert(answer("a", step), ("abstained",)) for step in range(MESSAGE_ALERTS + 2)]
+    title, text = message(many)
+    assert title == f"{MESSAGE_ALERTS + 2} answers to look at"
+    assert text.endswith("\n\nand 2 more")
+    assert text.count("now: no answer") == MESSAGE_ALERTS
 
 
 def test_a_refusal_is_counted_and_the_next_alert_goes_out() -> None:
@@ -237,7 +296,7 @@ def test_the_payload_is_as_documented() -> None:
         provenance=Provenance.LIVE,
     )
     for event in (ANSWER, retained):
-        told = json.loads(alert(event, ["changed"]))
+        told = json.loads(payload(Alert(event, ("changed",))))
         validator.validate(told)
         assert set(schema["required"]) == set(schema["properties"]) == set(told)
     assert told == {
@@ -259,7 +318,7 @@ def test_the_payload_is_as_documented() -> None:
         "kept_sources": [{"title": "Final", "url": "https://example.org/1"}],
         "attributions": 1,
     }
-    assert json.loads(alert(ANSWER, ["abstained"]))["new_answer"] is None
+    assert json.loads(payload(Alert(ANSWER, ("abstained",))))["new_answer"] is None
 
 
 def test_the_documented_check_of_signatures_works() -> None:
