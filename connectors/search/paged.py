@@ -71,9 +71,13 @@ class SearchCounts:
 
 @dataclass
 class _Stream:
-    """The results of one search from page to page: `rest` was read and not given yet."""
+    """The results of one search from page to page: `rest` was read and not given yet. The request
+    that continues it has this `start`; of its next `page` it lacks the first `skip` results.
+    """
 
-    page: int = 0  # the next one
+    start: int
+    page: int
+    skip: int
     rest: list[Document] = field(default_factory=list)
     ended: bool = False
 
@@ -139,12 +143,15 @@ class PagedSearch:
         return self._snapshot(progress, stream)
 
     def _stream(self, request: SearchRequest) -> _Stream:
-        """The search that a request begins or continues; one that is forgotten by its page."""
+        """The search that a request begins or continues. One that is forgotten, or that another
+        request has continued, is found again by its page.
+        """
         search = replace(request, k=1, start=0)
         stream = self._streams.pop(search, None)
-        if stream is None or not request.start:
-            stream = _Stream(request.start // self.service.per_page)
+        if stream is None or not request.start or stream.start != request.start:
+            stream = _Stream(request.start, *divmod(request.start, self.service.per_page))
             stream.ended = stream.page >= self.service.most_pages
+        stream.start = request.start + request.k
         self._streams[search] = stream
         if len(self._streams) > KEPT:
             del self._streams[next(iter(self._streams))]
@@ -152,7 +159,8 @@ class PagedSearch:
 
     def _add(self, progress: _Progress, stream: _Stream, page: Page) -> None:
         stream.page += 1
-        stream.rest += page.documents
+        stream.rest += page.documents[stream.skip :]
+        stream.skip = 0
         progress.pages += 1
         progress.archive_ids += [page.archive_id] * bool(page.archive_id)
         if not page.documents or not page.more or stream.page >= self.service.most_pages:

@@ -137,6 +137,25 @@ def test_what_a_page_held_beyond_the_wanted_is_given_next_and_costs_nothing(
 
 
 @pytest.mark.parametrize("name", CASES)
+def test_two_who_search_for_the_same_get_the_same(
+    server: SearchServer, clock: FakeClock, name: str
+) -> None:
+    case, search = CASES[name], search_of(server, clock, name=name)
+    pages = [many(1 + n * case.per_page, (n + 1) * case.per_page) for n in range(4)]
+
+    def found(asked: dict[str, str]) -> Reply:
+        start = int(asked.get("start", "0")) // 10 + int(asked.get("pageno", "1")) - 1
+        return Reply(case.page(pages[start + int(asked.get("offset", "0"))], True))
+
+    server.otherwise = found
+    for start in (0, 10):
+        requests = [SearchRequest(CUP, start=start)] * 2
+        one, other = (search.search(request).documents for request in requests)
+        assert one == other
+        assert one[0].url == f"https://example.org/{start + 1}"
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_days_where_the_service_takes_them(
     server: SearchServer, clock: FakeClock, name: str
 ) -> None:
