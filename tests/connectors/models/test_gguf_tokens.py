@@ -141,22 +141,16 @@ class TestSharedTemporaryDirectory:
         monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
         return cache_directories()[-1]
 
-    def test_it_is_made_for_its_user_alone(self, gguf: Path, place: Path) -> None:
-        file = converted(gguf, "shared")
-        assert file.parent == place
-        assert stat.S_IMODE(place.stat().st_mode) == 0o700
-
-    @pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
-    def test_others_who_may_write_are_not_trusted(self, gguf: Path, place: Path, mode: int) -> None:
-        converted(gguf, "shared")
-        place.chmod(mode)
-        with pytest.raises(ModelError, match="another user could write"):
-            converted(gguf, "shared")
-
-    def test_nor_is_another_owner(
+    def test_it_is_made_for_its_user_alone(
         self, gguf: Path, place: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        converted(gguf, "shared")
+        assert converted(gguf, "shared").parent == place
+        assert stat.S_IMODE(place.stat().st_mode) == 0o700
+        for mode in (0o770, 0o702, 0o1777):
+            place.chmod(mode)
+            with pytest.raises(ModelError, match="another user could write"):
+                converted(gguf, "shared")
+        place.chmod(0o700)
         if os.geteuid() == 0:
             os.chown(place, 12_345, -1)
         else:
@@ -165,7 +159,7 @@ class TestSharedTemporaryDirectory:
         with pytest.raises(ModelError, match="another user could write"):
             converted(gguf, "shared")
 
-    def test_nor_a_link(self, gguf: Path, place: Path, tmp_path: Path) -> None:
+    def test_a_link_is_not_trusted(self, gguf: Path, place: Path, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").mkdir(mode=0o700)
         place.symlink_to(tmp_path / "elsewhere")
         with pytest.raises(ModelError, match="another user could write"):

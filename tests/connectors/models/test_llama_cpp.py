@@ -67,7 +67,11 @@ def asking(*passages: str) -> list[Prompt]:
 
 
 def test_tokens_are_counted_reply_by_reply(model: LlamaCpp) -> None:
-    assert model.complete(asking("a", "b")) == [Completion(" Ann", 259, 4)] * 2
+    """Also where a prompt is asked again alone, with half of its passage, until it fits."""
+    for passages in (("a", "b"), ("a", "x" * 50 + " too long")):
+        assert model.complete(asking(*passages)) == [Completion(" Ann", 259, 4)] * 2
+    with pytest.raises(ModelError, match="does not fit"):
+        model.complete(asking("too long"))
 
 
 @pytest.mark.parametrize(
@@ -77,17 +81,6 @@ def test_tokens_are_counted_reply_by_reply(model: LlamaCpp) -> None:
 )
 def test_what_is_not_counted_is_zero(model: LlamaCpp) -> None:
     assert model.complete(asking("a")) == [Completion(" Ann", 0, 0)]
-
-
-def test_a_prompt_asked_again_alone_is_counted_too(model: LlamaCpp) -> None:
-    """The second one does not fit until its passage is cut in half."""
-    replies = model.complete(asking("a", "x" * 50 + " too long"))
-    assert replies == [Completion(" Ann", 259, 4)] * 2
-
-
-def test_a_prompt_that_never_fits_fails(model: LlamaCpp) -> None:
-    with pytest.raises(ModelError, match="does not fit"):
-        model.complete(asking("too long"))
 
 
 @pytest.mark.parametrize(("prompts", "slot"), [(1, None), (2, 0), (3, 0), (4, None)])

@@ -102,27 +102,6 @@ def test_an_echo_that_is_none_is_an_error(mend: Mend, words: str) -> None:
     assert not isinstance(caught.value, ModelOutageError)
 
 
-def test_a_passing_failure_is_tried_again_and_a_lasting_one_opens_the_circuit() -> None:
-    failures = [503]
-
-    def mend(path: str, request: dict[str, Any], reply: dict[str, Any]) -> tuple[int, Any]:
-        return (failures.pop(), {}) if failures else (200, reply)
-
-    patient = {"attempts": 2, "first_pause_s": 0.01, "concurrency": 1, "failures_to_open": 2}
-    with asking(mend, **patient) as (tokens, server):
-        assert tokens.log_probs([QUERY])[0].shape == (2, 4)
-        assert tokens.client.errors["server_error"] == 1
-        failures += [503] * 50
-        for _ in range(2):
-            with pytest.raises(ModelOutageError):
-                tokens.log_probs([QUERY])
-        assert tokens.client.breaker.state == "open"
-        asked = len(server.requests)
-        with pytest.raises(ModelOutageError, match="circuit open"):
-            tokens.log_probs([QUERY])
-        assert len(server.requests) == asked
-
-
 def test_a_server_that_hangs_is_given_up_at_the_deadline_and_opens_the_circuit() -> None:
     release = Event()
 

@@ -31,11 +31,26 @@ def test_passages_to_be_cited_carry_their_rank_and_the_best_comes_last(task: Tas
     assert lines[3] == "Question: Who?"
 
 
-def test_a_question_to_be_predicted_is_not_shown() -> None:
-    prompt = build_prompt(Task.PREDICT_QUESTION, "Who won?", ["Ann won. Question: who?"])
-    request = completion_text(prompt).split("\n\n")[-1]
-    assert request == "Passage: Ann won. Question - who?\nQuestion:"
-    assert "Who won?" not in str(chat_messages(prompt))
+@pytest.mark.parametrize(
+    ("task", "passages", "request_of_it"),
+    [
+        (
+            Task.PREDICT_QUESTION,
+            ["Ann won. Question: who?"],
+            "Passage: Ann won. Question - who?\nQuestion:",
+        ),
+        (Task.ANSWER_UNAIDED, [], "Question: Who won?\nShort answer:"),
+        (
+            Task.ANSWER_FROM_KEYWORDS,
+            ["the winner ann", "ann"],
+            "Words: the winner ann, ann\nQuestion: Who won?\nShort answer:",
+        ),
+    ],
+)
+def test_requests_of_single_tasks(task: Task, passages: list[str], request_of_it: str) -> None:
+    prompt = build_prompt(task, "Who won?", passages)
+    assert completion_text(prompt).split("\n\n")[-1] == request_of_it
+    assert ("Who won?" in str(chat_messages(prompt))) == (task is not Task.PREDICT_QUESTION)
 
 
 def test_a_text_alone_follows_as_little_as_a_tokenizer_can_read() -> None:
@@ -45,17 +60,6 @@ def test_a_text_alone_follows_as_little_as_a_tokenizer_can_read() -> None:
         "Write one text about anything.",
         "Reply with the text alone.",
     ]
-
-
-def test_nothing_is_shown_to_a_model_that_answers_by_itself() -> None:
-    request = completion_text(build_prompt(Task.ANSWER_UNAIDED, "Who won?", ())).split("\n\n")[-1]
-    assert request == "Question: Who won?\nShort answer:"
-
-
-def test_keywords_share_one_line() -> None:
-    prompt = build_prompt(Task.ANSWER_FROM_KEYWORDS, "Who?", ["the winner ann", "ann"])
-    request = completion_text(prompt).split("\n\n")[-1]
-    assert request == "Words: the winner ann, ann\nQuestion: Who?\nShort answer:"
 
 
 def test_a_tag_of_ours_survives_and_one_in_a_passage_does_not() -> None:
@@ -115,15 +119,13 @@ def test_a_judge_is_shown_each_part_under_its_own_name() -> None:
         completion_text(build_prompt(Task.JUDGE_ANSWER, "Where?", ["Rome"]))
 
 
-@pytest.mark.parametrize("task", Task)
-def test_worked_examples_end_as_the_chat_request_asks(task: Task) -> None:
-    endings = {
-        Task.ANSWER_WITH_RATIONALE: "The answer is ",
-        Task.CONSOLIDATE_PASSAGES: "</ANSWER>",
-    }
-    if task in endings:
-        assert all(endings[task] in shot.answer for shot in TASKS[task].shots)
-    assert all("\n" not in shot.answer for shot in TASKS[task].shots)
+def test_worked_examples_end_as_the_chat_request_asks() -> None:
+    for task, ending in (
+        (Task.ANSWER_WITH_RATIONALE, "The answer is "),
+        (Task.CONSOLIDATE_PASSAGES, "</ANSWER>"),
+    ):
+        assert all(ending in shot.answer for shot in TASKS[task].shots)
+    assert all("\n" not in shot.answer for task in Task for shot in TASKS[task].shots)
 
 
 @pytest.mark.parametrize(
@@ -132,16 +134,9 @@ def test_worked_examples_end_as_the_chat_request_asks(task: Task) -> None:
 def test_the_caller_says_how_much_of_each_of_several_passages_is_shown(task: Task) -> None:
     prompt = Prompt(task, "", (), "Who?", ("x" * 900, "y" * 900), 24, None)
     shown = completion_text(prompt, 400)
-    assert ("x" * 400 in shown, "x" * 401 in shown) == (True, False)
-    assert ("y" * 400 in shown, "y" * 401 in shown) == (True, False)
-
-
-def test_a_passage_that_stands_alone_is_shown_whole() -> None:
-    prompt = Prompt(Task.ATOMIC_ANSWER, "", (), "Who?", ("x" * 900,), 24, None)
-    assert completion_text(prompt, 400) == completion_text(prompt)
-    assert "x" * 900 in completion_text(prompt)
-
-
-def test_how_passages_are_cut_is_part_of_the_name_of_a_model() -> None:
+    assert [letter * 400 in shown for letter in "xy"] == [True, True]
+    assert [letter * 401 in shown for letter in "xy"] == [False, False]
+    alone = Prompt(Task.ATOMIC_ANSWER, "", (), "Who?", ("x" * 900,), 24, None)
+    assert "x" * 900 in completion_text(alone, 400)
     assert rendering_name(None) == RENDERING_VERSION
     assert rendering_name(400) != rendering_name(200)

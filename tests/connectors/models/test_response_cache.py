@@ -2,7 +2,6 @@
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,14 +14,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, func, select
-from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import RESPONSE_CACHE
 from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
+from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt, Task
+from tests.scripted_models import last_words
 
 ROOT = Path(__file__).parents[3]
 ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -101,14 +101,52 @@ def test_relations_keep_every_bit(engine: Engine) -> None:
 def test_an_embedding_is_the_same_found_or_asked(engine: Engine) -> None:
     model = CountingModel()
     texts = ["a", "bb", "ccc", "a"]
-    asked = Cached(model, ResponseCache(engine)).embed(texts)
-    found = Cached(model, ResponseCache(engine)).embed(texts)
+    asked, found = (Cached(model, ResponseCache(engine)).embed(texts) for _ in range(2))
     assert len(model.asked) == 3
     np.testing.assert_array_equal(asked, found)
     assert found.dtype == np.float64
     np.testing.assert_allclose(found, CountingModel().embed(texts), atol=1e-7)
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1.0, atol=1e-6)
     assert Cached(model, ResponseCache(engine)).embed([]).shape == (0, 8)
+
+
+def test_log_probabilities_are_what_the_model_gives_and_are_asked_once(
+    cache: ResponseCache,
+) -> None:
+    red, blue, rose = (make_prompt(f"The colour: {word}") for word in ("red", "blue", "rose"))
+    inner, plain = (ScriptedTokens(ScriptedGenerator(script=last_words)) for _ in range(2))
+    queries = [
+        ContinuationQuery((red, blue), "red"),
+        ContinuationQuery((), "red"),
+        ContinuationQuery((blue, red, blue), "rose"),
+    ]
+    expected = plain.log_probs(queries)
+    for calls in (3, 0):
+        tokens = Cached(inner, cache)
+        for rows, right in zip(tokens.log_probs(queries), expected, strict=True):
+            assert len(rows) == len(right)
+            if len(right):
+                np.testing.assert_array_equal(rows, right)
+        assert (tokens.hits, tokens.calls) == (3 - calls, calls)
+    assert [query.prompts for batch in inner.log for query in batch] == [q.prompts for q in queries]
+
+
+def test_impossible_tokens_are_kept_and_what_is_no_number_is_not(cache: ResponseCache) -> None:
+    class Odd(ScriptedTokens):
+        def log_probs(self, queries):
+            rows = super().log_probs(queries)
+            rows[0][0, 0] = value
+            return rows
+
+    query = [ContinuationQuery((make_prompt("The colour: red"),), "red")]
+    value = np.nan
+    with pytest.raises(ModelError, match="no number"):
+        Cached(Odd(), cache).log_probs(query)
+    value = -np.inf
+    Cached(Odd(), cache).log_probs(query)
+    inner = ScriptedTokens()
+    assert Cached(inner, cache).log_probs(query)[0][0, 0] == -np.inf
+    assert inner.log == []
 
 
 def test_keys_differ_by_model_kind_and_every_field(cache: ResponseCache) -> None:
@@ -216,6 +254,8 @@ def keys_of(numbers: Sequence[int]) -> list[bytes]:
 
 
 def test_the_cache_is_bounded_and_drops_the_oldest(engine: Engine) -> None:
+    with pytest.raises(ValueError, match="max_entries"):
+        ResponseCache(engine, max_entries=0)
     cache = ResponseCache(engine, max_entries=50)
     for number in range(200):
         put(cache, dict.fromkeys(keys_of([number]), b"v"))
@@ -224,13 +264,6 @@ def test_the_cache_is_bounded_and_drops_the_oldest(engine: Engine) -> None:
     assert set(cache.get(keys_of(range(155, 200)))) == set(keys_of(range(155, 200)))
     put(cache, dict.fromkeys(keys_of(range(1_000, 1_120)), b"v"))  # more than fits at once
     assert entries(engine) <= 50
-
-
-def test_sizes_must_be_positive(engine: Engine) -> None:
-    with pytest.raises(ValueError, match="max_entries"):
-        ResponseCache(engine, max_entries=0)
-    with pytest.raises(ValueError, match="chunk"):
-        Cached(CountingModel(), ResponseCache(engine), chunk=0)
 
 
 @pytest.fixture(scope="module")
@@ -313,17 +346,3 @@ def test_two_processes_share_one_database(state_url: str, tmp_path: Path) -> Non
     asked = [tmp_path / f"asked-{n}" for n in range(2)]
     workers = [start_worker(state_url, path, max_entries=20) for path in asked]
     assert [worker.wait(60) for worker in workers] == [0, 0]
-
-
-def test_a_lock_that_never_ends_is_reported_and_one_that_ends_is_waited_for(tmp_path: Path) -> None:
-    path = tmp_path / "state.db"
-    engine = open_engine(f"sqlite:///{path}", busy_timeout_s=0.02)
-    cache = ResponseCache(engine)
-    with sqlite3.connect(path, isolation_level=None) as other:
-        other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(OperationalError, match="locked"):
-            put(cache, {b"k" * 32: b"v"})
-        other.execute("ROLLBACK")
-    put(cache, {b"k" * 32: b"v"})
-    assert cache.get([b"k" * 32]) == {b"k" * 32: b"v"}
-    engine.dispose()

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import (
@@ -36,14 +35,14 @@ def same(found: Sequence[Any], expected: Sequence[Any]) -> bool:
 
 
 @pytest.mark.parametrize("method", MODELS)
-def test_the_function_sees_every_call_and_passes_it_on(method: str):
+def test_the_function_sees_every_call_and_may_ask_in_any_order(method: str):
     seen: list[tuple[Method, list[Any]]] = []
 
-    def note(call: Call) -> Replies:
+    def backwards(call: Call) -> Replies:
         seen.append((call.method, list(call.requests)))
-        return call.ask()
+        return [call.ask([request])[0] for request in reversed(call.requests)][::-1]
 
-    model, plain = Wrapped(MODELS[method](), note), MODELS[method]()
+    model, plain = Wrapped(MODELS[method](), backwards), MODELS[method]()
     requests = REQUESTS[method]
     assert same(getattr(model, method)(requests), getattr(plain, method)(requests))
     assert seen == [(method, requests)]
@@ -53,32 +52,17 @@ def test_the_function_sees_every_call_and_passes_it_on(method: str):
 
 
 @pytest.mark.parametrize("method", MODELS)
-def test_the_function_may_ask_one_by_one_in_any_order(method: str):
-    def backwards(call: Call) -> Replies:
-        return [call.ask([request])[0] for request in reversed(call.requests)][::-1]
-
-    requests = REQUESTS[method]
-    found = getattr(Wrapped(MODELS[method](), backwards), method)(requests)
-    assert same(found, getattr(MODELS[method](), method)(requests))
-
-
-@pytest.mark.parametrize("method", MODELS)
-def test_a_failed_call_fails(method: str):
-    model = Wrapped(MODELS[method](fail_on_calls=frozenset({1})), Call.ask)
-    with pytest.raises(ModelError, match="scripted failure"):
-        getattr(model, method)(REQUESTS[method])
-
-
-@pytest.mark.parametrize("method", MODELS)
-def test_a_reply_too_few_is_a_model_error(method: str):
+def test_a_failed_call_and_a_reply_too_few_are_model_errors(method: str):
     class Short:
         model_id = "short"
 
         def __getattr__(self, name: str) -> Any:
             return lambda requests: getattr(MODELS[method](), name)(requests[1:])
 
-    with pytest.raises(ModelError, match="short gave 1 answers to 2"):
-        getattr(Wrapped(Short(), Call.ask), method)(REQUESTS[method])
+    fails = MODELS[method](fail_on_calls=frozenset({1}))
+    for model, told in ((fails, "scripted failure"), (Short(), "short gave 1 answers to 2")):
+        with pytest.raises(ModelError, match=told):
+            getattr(Wrapped(model, Call.ask), method)(REQUESTS[method])
 
 
 def test_prompts_fail_on_their_own_through_two_functions():
@@ -103,17 +87,6 @@ def test_prompts_fail_on_their_own_through_two_functions():
         [Completion("A"), failure]
     ] * 3
     assert model.model_id == "another"
-
-
-def test_an_array_without_rows_is_no_reply_to_two_requests():
-    class Scalar:
-        model_id = "scalar"
-
-        def embed(self, texts: Sequence[str]) -> Any:
-            return np.array(1.0)
-
-    with pytest.raises(ModelError, match="1 answers to 2"):
-        Wrapped(Scalar(), Call.ask).embed(["one", "two"])
 
 
 def test_a_method_of_a_plug_in_is_called_like_any_other():

@@ -134,15 +134,6 @@ def test_a_clock_that_was_ahead_hides_no_question(engine: Engine) -> None:
     assert asked == ["ahead 2", "ahead 3", "ahead 4", "now 0", "now 1"]
 
 
-def test_a_day_of_harmless_questions_is_trusted() -> None:
-    trust, last = UserTrust(), 0.0
-    for hour in range(24):
-        trust = trust.moved(0.04, hour * HOUR_MS, 0.1)
-        assert trust.value >= last
-        last = trust.value
-    assert last == 1.0
-
-
 def test_a_clock_that_goes_back_allows_nothing_more() -> None:
     trust = UserTrust().moved(0.2, 10 * HOUR_MS, 0.1)
     for hours in (7, 10):

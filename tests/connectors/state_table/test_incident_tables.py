@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, event, func, select
 
-from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import OUTBOX
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.forgetting import ABOUT_INCIDENTS, forget
@@ -45,25 +44,8 @@ from tests.pipelines.job.attributing_rig import (
 )
 
 LIED = ("Rome",) * 3 + ("Oslo",) * 4
-RULES = Rules()
 NOW_MS = int(NOW.timestamp() * 1000)
 ROW = MemoryRow("cup", "radar", 1, 1_000, "log", 0, 0, b'{"v":1}')
-
-
-def test_from_two_complaints_to_a_quarantine(engine: Engine) -> None:
-    trusted(engine, "ada", "bob")
-    keep(engine, LIED, answer="Rome")
-    for sender in ("ada", "bob", "eve"):
-        complaint(engine, sender)
-    worker = worker_on(engine)
-    statuses = [event.status for event in run_out(worker)]
-    assert statuses[-1] is Status.QUARANTINED
-    assert len(withheld_keys(engine, ["cup"])["cup"]) == 3
-    by_state, by_decision = complaints.counts(engine)
-    assert by_state == {"judged": 2 * RULES.trusted_after + 3}
-    assert by_decision[Status.QUARANTINED] == 1
-    worker.prune()
-    assert len(complaints.find_complaints(engine, limit=1)) == 1
 
 
 def test_what_is_written_beside_a_fold_is_written_with_it(engine: Engine) -> None:
@@ -174,21 +156,6 @@ def test_many_names_cost_no_more_statements_than_few(engine: Engine) -> None:
     assert found["name 7"] == SenderRecord()
 
 
-def test_joining_after_a_decision_counts_nothing(engine: Engine) -> None:
-    """Not for trust, also when the decision is given again."""
-    keep(engine, LIED, answer="Rome")
-    keep(engine, LIED, answer="Rome", query_id="other")
-    first = complaint(engine, "ada")
-    decide(engine, first, Decision.APPROVED, Rules(), now_ms=NOW_MS)
-    complaint(engine, "eve", now=NOW + timedelta(minutes=1))
-    run_out(worker_on(engine))
-    later_ms = NOW_MS + 120_000
-    decide(engine, first, Decision.APPROVED, Rules(), now_ms=later_ms, everywhere=True)
-    with engine.connect() as connection:
-        assert senders.record_of(connection, "eve") == SenderRecord()
-        assert senders.record_of(connection, "ada") == SenderRecord(confirmed=1)
-
-
 def test_an_older_export_takes_no_decision_back(engine: Engine, tmp_path: Path) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
@@ -205,46 +172,24 @@ def test_an_older_export_takes_no_decision_back(engine: Engine, tmp_path: Path) 
     assert len(run_out(worker)) == 1
 
 
-def test_export_and_import(engine: Engine, tmp_path: Path) -> None:
+def test_export_and_import(engine: Engine, other_engine: Engine, tmp_path: Path) -> None:
     filled(engine)
+    keep(engine, LIED, answer="Rome", query_id="errs")
+    erred = complaint(engine, "ada", query_id="errs")
+    decide(engine, erred, Decision.MODEL_ERRED, Rules(), now_ms=NOW_MS)
     file = tmp_path / "state.jsonl"
     file.write_text("".join(export_lines(engine)), encoding="utf-8")
-    other = open_engine(f"sqlite:///{tmp_path / 'other.db'}")
-    written = import_file(other, file)
-    assert {name: written[name] for name in ("complaints", "incidents", "quarantine")} == {
-        "complaints": 2,
-        "incidents": 2,
-        "quarantine": 6,
-    }
-    assert list_quarantine(other) == list_quarantine(engine)
-    assert complaints.find_complaints(other) == complaints.find_complaints(engine)
-    assert events_of(other) == events_of(engine)
-    row = complaints.find_complaints(other)[0]
-    with other.begin() as connection:
+    written = import_file(other_engine, file)
+    assert (written["complaints"], written["incidents"], written["quarantine"]) == (3, 3, 6)
+    assert list_quarantine(other_engine) == list_quarantine(engine)
+    assert complaints.find_complaints(other_engine) == complaints.find_complaints(engine)
+    assert events_of(other_engine) == events_of(engine)
+    row = complaints.find_complaints(other_engine)[-1]
+    with other_engine.begin() as connection:
+        assert senders.record_of(connection, "ada") == SenderRecord(confirmed=1)
         complaints.reopen(connection, row["incident"])
         (stored,) = complaints.waiting(connection, row["incident"])
-    event = settle(other, stored, Rules(), now_ms=NOW_MS)
-    assert event.status is Status.APPROVED
-    other.dispose()
-
-
-def test_that_the_model_erred_is_exported_and_told_from_a_dismissal(
-    engine: Engine, tmp_path: Path
-) -> None:
-    for query, decision in (("cup", Decision.MODEL_ERRED), ("other", Decision.DISMISSED)):
-        keep(engine, LIED, answer="Rome", query_id=query)
-        stored = complaint(engine, "eve", query_id=query)
-        run_out(worker_on(engine))
-        decide(engine, stored, decision, Rules(), now_ms=NOW_MS)
-    with engine.connect() as connection:
-        known = senders.record_of(connection, "eve")
-    assert known == SenderRecord(confirmed=1, dismissed=1)
-    lines = list(export_lines(engine))
-    file = tmp_path / "state.jsonl"
-    file.write_text("".join(lines), encoding="utf-8")
-    with open_engine(f"sqlite:///{tmp_path / 'other.db'}").connect() as other:
-        import_file(other.engine, file)
-        assert senders.record_of(other, "eve") == known
+    assert settle(other_engine, stored, Rules(), now_ms=NOW_MS).status is Status.APPROVED
 
 
 def test_a_complaint_that_comes_in_while_another_is_settled_stays_open(

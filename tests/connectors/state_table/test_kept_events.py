@@ -56,11 +56,6 @@ def test_the_last_events_stay_whole(engine: Engine) -> None:
     assert latest_events(engine).total == 0
 
 
-def test_a_history_that_starts_again_replaces_the_former(engine: Engine) -> None:
-    keep(engine, at_step(7), at_step(8), at_step(0))
-    assert steps_of(engine) == [0]
-
-
 def test_the_list_of_latest_answers(engine: Engine) -> None:
     keep(
         engine,

@@ -1,14 +1,9 @@
 """A database gets this release's schema, or stays as it is."""
 
-import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Barrier
 
 import psycopg
 import pytest
@@ -27,9 +22,7 @@ from radarstream.connectors.state_table.database.migration import (
 from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.schemas.errors import ConfigurationError
-
-ROOT = Path(__file__).parents[3]
-ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
+from tests.clocks import at_once
 
 
 @contextmanager
@@ -120,14 +113,8 @@ def test_a_creation_that_fails_changes_nothing(state_url: str) -> None:
     assert details(state_url) == before
 
 
-def test_processes_that_open_a_new_database_at_once_make_it_once(state_url: str) -> None:
-    program = (
-        "import sys; from radarstream.connectors.state_table.database.engine import open_engine;"
-        "open_engine(sys.argv[1])"
-    )
-    command = [sys.executable, "-c", program, state_url]
-    starts = [subprocess.Popen(command, cwd=ROOT, env=ENV) for _ in range(3)]
-    assert [process.wait(timeout=60) for process in starts] == [0, 0, 0]
+def test_many_that_open_a_new_database_at_once_make_it_once(state_url: str) -> None:
+    at_once(lambda _: open_engine(state_url, busy_timeout_s=30.0).dispose(), 3)
     with untouched(state_url) as engine:
         assert stored_version(engine.connect()) == HEAD
 
@@ -180,13 +167,6 @@ def test_a_user_who_may_not_create_tables_is_told_of_the_sql(postgresql_socket: 
 
 def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
     """SQLite does not wait for others that switch a new file to write-ahead logging."""
-    starters = 8
-    for name in map(str, range(25)):
-        together = Barrier(starters)
-
-        def start(_: int, name: str = name, together: Barrier = together) -> None:
-            together.wait()
-            open_engine(f"sqlite:///{tmp_path}/{name}.db").dispose()
-
-        with ThreadPoolExecutor(starters) as pool:
-            list(pool.map(start, range(starters)))
+    for name in range(25):
+        url = f"sqlite:///{tmp_path}/{name}.db"
+        at_once(lambda _, url=url: open_engine(url).dispose(), 8)

@@ -107,14 +107,6 @@ def test_row_and_events_are_written_together_or_not_at_all(engine: Engine) -> No
     assert [entry.record.event_id for entry in pending(engine)] == ["q-1/1", "q-1/2", "q-1/2/3"]
 
 
-def test_a_failing_event_leaves_the_row_alone(engine: Engine) -> None:
-    broken = replace(make_event("q-1/1"), data=None)  # type: ignore[arg-type]
-    with pytest.raises(Exception, match="(?i)not.null"):
-        commit_fold(engine, None, make_row(), [make_event("q-1/0"), broken])
-    assert load(engine, ["q-1"]) == {}
-    assert pending(engine) == []
-
-
 def test_a_wrong_answer_is_unlearned_and_a_fold_under_way_is_done_again(engine: Engine) -> None:
     believing = make_row(state=encode_state(Belief("Bob Ray", 0.9, 0.1)))
     commit_fold(engine, None, believing)
@@ -127,15 +119,6 @@ def test_a_wrong_answer_is_unlearned_and_a_fold_under_way_is_done_again(engine: 
     with pytest.raises(StateConflictError):
         commit_fold(engine, believing, make_row(step=2), [make_event("q-1/2")])
     assert pending(engine) == []
-
-
-def test_a_worker_that_outlived_clear_run_cannot_bring_its_row_back(engine: Engine) -> None:
-    old = make_row(step=7)
-    commit_fold(engine, None, old)
-    clear_run(engine)
-    with pytest.raises(StateConflictError):
-        commit_fold(engine, old, make_row(step=8))
-    assert load(engine, ["q-1"]) == {}
 
 
 @pytest.mark.parametrize(
@@ -186,15 +169,6 @@ def test_events_come_back_whole_and_in_order(engine: Engine) -> None:
     assert len(pending(engine)) == 4
 
 
-def test_publishing_empties_the_outbox_in_order(engine: Engine) -> None:
-    events = [make_event(f"e-{i}") for i in range(7)]
-    append(engine, events)
-    sink = ListSink()
-    assert publish_outbox(engine, sink, limit=3) == 7
-    assert sink.published == events
-    assert publish_outbox(engine, sink) == 0
-
-
 def test_a_slow_publisher_cannot_mark_a_later_event_as_sent(engine: Engine) -> None:
     append(engine, [make_event("e-1")])
     slow = [entry.seq for entry in pending(engine)]
@@ -217,13 +191,17 @@ def test_a_worker_publishes_its_own_lanes_only(engine: Engine) -> None:
     assert [r for _, r in pending(engine)] == events[1::3]
 
 
-def test_clear_run_keeps_the_response_cache(engine: Engine) -> None:
-    commit_fold(engine, None, make_row(), [make_event("e")])
+def test_clear_run_keeps_the_response_cache_and_no_worker_brings_its_row_back(
+    engine: Engine,
+) -> None:
+    old = commit_fold(engine, None, make_row(), [make_event("e")])
     with engine.begin() as connection:
         connection.execute(
             RESPONSE_CACHE.insert().values(key=b"k", value=b"v", stamp=1, subject=b"s")
         )
     clear_run(engine)
+    with pytest.raises(StateConflictError):
+        commit_fold(engine, old, make_row(step=8))
     assert load(engine, ["q-1"]) == {}
     assert pending(engine) == []
     with engine.connect() as connection:

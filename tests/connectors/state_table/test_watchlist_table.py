@@ -1,10 +1,5 @@
 """The watchlist on SQLite and PostgreSQL: one fetcher per due query, no budget passed."""
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 from sqlalchemy import Engine
 
@@ -20,8 +15,6 @@ from radarstream.connectors.state_table.queries.watchlist import (
 )
 from tests.clocks import at_once
 
-ROOT = Path(__file__).parents[3]
-ENV = {**os.environ, "PYTHONPATH": str(ROOT)}
 COLLECTORS = 6
 NOW, LEASE = 1_700_000_000_000, 60_000
 LIST = [("q-b", '{"question":"Who leads 法国?"}'), ("q-a", "{}"), ("q-c", "{}")]
@@ -117,35 +110,9 @@ def test_credits_stop_at_the_budget(engine: Engine) -> None:
         spend_credit(engine, "2025-03", -1, budget=5)
 
 
-SPENDER = """
-import sys
-from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.connectors.state_table.queries.watchlist import spend_credit
-engine = open_engine(sys.argv[1])
-print("ready", flush=True)
-sys.stdin.readline()
-print(sum(spend_credit(engine, "2025-03", 2, 101) for _ in range(100)))
-"""
+def test_many_that_spend_at_once_never_pass_the_budget(engine: Engine) -> None:
+    def spend(_: int) -> int:
+        return sum(spend_credit(engine, "2025-03", 2, 101) for _ in range(40))
 
-
-def test_processes_that_spend_at_once_never_pass_the_budget(state_url: str, engine: Engine) -> None:
-    starts = [
-        subprocess.Popen(
-            [sys.executable, "-c", SPENDER, state_url],
-            cwd=ROOT,
-            env=ENV,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(2)
-    ]
-    pipes = [(process.stdin, process.stdout) for process in starts]
-    for _, output in pipes:
-        assert output.readline() == "ready\n"
-    for commands, _ in pipes:
-        commands.write("go\n")
-        commands.flush()
-    spent = [process.communicate(timeout=60)[0] for process in starts]
-    assert sum(map(int, spent)) == 50
+    assert sum(at_once(spend, COLLECTORS)) == 50
     assert credits_used(engine, "2025-03") == 100
