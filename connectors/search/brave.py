@@ -12,14 +12,7 @@ from typing import ClassVar, Final
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.connectors.search.results import documents, listed
-from radarstream.connectors.search.service import (
-    Answer,
-    Call,
-    Failure,
-    Page,
-    Reply,
-    SearchService,
-)
+from radarstream.connectors.search.service import Answer, Call, Failure, Page, Reply, SearchService
 from radarstream.schemas.searching import SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import STRICT, Document
 

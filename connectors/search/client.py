@@ -22,6 +22,7 @@ from radarstream.schemas.section import is_loopback, read_secret
 from radarstream.schemas.shown import one_line, only_shown
 
 FRAGMENT: Final = 6  # so many characters of the key in a row are a leak
+SECRET: Final = 12  # a shorter key may stand in a text by chance
 WORDS: Final = 160
 WITHOUT_ACCOUNT: Final = 'without an account search.name = "searxng" (docs/searches.md)'
 HEADERS: Final = {
@@ -88,7 +89,7 @@ class SearchClient:
             return SearchFailedError(error.kind, str(error))
         except httpx.TimeoutException:
             return SearchFailedError(FailureClass.TIMEOUT, f"{title} did not answer")
-        except httpx.HTTPError:
+        except (httpx.HTTPError, httpx.InvalidURL):
             if begun:
                 return SearchFailedError(FailureClass.MALFORMED, f"{title} broke off")
             return SearchFailedError(FailureClass.UNAVAILABLE, f"{title} is unreachable")
@@ -124,11 +125,11 @@ class SearchClient:
     def _reply(self, response: httpx.Response, body: bytes) -> Reply:
         """Read a body, without the key where the service repeats it."""
         key, status = self._key.get_secret_value(), response.status_code
-        headers = {
-            name: text for name, text in response.headers.items() if not key or key not in text
-        }
+        if len(key) >= SECRET:
+            body = body.replace(key.encode(), b"")
+        headers = {n: text for n, text in response.headers.items() if not key or key not in text}
         try:
-            answer = json.loads(body.replace(key.encode(), b"") if key else body)
+            answer = json.loads(body)
         except (ValueError, RecursionError):
             answer = None
         if not isinstance(answer, dict):

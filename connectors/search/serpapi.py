@@ -8,14 +8,7 @@ from typing import Any, ClassVar, Final
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from radarstream.connectors.search.results import documents, listed
-from radarstream.connectors.search.service import (
-    Answer,
-    Call,
-    Failure,
-    Page,
-    Reply,
-    SearchService,
-)
+from radarstream.connectors.search.service import Answer, Call, Failure, Page, Reply, SearchService
 from radarstream.schemas.searching import FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import STRICT
 

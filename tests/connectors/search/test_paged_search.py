@@ -66,24 +66,6 @@ def ranked(snapshot) -> list[tuple[int, str]]:
     return [(d.rank, d.url.rpartition("/")[2]) for d in snapshot.documents]
 
 
-def test_a_page_becomes_a_snapshot(server: SearchServer, clock: FakeClock) -> None:
-    first = result(1, date="Mar 5, 2024")
-    server.replies.append(Reply(page([first, *results(2, 10)], more=True)))
-    request = SearchRequest(CUP, language="en", country="ch")
-    snapshot = search_of(server, clock).search(request)
-    assert snapshot.query == CUP
-    assert snapshot.observed_at == NOW.replace(microsecond=250_000)
-    assert snapshot.provenance is Provenance.LIVE
-    (asked,) = server.requests
-    assert asked == {"engine": "google", "q": "Who won the cup?", "hl": "en", "gl": "ch"}
-    assert snapshot.documents[0].text == "Snippet 1."
-    assert snapshot.documents[0].title == "Title 1"
-    assert snapshot.documents[0].published_at == datetime(2024, 3, 5, tzinfo=UTC)
-    assert (snapshot.retrieval.archive_ids, snapshot.retrieval.pages) == (("65f0a1",), 1)
-    assert not snapshot.retrieval.partial
-    assert decode_snapshot(encode(snapshot), limits=Limits()) == snapshot
-
-
 def many(first: int, last: int) -> list[tuple[str, str, str]]:
     """Results of these numbers."""
     return [(f"https://example.org/{n}", f"Snippet {n}.", "") for n in range(first, last + 1)]
@@ -110,7 +92,10 @@ def test_each_service_is_asked_and_read_by_its_protocol(
         f"Snippet {n}." for n in range(2, len(found.documents) + 1)
     ]
     assert len(found.documents) == (request.k if case.second else case.per_page)
+    assert (found.query, found.provenance) == (CUP, Provenance.LIVE)
+    assert found.observed_at == NOW.replace(microsecond=250_000)
     assert found.retrieval.engine == {"serpapi": "google"}.get(name, name)
+    assert found.retrieval.archive_ids == (("65f0a1",) * 2 if name == "serpapi" else ())
     assert found.retrieval.partial is (case.second is None)
     assert decode_snapshot(encode(found), limits=Limits()) == found
 
@@ -169,6 +154,7 @@ def test_days_where_the_service_takes_them(
     found = search.search(SearchRequest(CUP, dates=SPAN))
     assert server.requests[0].items() >= case.dates.items()
     assert found.provenance is Provenance.DATE_RESTRICTED
+    assert found.observed_at == datetime(2015, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -339,12 +325,6 @@ def test_a_stop_ends_pauses(server: SearchServer, clock: FakeClock) -> None:
         search_of(server, clock, first_pause_s=20.0).search(SearchRequest(CUP))
     assert caught.value.kind in (FailureClass.STOPPED, FailureClass.UNAVAILABLE)
     assert len(server.requests) <= 2
-
-
-def test_dates(server: SearchServer, clock: FakeClock) -> None:
-    snapshot = search_of(server, clock).search(SearchRequest(CUP, dates=SPAN))
-    assert snapshot.provenance is Provenance.DATE_RESTRICTED
-    assert snapshot.observed_at == datetime(2015, 12, 31, 23, 59, 59, tzinfo=UTC)
 
 
 def test_the_pace_is_kept(clock: FakeClock) -> None:

@@ -150,11 +150,12 @@ def test_a_service_says_how_long_it_wants_to_be_left_alone(
 
 def test_nobody_listening(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    client = search_client(SearchOptions(base_url="http://127.0.0.1:9", timeout_s=1.0))
-    with pytest.raises(SearchFailedError) as caught:
-        client.search(Call("/search"), seconds=5.0)
-    assert caught.value.kind is FailureClass.UNAVAILABLE
-    assert KEY not in everything_said(caught.value, caplog.text)
+    for url in ("http://127.0.0.1:9", "https://a b"):
+        client = search_client(SearchOptions(base_url=url, timeout_s=1.0))
+        with pytest.raises(SearchFailedError) as caught:
+            client.search(Call("/search"), seconds=5.0)
+        assert caught.value.kind is FailureClass.UNAVAILABLE
+        assert KEY not in everything_said(caught.value, caplog.text)
 
 
 def test_a_dripping_answer_ends_with_the_deadline(server: SearchServer) -> None:
