@@ -19,6 +19,7 @@ from radarstream.connectors.models.answer_agreement.values import (
     Quantity,
     Value,
     compare_value,
+    is_share,
     unit_named,
 )
 from radarstream.connectors.models.answer_agreement.words import TITLES, Word, transcribed
@@ -46,6 +47,7 @@ class Account:
     turned: bool
     negated: bool
     shared: int
+    reworded: bool
 
     @property
     def balanced(self) -> bool:
@@ -66,6 +68,7 @@ def account(one: Reading, other: Reading) -> Account:
         _drop_repeated(side, wording)
     named = _drop_synonyms(left, (mine, theirs))
     negated = _drop_negations(one, other, left)
+    asked = [{t.key for t in side if t.is_name and t.key in one.question.words} for side in left]
     my_values, their_values, shared_values = _values_left(mine, theirs, one)
     shared = len(matches) + shared_values + negated + named + (one.says_yes is not None)
     kept = (
@@ -87,9 +90,13 @@ def account(one: Reading, other: Reading) -> Account:
         theirs=tuple(kept[1]),
         my_values=my_values,
         their_values=their_values,
-        turned=is_turned(one, other, matches) or is_miscounted(mine, theirs),
+        turned=all(asked) or is_turned(one, other, matches) or is_miscounted(mine, theirs),
         negated=negated,
         shared=shared,
+        reworded=any(
+            mine.tokens[i].is_name and mine.tokens[i].word != theirs.tokens[j].word
+            for i, j in matches.items()
+        ),
     )
 
 
@@ -118,7 +125,8 @@ def _same(one: Word, other: Word) -> bool:
 
 
 def _alike(one: Word, other: Word) -> bool:
-    return alike(one.word, other.word)
+    stems = not (one.is_name and other.is_name) or one.word[:6] == other.word[:6]
+    return alike(one.word, other.word, stems=stems)
 
 
 def _coded(one: Word, other: Word) -> bool:
@@ -171,9 +179,10 @@ def _drop_synonyms(left: tuple[list[Word], list[Word]], wordings: tuple[Wording,
 def _phrases(side: list[Word], wording: Wording) -> set[str]:
     """The words that are left as one phrase; where that is all, with its small words too."""
     found = {" ".join(word.word for word in side)} if side else set()
-    if len(side) == len(wording.tokens) and not re.search(r"\d", wording.text):
-        text = " ".join(re.sub(r"[^a-z ]", " ", wording.text.casefold()).split())
-        found.add(_ARTICLE.sub("", text))
+    if (side or not wording.tokens) and not re.search(r"\d", wording.text):
+        for mark in " ", "":
+            text = " ".join(re.sub(r"[^a-z ]", mark, wording.text.casefold()).split())
+            found.add(_ARTICLE.sub("", text))
     return found | {phrase.removesuffix("s") for phrase in found}
 
 
@@ -222,19 +231,23 @@ def _values_left(
     dated = [any(isinstance(v, PartialDate) for v in side) for side in left]
     polar = one.question.asked is Asked.YES_NO
     for side, wording, other_dated in zip(left, (mine, theirs), dated[::-1], strict=True):
+        side[:] = [v for v in side if not _is_converted(v, wording.values)]
         free = wording.asides > 0 and not other_dated and (polar or bool(wording.tokens))
         side[:] = [v for v in side if not _costs_nothing(v, one.question, aside=free)]
     return tuple(left[0]), tuple(left[1]), shared
 
 
+def _is_converted(value: Value, values: Sequence[Value]) -> bool:
+    """Whether a value only says in another unit what another one says: "330 m (1,083 ft)"."""
+    others = (v for v in values if isinstance(v, Quantity) and v != value)
+    return isinstance(value, Quantity) and any(
+        v.stated != value.stated and v.compare(value) is Match.SAME for v in others
+    )
+
+
 def _in_kind(value: Value, other: Value, one: Reading) -> bool:
     """Whether not just one is a share where the question asks how many."""
     return is_share(value) == is_share(other) or "COUNT" not in one.question.traits
-
-
-def is_share(value: Value) -> bool:
-    """Whether a value is a percentage."""
-    return isinstance(value, Quantity) and value.dimension == "percent"
 
 
 def _costs_nothing(value: Value, question: Question, *, aside: bool) -> bool:
@@ -258,21 +271,29 @@ def is_turned(one: Reading, other: Reading, matches: dict[int, int]) -> bool:
         if TITLES.isdisjoint((mine.tokens[i].word, theirs.tokens[j].word))
     ]
     order, ordered = [matches[i] for i in kept], "ORDER" in one.question.traits
+    a, b = ([v.value for v in w.values if isinstance(v, Quantity)] for w in (mine, theirs))
     if order == sorted(order):
-        a, b = ([v.value for v in w.values if isinstance(v, Quantity)] for w in (mine, theirs))
         pairs = [[v for v in w.values if isinstance(v, Pair)] for w in (mine, theirs)]
-        moved = ordered and pairs[0] != pairs[1] and set(pairs[0]) == set(pairs[1])
+        moved = pairs[0] != pairs[1] and set(pairs[0]) == set(pairs[1])
+        moved = moved and (ordered or "SCORE" in one.question.traits)
         return moved or (a != b and sorted(a) == sorted(b) and len(order) > 1)
+    if a == b and len(a) > 1:
+        return True  # Ann first, Bob second
     listed = all(
         r.is_list or re.search(r"\bor\b", w.text) for r, w in ((one, mine), (other, theirs))
     )
     if listed and not ordered:
         return _is_regrouped(one, other)
+    named = all(pattern("ALL_NAMES").fullmatch(w.text.strip()) for w in (mine, theirs))
+    turned = named and _is_of(mine.text) != _is_of(theirs.text)  # "Nobel Prize in Physics"
+    if turned and any(mine.tokens[i].word != theirs.tokens[matches[i]].word for i in kept):
+        return True  # the Council of Europe, the European Council
+    if all(pattern("NAME_DOES_NAME").fullmatch(w.text.strip()) for w in (mine, theirs)):
+        return True
     few = len(matches) <= _MOST_FREE and not ordered
     if few or _one_swap(order, [mine.tokens[i] for i in kept]):
         return False
-    named = all(pattern("ALL_NAMES").fullmatch(w.text.strip()) for w in (mine, theirs))
-    return not (named and _is_of(mine.text) != _is_of(theirs.text))  # "Nobel Prize in Physics"
+    return not turned
 
 
 def _is_regrouped(one: Reading, other: Reading) -> bool:

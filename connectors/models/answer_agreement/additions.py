@@ -14,7 +14,7 @@ from radarstream.connectors.models.answer_agreement.known_names import (
 )
 from radarstream.connectors.models.answer_agreement.question import Asked, Question
 from radarstream.connectors.models.answer_agreement.reading import Reading, Wording
-from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS, one_spelling
+from radarstream.connectors.models.answer_agreement.spelling import NEGATIONS
 from radarstream.connectors.models.answer_agreement.synonyms import (
     alike,
     is_of_a_country,
@@ -22,16 +22,19 @@ from radarstream.connectors.models.answer_agreement.synonyms import (
     stem_of,
 )
 from radarstream.connectors.models.answer_agreement.tables import pattern, words
-from radarstream.connectors.models.answer_agreement.values import BOUND_MARKS, Pair, PartialDate
-from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, Word, key_of
+from radarstream.connectors.models.answer_agreement.values import (
+    BOUND_MARKS,
+    Pair,
+    PartialDate,
+    is_share,
+)
+from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, Word, is_given
 
 # What a thing is, beside its name: the river Nile. Two of one row tell two things apart.
 _KINDS_IN_ROWS = tuple(words(f"kinds_{number}") for number in range(1, 5))
 # Victoria and Lake Victoria are two.
 _KINDS = frozenset().union(*_KINDS_IN_ROWS) - {"lake", "island"}
 _MOST_OF_ITEM = 3  # words
-_MOST_BEFORE_NAME = 8  # words
-_SAINTS = frozenset(("saint", "st"))  # of a place's name rather than an office
 _FUTURE = frozenset(("will", "would"))
 
 
@@ -49,13 +52,14 @@ def without_harmless(
     """
     if not left:
         return ()
+    titled = {t.word for t in wording.tokens[1:] if t.is_name} & words("kinds_2")
     free = _free_words(others, question, wording, told=told)
 
     def is_free(token: Word) -> bool:
         initial = len(token.word) == 1 and token.surface.isupper() and token.word.isalpha()
         return (
             token.word in free
-            or is_asked(token, question)
+            or (token.word not in titled and is_asked(token, question))
             or (told and bool(pattern("DIRECTION").fullmatch(token.word)))
             or (initial and token is not wording.tokens[-1])
         )
@@ -74,10 +78,11 @@ def _free_words(
     pairs = [value for value in wording.values if isinstance(value, Pair)]
     apart = frozenset().union(*(r for r in _KINDS_IN_ROWS if r & (theirs | question.said)))
     owned = frozenset(pattern("OWNED").findall(wording.text.casefold()))
-    kinds = _KINDS - apart - _of_other_places(wording) - (owned - words("places"))
+    titled = {t.word for t in wording.tokens[1:] if t.is_name} & words("kinds_2")
+    kinds = _KINDS - apart - titled - _of_other_places(wording) - (owned - words("places"))
     joins = "WHAT_IS" in question.traits and not here & words("particles")
     dated = any(isinstance(v, PartialDate) and v.day for v in wording.values)
-    titles = TITLES - words("ranks") - owned
+    free_titles = named and "OFFICE" not in question.traits and not theirs & (TITLES - HONORIFICS)
     rules = (
         (words("suffixes") - owned, True),
         (kinds, sharp),
@@ -95,9 +100,14 @@ def _free_words(
         (words("counted"), told),
         (words("of_a_score"), pairs),
         (words("of_a_draw"), any(pair.first == pair.second for pair in pairs)),
+        (words("of_a_version"), "VERSION" in question.traits),
         (frozenset({"because"}), words("reasons") & question.said),
         (frozenset({"ago"}), "old" in question.said),
-        (titles, named and not theirs & (TITLES - HONORIFICS)),
+        (
+            words("of_a_share"),
+            told and any(map(is_share, wording.values)),
+        ),
+        (TITLES - words("ranks") - owned, free_titles),
     )
     return frozenset().union(*(free for free, holds in rules if holds))
 
@@ -132,15 +142,12 @@ def is_known_addition(reading: Reading, extra: Sequence[Word]) -> bool:
         return not any(t.word.startswith("dollar") for t in reading.wording.tokens)
     if are_places(reading, keys):
         return True
-    if reading.is_list and "ALL" not in traits and _are_items(reading, keys):
+    if reading.is_list and not {"ALL", "WORK"} & traits and _are_items(reading, keys):
+        return True
+    if _is_maker(reading, extra):
         return True
     behind_name = [t.word for t in extra] == ["junior"] and len(reading.wording.tokens) > 2
-    return (
-        _are_given_names(reading, extra)
-        or is_description(reading, extra, with_given_names=True)
-        or ("PERSON" not in traits and _is_circumstance(reading, keys))
-        or (behind_name and reading.wording.tokens[-1] in extra)
-    )
+    return _are_given_names(reading, extra) or (behind_name and reading.wording.tokens[-1] in extra)
 
 
 def are_places(reading: Reading, keys: set[str]) -> bool:
@@ -158,6 +165,14 @@ def are_places(reading: Reading, keys: set[str]) -> bool:
     return all(BEST_KNOWN[place] & keys for place in known) and not several
 
 
+def _is_maker(reading: Reading, extra: Sequence[Word]) -> bool:
+    """Whether the extra words are names in front of a model's number or code: "Airbus A380"."""
+    text = " ".join(t.surface for t in extra)
+    return all(t.is_name for t in extra) and bool(
+        re.match(rf"\W*(?:the )?{re.escape(text)} (?=\w*\d|Model )", reading.affirmed)
+    )
+
+
 def _are_items(reading: Reading, extra: set[str]) -> bool:
     """Whether the extra words are whole members of a list."""
     added = [item for item in reading.items if item <= extra and len(item) <= _MOST_OF_ITEM]
@@ -169,70 +184,22 @@ def _are_given_names(reading: Reading, extra: Sequence[Word]) -> bool:
     if "PERSON" not in reading.question.traits:
         return False
     count, keys = len(reading.affirmed.split()), list(reading.name_sequence)
+    particles = words("name_particles")
+    extra = [t for t in extra if t.word not in particles]
+    if not extra or not keys:
+        return bool(keys) and len(reading.wording.tokens) > 1
+    alone = [t for t in reading.wording.tokens if t not in extra and t.word not in particles]
+    if len(alone) == 1 and reading.wording.tokens[0] is alone[0] and not is_given(alone[0].word):
+        return all(t.is_name and t.word not in words("ranks") | TITLES for t in extra)
     uncapped = count == len(reading.words) <= _MOST_OF_ITEM and reading.affirmed.islower()
     named = all((t.is_name or uncapped) and t.word not in words("ranks") for t in extra)
     if not keys or not named or keys[-1] in {t.key for t in extra}:
         return False
+    if {t.word for t in extra} & words("told_apart"):
+        return False  # John Quincy Adams is not John Adams
     if {t.surface for t in extra} & set(re.findall(r"\b(\w+) of\b", reading.affirmed)):
         return False  # "the King of"
     behind = {a: b.word for a, b in itertools.pairwise(reading.wording.tokens)}
     if any(behind.get(token) in TITLES for token in extra):
         return False  # "Foreign Minister"
-    return not has_other_bearer(keys[-1], {t.key for t in extra})
-
-
-def is_description(
-    reading: Reading, extra: Sequence[Word], *, with_given_names: bool = False
-) -> bool:
-    """Whether the extra words say what the bearer of a name is, beside the whole of the name."""
-    text = reading.affirmed.strip(' ."')
-    told = _told_before(text, extra) or _told_behind(text)
-    if not told or pattern("TAKES_BACK").search(told):
-        return False
-    spelt = f"{told} {one_spelling(told)}".casefold()
-    keys = {key_of(w) for form in (r"[\w-]+", r"\w+") for w in re.findall(form, spelt)}
-    given = [t for t in extra if t.key not in keys]
-    if not given:
-        return True
-    return with_given_names and len(given) < len(extra) and _are_given_names(reading, given)
-
-
-def _told_before(text: str, extra: Sequence[Word]) -> str | None:
-    """The words before a name that say what its bearer is: "the German city of"; else None."""
-    parts, wanted = one_spelling(text).split(), {t.word for t in extra}
-    for end in range(1, min(_MOST_BEFORE_NAME, len(parts) - 1) + 1):
-        told, named = parts[:end], parts[end]
-        if not named[:1].isupper() or wanted.isdisjoint(" ".join(told).casefold().split()):
-            continue
-        *head, last = told
-        if (last == "of" and head and head[-1] in words("places")) or (
-            last != "of" and "of" not in head and _is_role(last)
-        ):
-            return " ".join(told)
-    return None
-
-
-def _told_behind(text: str) -> str | None:
-    """The words behind a name that say what its bearer is: ", archbishop of York"; else None."""
-    found = pattern("TOLD_BEHIND").match(text)
-    head = re.split(r" (?:of|at|for|in) ", found["told"], maxsplit=1)[0].split() if found else []
-    return found["told"] if found and head and _is_role(head[-1]) else None
-
-
-def _is_role(word: str) -> bool:
-    if word.casefold() in TITLES - _SAINTS or word in _KINDS | words("places"):
-        return True
-    return word.islower() and bool(pattern("BEARER").fullmatch(word))
-
-
-def _is_circumstance(reading: Reading, keys: set[str]) -> bool:
-    """Whether the extra words say where a thing is of which no place is asked, or whose work."""
-    text, question = reading.affirmed.strip(' ."'), reading.question
-    place = "WHERE" not in question.traits and pattern("LOCATED").match(text)
-    inside = "WHERE" not in question.traits and question.asked is Asked.OTHER
-    found = place or (inside and pattern("LOCATED_INSIDE").match(text))
-    if found and pattern("TAKES_BACK").search(f"{found['named']} {found['told']}"):
-        return False
-    found = found or pattern("WORK_BY").match(text) or pattern("WORK_OF").match(text)
-    told = re.findall(r"\w+", found["told"].casefold()) if found else []
-    return bool(told) and keys <= {key_of(word) for word in told}
+    return not has_other_bearer(keys[-1], keys)

@@ -6,16 +6,16 @@ every word and value of each is found in the other, in the question, or in a lis
 nothing; else the pair is UNEXPLAINED.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from enum import Enum
 
 from rapidfuzz.distance import Indel
 
-from radarstream.connectors.models.answer_agreement.accounting import Account, account, is_share
+from radarstream.connectors.models.answer_agreement.accounting import Account, account
 from radarstream.connectors.models.answer_agreement.additions import (
     are_places,
-    is_description,
     is_known_addition,
 )
 from radarstream.connectors.models.answer_agreement.known_names import bare, expansions
@@ -28,7 +28,9 @@ from radarstream.connectors.models.answer_agreement.values import (
     Pair,
     Quantity,
     Value,
+    compare_value,
     compare_values,
+    is_share,
 )
 from radarstream.connectors.models.answer_agreement.words import HONORIFICS, TITLES, Word
 
@@ -63,7 +65,7 @@ _BY_VALUES = {
 }
 _OPEN = (Match.PREMISE_DECIDES, Match.HYPOTHESIS_DECIDES, Match.COMPATIBLE)
 _DIFFER = (Likeness.WORDS_DIFFER, Likeness.VALUES_DIFFER, Likeness.KINDS_DIFFER)
-_AGREEING = (
+AGREEING = (
     Likeness.SAME,
     Likeness.PREMISE_ADDS,
     Likeness.HYPOTHESIS_ADDS,
@@ -77,7 +79,7 @@ def compare(premise: Reading, hypothesis: Reading) -> Likeness:
     """Relate two answers to the same question; swapping them mirrors the finding."""
     if premise.abstained or hypothesis.abstained:
         return Likeness.UNCOMMITTED
-    if premise.plain == hypothesis.plain:
+    if premise.is_spelt(hypothesis):
         return Likeness.SAME
     if premise.is_too_long or hypothesis.is_too_long:
         return Likeness.UNCOMMITTED
@@ -117,7 +119,7 @@ def _compare_claims(premise: Reading, hypothesis: Reading) -> Likeness:
         return found
     if match is Match.DIFFERENT:
         return Likeness.VALUES_DIFFER
-    return Likeness.UNCOMMITTED if match in _OPEN and found in _AGREEING else found
+    return Likeness.UNCOMMITTED if match in _OPEN and found in AGREEING else found
 
 
 def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
@@ -142,6 +144,28 @@ def _compare_words(premise: Reading, hypothesis: Reading) -> Likeness:
     return Likeness.PHRASES_DIFFER
 
 
+def is_parted(one: Reading, other: Reading) -> bool:
+    """Whether no shorter text of either answer could agree with the other: one denies the other,
+    says yes where it says no, names another office, or they share nothing.
+    """
+    polar = (one.says_yes, other.says_yes)
+    return (
+        any(r.abstained or r.is_open for r in (one, other))
+        or (None not in polar and one.says_yes != other.says_yes)
+        or bool(one.denied & other.all_keys or other.denied & one.all_keys)
+        or _other_titles(one, other)
+        or not _meet(one, other)
+    )
+
+
+def _meet(one: Reading, other: Reading) -> bool:
+    """Whether two answers share a word or a value, or say which medal somebody won."""
+    if one.plain_words & other.plain_words or "PLACE" in one.question.traits:
+        return True
+    values = itertools.product(one.wording.values, other.wording.values)
+    return any(compare_value(*pair) is Match.SAME for pair in values)
+
+
 def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: bool) -> Likeness:
     """The finding, or what is left of it once every difference must be understood.
 
@@ -149,7 +173,7 @@ def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: boo
     or initials that do not fit are a disagreement. Agreement by containment stays where the
     extra words are a country, members of a list, the rest of a person's name or a description.
     """
-    if one.plain == other.plain or one.abstained or other.abstained:
+    if one.is_spelt(other) or one.abstained or other.abstained:
         return finding
     if _expands(one, other) or _expands(other, one):
         return Likeness.SAME
@@ -158,7 +182,8 @@ def understood(one: Reading, other: Reading, finding: Likeness, *, opposite: boo
     told = account(one, other)
     if _says_the_same(one, other, told, opposite=opposite):
         return Likeness.SAME
-    if finding in (Likeness.VALUES_DIFFER, Likeness.UNCOMMITTED):
+    unlike = one.values or other.values or (told.mine and told.theirs)
+    if finding is Likeness.UNCOMMITTED or (finding is Likeness.VALUES_DIFFER and unlike):
         return finding
     if opposite or _clash(one, other):
         return Likeness.VALUES_DIFFER
@@ -169,36 +194,38 @@ def _not_balanced(one: Reading, other: Reading, told: Account, finding: Likeness
     """The finding for two answers of which one says something that the other does not."""
     if _denies_only_others(one, told.mine, other) or _denies_only_others(other, told.theirs, one):
         return Likeness.UNEXPLAINED if told.mine and told.theirs else Likeness.SAME
-    if finding in _AGREEING and _differs_in_values_only(one, other, told):
+    if finding in AGREEING and _differs_in_values_only(one, other, told):
         return finding
     if one.says_yes is not None and one.says_yes == other.says_yes:
         return _elaborated(one, other)
-    unexplained = Likeness.UNEXPLAINED if finding in _AGREEING else finding
+    unexplained = Likeness.UNEXPLAINED if finding in AGREEING else finding
     if _other_titles(one, other) or told.turned or told.my_values or told.their_values:
         return unexplained
+    scored = "SCORE" in one.question.traits and one.values == other.values
+    if scored and not all(r.wording.tokens for r in (one, other)):
+        return Likeness.HYPOTHESIS_ADDS if told.theirs else Likeness.PREMISE_ADDS
     mine = bool(told.mine) and is_known_addition(one, told.mine)
     theirs = bool(told.theirs) and is_known_addition(other, told.theirs)
-    if theirs and (not told.mine or is_description(one, told.mine)):
+    if theirs and not told.mine:
         places = are_places(other, {word.key for word in told.theirs})
-        listed = other.is_list and not (one.is_list or places or told.mine)
+        listed = other.is_list and not (one.is_list or places)
         return Likeness.HYPOTHESIS_LISTS_MORE if listed else Likeness.HYPOTHESIS_ADDS
-    if mine and (not told.theirs or is_description(other, told.theirs)):
+    if mine and not told.theirs:
         return Likeness.PREMISE_ADDS
     return unexplained
 
 
 def _elaborated(one: Reading, other: Reading) -> Likeness:
-    """The finding for two that say yes, or no, of which one may say nothing else."""
-    bare_one, bare_other = (not r.words and not r.values for r in (one, other))
-    longer = other if bare_one else one
-    leads = pattern("LEADING").match(longer.marked)
-    if bare_one == bare_other or not leads or pattern("QUALIFIES").search(longer.affirmed):
-        return Likeness.UNEXPLAINED
-    return Likeness.HYPOTHESIS_ADDS if bare_one else Likeness.PREMISE_ADDS
+    """The finding for two that say yes, or no, and may say more."""
+    texts = (pattern("LEADING").sub("", r.marked.casefold()) for r in (one, other))
+    mine, theirs = (set(pattern("QUALIFIES").findall(text)) - NEGATIONS for text in texts)
+    return Likeness.SAME if mine == theirs else Likeness.UNEXPLAINED
 
 
 def _says_the_same(one: Reading, other: Reading, told: Account, *, opposite: bool) -> bool:
     polar = one.says_yes is not None and other.says_yes is not None
+    if "WORK" in one.question.traits and told.reworded:
+        return False
     if not told.balanced or (opposite and not told.negated and not polar):
         return False
     if (polar and one.says_yes != other.says_yes) or one.is_open != other.is_open:
@@ -300,5 +327,8 @@ def _other_titles(one: Reading, other: Reading) -> bool:
 def _expands(short: Reading, long: Reading) -> bool:
     if short.acronym is None or short.values or long.values:
         return False  # "ABC One" is no ABC
-    meant = expansions(short.acronym)
-    return bare(long.plain) in meant or bool(meant and meant == expansions(long.acronym or ""))
+    known = expansions(short.acronym)
+    capitals = "".join(re.findall(r"\b[A-Z](?=[a-z'-]+)", long.told.removeprefix("The ")))
+    if not known and len(capitals) > 2 and short.acronym == capitals.casefold():
+        return True
+    return bare(long.told) in known or bool(known and known == expansions(long.acronym or ""))

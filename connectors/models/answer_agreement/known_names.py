@@ -29,9 +29,9 @@ _BEARERS = {
     key_of(family.casefold()): _keys(given.split(","))
     for family, given in mapping("families").items()
 }
-_TOO_COMMON = {"USA", "US", "UK", "DC", "CO2", "AI", "AU", "FED", "JFK", "FDR", "MLK", "SEC"}
 # What stands for each acronym that is written in capitals inside a longer answer.
-ACRONYMS = {short: long for short, long, *_ in rows("acronyms") if short not in _TOO_COMMON}
+_ALONE = words("acronyms_alone")
+ACRONYMS = {short: long for short, long, *_ in rows("acronyms") if short not in _ALONE}
 
 
 def is_state(keys: frozenset[str] | set[str]) -> bool:
@@ -39,13 +39,13 @@ def is_state(keys: frozenset[str] | set[str]) -> bool:
     return bool(keys - _OF_TWO_WORDS) and keys - _OF_TWO_WORDS <= STATES
 
 
-def has_other_bearer(family: str, given: set[str]) -> bool:
+def has_other_bearer(family: str, given: Iterable[str]) -> bool:
     """Whether a well-known family name alone means somebody without any of these given names.
 
     >>> has_other_bearer("trump", {"ivanka"}), has_other_bearer("trump", {"donald"})
     (True, False)
     """
-    return family in _BEARERS and not _BEARERS[family] & given
+    return family in _BEARERS and _BEARERS[family].isdisjoint(given)
 
 
 def bare(text: str) -> str:

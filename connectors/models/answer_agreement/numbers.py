@@ -61,7 +61,7 @@ def _numbered(match: re.Match[str]) -> str:
 
 def _and_a_half(match: re.Match[str]) -> str:
     count = int(match[1]) if match[1].isdigit() else 1
-    return f"{count + 0.5} {match[2]}s"
+    return f"{count + 0.5} {match[2]}"
 
 
 def _fraction(match: re.Match[str]) -> str:
@@ -109,5 +109,7 @@ FUNCTIONS: Final[dict[str, Callable[..., str]]] = {
     "share": _share,
     "rate": _rate,
     "century": lambda m: f"the {int(m[1]) + 1}th century",
+    "spoken_year": lambda m: in_digits(m[1]) + in_digits(m[2]),
+    "roman_century": lambda m: f"{read_roman(m[1]) or 0:.0f}th ",
     "decade": lambda century, m: f"the {century}{_tens(m[1])}0s",
 }

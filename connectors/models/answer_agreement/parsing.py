@@ -42,7 +42,12 @@ def asks_for_a_fall(question: str) -> bool:
 
 
 def take_quantities(
-    text: str, *, of_a_fall: bool = False, unit: Unit | None = None, counts: bool = False
+    text: str,
+    *,
+    of_a_fall: bool = False,
+    unit: Unit | None = None,
+    per: Unit = NO_UNIT,
+    counts: bool = False,
 ) -> tuple[list[Quantity], str]:
     """Numbers of a text whose number words are digits already, and the text with them blanked.
 
@@ -76,7 +81,7 @@ def take_quantities(
                 measure.dimension,
                 rough=bool(pattern("ROUGH").search(before)),
                 bound=match["bound"] or "",
-                per=_per_of(match),
+                per=_per_of(match) or per,
                 long=bool(_LONG.search(digits)),
             )
         )
@@ -98,12 +103,12 @@ def _unit_of(match: re.Match[str]) -> Unit | None:
     return Unit(signs[match["currency"]])
 
 
-def _per_of(match: re.Match[str]) -> Unit:
+def _per_of(match: re.Match[str]) -> Unit | None:
     """What a rate is per; a speed such as "mph" is in metres a second."""
     if (match["unit"] or "").casefold() in _SPEEDS:
         return NAMED["second"]
     per = match["per"] or mapping("adverbs").get((match["rate"] or "").casefold())
-    return unit_named(per) if per else NO_UNIT
+    return unit_named(per) if per else None
 
 
 _MONTHS = [name.casefold()[:3] for name in in_order("months")[:12]]
@@ -132,7 +137,7 @@ _SHORT_DATES = tuple(
 )
 _BARE_YEAR = re.compile(
     filled(
-        r"<ASIDE>(?<![\w,.:-])(?<!<@currency_signs>)(?P<minus>-)?(?P<year>1[5-9]\d\d|20\d\d)"
+        r"<ASIDE>(?<![\w,.:-])(?<!<@currency_signs>)(?P<minus>-)?(?P<year>1\d\d\d|20\d\d)"
         r"(?![\d%:'-]|,\d|\.\d|s\b|\s?[%\u2030\u00b0]|[\s-]*(?:<SCALE>\b|<UNIT>))\)?"
     )
 )

@@ -12,8 +12,8 @@ from radarstream.connectors.models.answer_agreement.parsing import (
 )
 from radarstream.connectors.models.answer_agreement.spelling import in_english, one_spelling
 from radarstream.connectors.models.answer_agreement.synonyms import alike
-from radarstream.connectors.models.answer_agreement.tables import pattern
-from radarstream.connectors.models.answer_agreement.values import Unit, unit_named
+from radarstream.connectors.models.answer_agreement.tables import mapping, pattern, pattern_names
+from radarstream.connectors.models.answer_agreement.values import NO_UNIT, Unit, unit_named
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
 
 
@@ -26,7 +26,7 @@ class Asked(Enum):
     OTHER = "other"
 
 
-_TRAITS = ("PERSON", "CHOICE", "NEGATIVE", "ALL", "WHERE", "ORDER", "COUNT", "WHAT_IS", "VERSION")
+_NO_TRAITS = frozenset(("DATE", "NUMBER", "YES_NO", "UNIT", "AGE", "PER"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,7 @@ class Question:
     numbers: frozenset[float]
     of_a_fall: bool
     unit: Unit | None
+    per: Unit = NO_UNIT
 
 
 def read_question(text: str) -> Question:
@@ -60,20 +61,23 @@ def read_question(text: str) -> Question:
     <Asked.NUMBER: 'number'>
     """
     plain = plain_text(text)
-    traits = frozenset(name for name in _TRAITS if pattern(f"ASKS_{name}").search(plain))
+    names = (name.removeprefix("ASKS_") for name in pattern_names("ASKS_"))
+    traits = {name for name in names if pattern(f"ASKS_{name}").search(plain)} - _NO_TRAITS
     choice = pattern("ASKS_CHOICE").search(plain)
+    asked = _asked(plain, is_choice=choice is not None)
     words = read_words(plain) if choice is None else _beside_the_choice(plain, choice)
     spelt = [] if choice else read_words(one_spelling(in_english(plain)))
     said = {word.surface.casefold().removesuffix("'s") for word in [*words, *spelt]}
     return Question(
         text=plain,
-        asked=_asked(plain, is_choice=choice is not None),
-        traits=traits,
+        asked=asked,
+        traits=frozenset(traits | {asked.name}),
         words=frozenset(word.key for word in words),
         said=frozenset(said) | frozenset(pattern("MODAL").findall(plain.casefold())),
         numbers=frozenset(quantity.stated for quantity in take_quantities(in_digits(plain))[0]),
         of_a_fall=asks_for_a_fall(plain),
         unit=_unit(plain),
+        per=_per(plain),
     )
 
 
@@ -82,6 +86,11 @@ def _unit(plain: str) -> Unit | None:
         return unit_named("year")
     counted = pattern("ASKS_UNIT").search(plain)
     return unit_named(counted["unit"]) if counted else None
+
+
+def _per(plain: str) -> Unit:
+    asked = pattern("ASKS_PER").search(plain)
+    return unit_named(mapping("adverbs").get(asked[0].lower()) or asked[1]) if asked else NO_UNIT
 
 
 def _beside_the_choice(plain: str, choice: re.Match[str]) -> list[Word]:
@@ -111,7 +120,16 @@ def read_polarity(text: str, question: Question) -> tuple[bool | None, bool]:
         clauses = pattern("CLAUSE").split(pattern("LEADING").sub("", text))
         told = (_of_clause(clause, question) for clause in clauses if clause)
         said |= {told_so for told_so in told if told_so is not None}
+        if leading and leading["no"] and not _repeats(text, question):
+            said = {False}  # "No, it is a dwarf planet"
     return (said.pop(), False) if len(said) == 1 else (None, len(said) > 1)
+
+
+def _repeats(text: str, question: Question) -> bool:
+    """Whether a clause behind "no" has no words but those of the question: "No, it is open"."""
+    clauses = pattern("CLAUSE").split(pattern("LEADING").sub("", text))
+    yes = (read_words(clause) for clause in clauses if _of_clause(clause, question))
+    return any(all(is_said(word.word, question.said) for word in said) for said in yes)
 
 
 def is_doubted(plain: str) -> bool:
@@ -122,6 +140,8 @@ def is_doubted(plain: str) -> bool:
 def _of_clause(clause: str, question: Question) -> bool | None:
     """Whether one clause answers the question with yes: denials and opposites turn it round."""
     words = [word.surface.casefold() for word in read_words(clause)]
+    if len(pattern("NEGATION").findall(clause)) > 1:
+        return None  # "There is none that it does not have"
     opposite = any(_turns_round(word, question.said) for word in words)
     if pattern("NO_MORE").search(clause):
         return None

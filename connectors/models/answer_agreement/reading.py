@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
+from radarstream.connectors.models.answer_agreement.known_names import expansions
 from radarstream.connectors.models.answer_agreement.numbers import read_roman
 from radarstream.connectors.models.answer_agreement.parsing import (
     take_dates,
@@ -39,6 +40,7 @@ _NAME_SUFFIXES = frozenset({"jr", "sr", "ii", "iii"})
 _FREE = words("free")
 _METRES = re.compile(r"(?<=\d)\s?m\b")
 _ONE = re.compile(r"an?|one", re.IGNORECASE)
+_LONGEST_ACRONYM = 8  # letters
 _ACRONYM = re.compile(r"[A-Z0-9]{2,6}")
 
 
@@ -46,7 +48,8 @@ _ACRONYM = re.compile(r"[A-Z0-9]{2,6}")
 class Reading:
     """An answer to one question, parsed once and compared many times; equal only to itself.
 
-    `marked` is the whole text in one spelling, `affirmed` the part that is no denial, `rest` that
+    `told` is the text in English without words of the question in front and the like, `marked` that
+    in one spelling, `affirmed` the part that is no denial, `rest` that
     part without values; `words` are the content words it affirms, `denied` the keys of those it
     denies; `values` its numbers, dates and times; `says_yes` its polarity where it has one; `items`
     the members of a list; `is_open` tells that it leaves open what holds: "Ann or Bob", "yes and
@@ -54,6 +57,7 @@ class Reading:
     """
 
     plain: str
+    told: str
     marked: str
     affirmed: str
     rest: str
@@ -97,6 +101,22 @@ class Reading:
         return tuple(w.key for w in own or named if w.key not in _NAME_SUFFIXES)
 
     @cached_property
+    def plain_words(self) -> frozenset[str]:
+        """Its content words in lower case, as written."""
+        return frozenset(word.word for word in read_words(self.plain))
+
+    @cached_property
+    def _letters(self) -> str | None:
+        """Its letters alone, where it has no other marks than dots, hyphens and apostrophes."""
+        said = self.plain.strip('". ')
+        return re.sub(r"\W", "", said.casefold()) if pattern("LETTERS").fullmatch(said) else None
+
+    def is_spelt(self, other: "Reading") -> bool:
+        """Whether the other has the same text, or the same letters: "Du Bois", "DuBois"."""
+        letters = self._letters is not None and self._letters == other._letters
+        return letters or self.plain == other.plain
+
+    @cached_property
     def in_order(self) -> str:
         """The whole text with who does it first."""
         return in_one_order(self.marked)
@@ -104,8 +124,9 @@ class Reading:
     @property
     def acronym(self) -> str | None:
         """The answer as an acronym ("NATO"), if it is one."""
-        said = self.plain.strip(" .").removeprefix("the ").replace(".", "")
-        return said.casefold() if _ACRONYM.fullmatch(said) else None
+        said = self.told.strip(" .").removeprefix("the ").replace(".", "")
+        known = len(said) <= _LONGEST_ACRONYM and said.isalpha() and expansions(said.casefold())
+        return said.casefold() if known or _ACRONYM.fullmatch(said) else None
 
     @property
     def is_too_long(self) -> bool:
@@ -137,6 +158,7 @@ def read_answer(text: str, question: Question) -> Reading:
     chooses = "CHOICE" not in question.traits and pattern("ALTERNATIVE").search(rest)
     return Reading(
         plain=plain,
+        told=told,
         marked=marked,
         affirmed=affirmed,
         rest=rest,
@@ -225,6 +247,7 @@ def take_asked_quantities(text: str, question: Question) -> tuple[list[Quantity]
         text,
         of_a_fall=question.of_a_fall,
         unit=question.unit,
+        per=question.per,
         counts="COUNT" in question.traits,
     )
 

@@ -14,7 +14,14 @@ from typing import Final
 
 import numpy as np
 
-from radarstream.connectors.models.answer_agreement.comparison import Likeness, compare, understood
+from radarstream.connectors.models.answer_agreement.comparison import (
+    AGREEING,
+    Likeness,
+    compare,
+    is_parted,
+    understood,
+)
+from radarstream.connectors.models.answer_agreement.cores import cores
 from radarstream.connectors.models.answer_agreement.opposites import opposed
 from radarstream.connectors.models.answer_agreement.question import read_question
 from radarstream.connectors.models.answer_agreement.reading import Reading, read_answer
@@ -50,10 +57,51 @@ class Comparison:
 
     @cached_property
     def ruled(self) -> Likeness:
-        """The finding, less what opposites and words that nobody understands take from it."""
-        texts = (self.premise.in_order, self.hypothesis.in_order)
-        opposite = opposed(*texts) or opposed(*reversed(texts))
-        return understood(self.premise, self.hypothesis, self.finding, opposite=opposite)
+        """The finding, less what opposites and words that nobody understands take from it; where
+        that is no agreement, agreement of a core of one answer with the other or a core of it.
+        """
+        whole = _ruled(self.premise, self.hypothesis)
+        if whole in AGREEING or is_parted(self.premise, self.hypothesis):
+            return whole
+        return _by_cores(self.premise, self.hypothesis) or whole
+
+
+def _by_cores(premise: Reading, hypothesis: Reading) -> Likeness | None:
+    person = "PERSON" in premise.question.traits
+    for one, free in [(premise, True), *_cores(premise)]:
+        for other, also in [(hypothesis, True), *_cores(hypothesis)]:
+            whole, other_whole = one is premise, other is hypothesis
+            if not (whole or other_whole or (free and also)) or (whole and other_whole):
+                continue
+            found = _ruled(one, other)
+            if (
+                found is Likeness.SAME
+                or (found is Likeness.PREMISE_ADDS and (other_whole or (person and also)))
+                or (found is Likeness.HYPOTHESIS_ADDS and (whole or (person and free)))
+            ):
+                if whole:
+                    return Likeness.HYPOTHESIS_ADDS
+                return Likeness.PREMISE_ADDS if other_whole else Likeness.SAME
+    return None
+
+
+@lru_cache(maxsize=65_536)
+def _cores(reading: Reading) -> list[tuple[Reading, bool]]:
+    """Shorter answers that make the same claim, and whether each may stand beside another such."""
+    if reading.is_too_long:
+        return []
+    traits = reading.question.traits
+    found = cores(reading.told, traits) | cores(reading.in_order, traits)
+    for core, free in list(found.items()):
+        found |= {c: free and also for c, also in cores(core, traits).items() if c not in found}
+    read = ((_reading(reading.question.text, core), free) for core, free in found.items())
+    return [(core, free) for core, free in read if core.telling or core.values]
+
+
+def _ruled(premise: Reading, hypothesis: Reading) -> Likeness:
+    texts = (premise.in_order, hypothesis.in_order)
+    opposite = opposed(*texts) or opposed(*reversed(texts))
+    return understood(premise, hypothesis, compare(premise, hypothesis), opposite=opposite)
 
 
 _question = lru_cache(maxsize=4_096)(read_question)

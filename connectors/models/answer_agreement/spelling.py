@@ -46,6 +46,7 @@ _FUNCTIONS: dict[str, Callable[..., str]] = {
     "spaced": lambda m: m[1].replace(".", " "),
     "without_dots": lambda m: m[0].replace(".", "") if len(m[0]) > len("A.") else m[0],
     "sides": _sides,
+    "sorted": lambda m: f" {m[2]} ".join(sorted((m[1], m[3]))),
     "given": lambda m: f"{m['giver']} {mapping('given')[m['took']]} {m['what']} to {m['taker']}",
 }
 _marks, _phrases, _numbers, _order = (

@@ -129,7 +129,7 @@ def root_of(word: str) -> str:
 
 
 @lru_cache(maxsize=65_536)
-def alike(one: str, other: str) -> bool:
+def alike(one: str, other: str, *, stems: bool = True) -> bool:
     """Whether two words in lower case are forms of one word, or mean the same by the table.
 
     >>> alike("purchased", "bought"), alike("spring", "autumn")
@@ -137,6 +137,6 @@ def alike(one: str, other: str) -> bool:
     """
     mine, theirs = ({word, stem_of(word), _snowball(word)} for word in (one, other))
     if mine & theirs:
-        return True
+        return stems
     known = [{n for s in side for n in _groups(s[:1]).get(s, ())} for side in (mine, theirs)]
     return bool(known[0] & known[1])

@@ -8,7 +8,7 @@ from typing import Final
 
 FOLDER: Final = Path(__file__).parent / "data"
 PARTS: Final[dict[str, str]] = {}  # of patterns, that modules make from tables
-_REFERENCE = re.compile(r"<(@?[A-Za-z_]+)>")
+_REFERENCE = re.compile(r"<(@?[A-Za-z_]\w*)>")
 _SPACE, _NOTHING = "\u2423", "\u2205"  # at the ends of a replacement, where editors strip blanks
 
 
@@ -44,6 +44,11 @@ def in_order(name: str) -> tuple[str, ...]:
 @cache
 def _patterns() -> dict[str, str]:
     return dict(line.split(" = ", maxsplit=1) for (line,) in rows("patterns"))
+
+
+def pattern_names(prefix: str) -> list[str]:
+    """Names of the patterns that begin with a prefix."""
+    return [name for name in _patterns() if name.startswith(prefix)]
 
 
 @cache

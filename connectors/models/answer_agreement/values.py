@@ -116,6 +116,8 @@ class Quantity:
             mine, theirs = mine / one.per.factor, theirs / two.per.factor
         elif one.per.dimension and two.per.dimension:
             return Match.DIFFERENT
+        elif close(mine, theirs, tolerance) and one.dimension.isupper():
+            return Match.COMPATIBLE
         if not close(mine, theirs, tolerance):
             return Match.DIFFERENT
         return self._compare_bounds(other, mine, theirs)
@@ -135,6 +137,8 @@ class Quantity:
         """A pound is money unless the other is a weight; degrees may be of any scale."""
         if self.dimension == "degrees" and other.dimension == "temperature":
             return replace(self, dimension="")
+        if self.dimension == "cent" and other.dimension.isupper():
+            return replace(self, dimension=other.dimension)
         if self.dimension != "pound":
             return self
         if other.dimension == "mass":
@@ -153,7 +157,7 @@ class Quantity:
             return Match.COMPATIBLE
         if not (side * number > side * limit or (inclusive and number == limit)):
             return Match.DIFFERENT
-        return Match.HYPOTHESIS_DECIDES if self.bound else Match.PREMISE_DECIDES
+        return Match.COMPATIBLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,6 +267,11 @@ def compare_value(premise: Value, hypothesis: Value) -> Match:
     if type(premise) is not type(hypothesis):
         return Match.INCOMPARABLE
     return premise.compare(hypothesis)  # type: ignore[arg-type]
+
+
+def is_share(value: Value) -> bool:
+    """Whether a value is a percentage."""
+    return isinstance(value, Quantity) and value.dimension == "percent"
 
 
 def close(a: float, b: float, tolerance: float) -> bool:

@@ -18,7 +18,7 @@ _WORD = re.compile(r"[^\W_]+(?:['.:*-]+[^\W_]+)*\*?", re.UNICODE)
 _DOTTED = re.compile(r"\b(?:[A-Za-z]\.){2,}")
 _MARK = re.compile(r"[.:-]+")
 _BRITISH = re.compile(r"(?<=[a-z]{3})is(?=(?:e|ed|es|er|ers|ing|ation|ations)$)")
-_DOUBLED = re.compile(r"(.)\1+")
+_DOUBLED = re.compile(r"([^aeiou])\1+")
 _Y_ENDING = re.compile(r"(?:yy|iy|yi|ij|y)$")
 _DIGITS_INSIDE = re.compile(r"\d[:.-]\d")
 
@@ -32,6 +32,7 @@ _LOOK_ALIKE = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0443\u0445\u0456\u0458\u0455\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0391\u0392\u0395\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a7\u03bf",
     "aeopcyxijsABEKMHOPCTXIABEHIKMNOPTXo",
 )
+_GIVEN = frozenset(name for names in rows("given_names") for name in names)
 _RUN = re.compile(r"\w+")
 _LATIN, _GREEK_OR_CYRILLIC = re.compile(r"[a-zA-Z]"), re.compile(r"[\u0370-\u04ff]")
 
@@ -53,6 +54,11 @@ class Word:
     def is_title(self) -> bool:
         """An office or form of address, which names nobody by itself."""
         return self.word.rstrip(".") in TITLES
+
+
+def is_given(lowered: str) -> bool:
+    """Whether a word in lower case is a common given name."""
+    return lowered in _GIVEN
 
 
 def plain_text(text: str) -> str:
@@ -114,6 +120,9 @@ def key_of(lowered: str) -> str:
 
 
 _TRANSCRIBED = (
+    (re.compile(r"schtsch|shtch"), "shch"),
+    (re.compile(r"^ch(?=r)"), "h"),
+    (re.compile(r"(?:[eo]w|[eo]ff|[eo]v)$"), "ov"),
     (re.compile(r"tsch|tch"), "ch"),
     (re.compile(r"sch"), "sh"),
     (re.compile(r"kh"), "h"),
@@ -123,7 +132,7 @@ _TRANSCRIBED = (
     (re.compile(r"[yj](?=e)"), ""),
     (re.compile(r"[yj]"), "i"),
     (re.compile(r"(?<=[aou])e(?=[^aeiou])"), ""),  # Mueller
-    (re.compile(r"(.)\1+"), r"\1"),
+    (re.compile(r"([^aeiou])\1+"), r"\1"),
 )
 _LEAST_TRANSCRIBED = 6  # letters
 

@@ -20,7 +20,7 @@ from radarstream.schemas.prompt import AnswerPair
 
 PAIRS = Path(__file__).parents[2] / "data" / "answer_pairs"
 SCORER = AnswerAgreement()
-AT_HAND = ("development", *(f"development_{number}" for number in range(2, 13)))
+AT_HAND = ("development", *(f"development_{number}" for number in range(2, 14)))
 HELD_OUT = "held_out"
 SAME_FROM = 0.5  # entailment from which two answers count as the same
 MOST_LIES_TAKEN = 0.02  # of pairs that are not the same
