@@ -33,12 +33,6 @@ def test_a_text_stuffed_with_the_question_comes_last():
     assert sum(candidate.score for candidate in found.candidates) == pytest.approx(1.0)
 
 
-def test_words_ask_no_model():
-    script = Script()
-    rerank([STUFFED, *TRUE], script=script)
-    assert script.requests == []
-
-
 def test_meaning_asks_for_the_passages_alone():
     script = Script()
     rerank([STUFFED, *TRUE], likeness="dense", script=script)

@@ -262,14 +262,6 @@ def test_the_rule_of_chance_only_ever_asks_a_person(gap, influence, count, seed)
     assert new in (old, Status.HUMAN_REVIEW)
 
 
-@given(st.integers(1, 500), EVENTS)
-def test_strangers_remove_nothing_however_many_they_are(count: int, event: TaughtEvent) -> None:
-    sybils = {f"sybil-{number}": STRANGER for number in range(count)}
-    assert status_of(event, sybils, None, RULES)[0] not in REMOVING
-    one_friend = sybils | {"ada": FRIEND}
-    assert status_of(event, one_friend, None, RULES)[0] not in REMOVING
-
-
 def test_one_page_far_from_all_others_leaves_the_verdict_to_a_person() -> None:
     """Three lies, five honest pages, and a page of the attacker that is off the question: two-means
     parts that page from all others, and the flagged ones are two groups themselves.

@@ -1,6 +1,7 @@
 """Static RADAR: golden numbers, degenerate inputs and known weaknesses."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -187,12 +188,9 @@ class TestIsolation:
 class TestEquations:
     def test_without_central_others_the_mean_is_unweighted(self):
         conflict = np.array([[0, 0.2, 0.6], [0.2, 0, 0.4], [0.6, 0.4, 0]])
-        values = reject_evidence(conflict, np.array([1.0, 0.0, 0.0]))
-        assert values == pytest.approx([0.4, 0.2, 0.6])
-
-    def test_no_central_document_at_all(self):
-        conflict = np.array([[0, 0.2, 0.6], [0.2, 0, 0.4], [0.6, 0.4, 0]])
-        assert reject_evidence(conflict, np.zeros(3)) == pytest.approx([0.4, 0.3, 0.5])
+        for central, expected in ((1.0, [0.4, 0.2, 0.6]), (0.0, [0.4, 0.3, 0.5])):
+            values = reject_evidence(conflict, np.array([central, 0.0, 0.0]))
+            assert values == pytest.approx(expected)
 
     @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
     def test_documents_permuted_with_their_ranks_permute_the_capacities(self, n: int, seed: int):
@@ -247,19 +245,12 @@ class TestLeakBudget:
 
 
 class TestDegenerate:
-    def test_no_informative_document_asks_nothing(self):
-        script = Script()
-        verdict, state = run(Radar().defend(claims_evidence([None, None]), None), script)
+    def test_no_informative_document_asks_nothing_and_needs_no_relations(self):
+        script, evidence = Script(), replace(claims_evidence([None, None]), relations=None)
+        verdict, state = run(Radar().defend(evidence, None), script)
         assert verdict.abstention is Abstention.NO_EVIDENCE
         assert [d.reason for d in verdict.documents] == [Reason.UNINFORMATIVE] * 2
         assert (verdict.kept_ranks, verdict.energy, state, script.requests) == ((), None, None, [])
-
-    def test_relations_may_be_missing_when_nothing_is_informative(self):
-        evidence = claims_evidence([None])
-        bare = Evidence(
-            evidence.query, evidence.observed_at, evidence.documents, evidence.answers, None
-        )
-        assert judge(bare).abstention is Abstention.NO_EVIDENCE
 
     def test_one_informative_document_is_kept(self):
         verdict = judge(claims_evidence([None, "A", None]))
@@ -297,27 +288,19 @@ class TestEmptyCut:
         assert verdict.energy == pytest.approx(recomputed_energy(verdict))
 
 
-class TestGeneration:
-    def test_the_first_answer_comes_from_trusted_documents_in_rank_order(self):
-        script = Script()
-        evidence = claims_evidence(["A", "B", None, "A"])
-        verdict, _ = run(Radar().defend(evidence, None), script)
-        (request,) = script.asked(Complete)
-        assert request == Complete(
-            Task.ANSWER_FROM_DOCUMENTS,
-            evidence.query.text,
-            ("Title 1\ndocument 1", "Title 4\ndocument 4"),
-        )
-        assert verdict.answer == "final"
-        assert verdict.memory == MemoryVerdict()
-
-    def test_the_first_answer_may_come_from_atomic_answers(self):
-        script = Script()
-        evidence = claims_evidence(["A", "B", None, "A"])
-        verdict, _ = run(Radar(first_answer="answers").defend(evidence, None), script)
-        (request,) = script.asked(Complete)
-        assert request == Complete(Task.SYNTHESISE_ANSWERS, evidence.query.text, ("A", "A"))
-        assert verdict.answer == "final"
+@pytest.mark.parametrize(
+    ("options", "task", "passages"),
+    [
+        ({}, Task.ANSWER_FROM_DOCUMENTS, ("Title 1\ndocument 1", "Title 4\ndocument 4")),
+        ({"first_answer": "answers"}, Task.SYNTHESISE_ANSWERS, ("A", "A")),
+    ],
+)
+def test_the_first_answer_comes_from_what_is_trusted_in_rank_order(options, task, passages):
+    script, evidence = Script(), claims_evidence(["A", "B", None, "A"])
+    verdict, _ = run(Radar(**options).defend(evidence, None), script)
+    assert script.asked(Complete) == [Complete(task, evidence.query.text, passages)]
+    assert verdict.answer == "final"
+    assert verdict.memory == MemoryVerdict()
 
 
 class TestPartialAnswers:

@@ -120,18 +120,24 @@ class TestMemoryNode:
         assert recall == Relate(evidence.query.text, ("M", "M", "A", "B"), ("A", "B", "M", "M"))
         assert update == Relate(evidence.query.text, ("A", "A", "A", "B"), ("A", "B", "A", "A"))
 
-    def test_the_two_directions_are_joined_by_their_geometric_mean(self):
-        """Only the direction from memory to document is strong."""
+    @pytest.mark.parametrize(("scale", "capacity"), [(1.0, 0.6), (0.5, 0.3)])
+    def test_the_two_directions_are_joined_by_their_geometric_mean(self, scale, capacity):
+        """Only the direction from memory to document is strong; `pair_scale` holds here too."""
 
         def one_way(premise: str, hypothesis: str) -> tuple[float, float]:
             return (0.9, 0.0) if premise == "M" else (0.4, 0.0)
 
         script = Script(answer=saying("M"), relation=one_way)
-        verdict, belief = run(Radar().defend(claims_evidence(["A"]), Belief("M", 0.5, 0.5)), script)
-        ((a, b, capacity),) = verdict.edges
-        assert (a, b) == (1, MEMORY_NODE)
-        assert capacity == pytest.approx(0.6)
-        assert verdict.memory.support_posterior == pytest.approx(0.6)
+        defending = Radar(pair_scale=scale).defend(claims_evidence(["A"]), Belief("M", 0.5, 0.5))
+        verdict, _ = run(defending, script)
+        assert verdict.edges == ((1, MEMORY_NODE, pytest.approx(capacity)),)
+        memory = verdict.memory
+        assert memory.support_posterior == pytest.approx(0.6)
+        assert (memory.previous_answer, memory.support_prior, memory.conflict_prior) == (
+            "M",
+            0.5,
+            0.5,
+        )
 
     def test_memory_takes_no_part_in_centrality(self):
         evidence = claims_evidence(["A", "A", "B"])
@@ -139,22 +145,6 @@ class TestMemoryNode:
         joined, _ = run(Radar().defend(evidence, Belief("B", 1.0, 0.0)), Script())
         assert keep_values(joined) == keep_values(without)
         assert reject_values(joined) == reject_values(without)
-
-    def test_pair_scale_reaches_the_memory_edges(self):
-        evidence = claims_evidence(["A"])
-        verdict, _ = run(Radar(pair_scale=0.5).defend(evidence, Belief("A", 0.5, 0.5)), Script())
-        assert [capacity for _, _, capacity in verdict.edges] == pytest.approx([0.475])
-
-    def test_priors_and_posteriors_are_reported(self):
-        evidence = claims_evidence(["A"])
-        verdict, _ = run(Radar().defend(evidence, Belief("A", 0.8, 0.2)), Script())
-        memory = verdict.memory
-        assert (memory.previous_answer, memory.support_prior, memory.conflict_prior) == (
-            "A",
-            0.8,
-            0.2,
-        )
-        assert memory.support_posterior == pytest.approx(0.8 * 0.95 / (0.8 * 0.95 + 0.2 * 0.05))
 
     @settings(max_examples=60)
     @given(st.integers(1, 8), st.integers(0, 2**32 - 1))

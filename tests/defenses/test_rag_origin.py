@@ -241,14 +241,10 @@ def test_what_could_not_be_asked_is_said() -> None:
     def answer(request: Complete) -> AtomicAnswer:
         raise ModelError("failed")
 
-    found = run(RagOrigin().attribute(event()), Measured(SEMANTIC, GENERATION, answer))
+    script = Measured(SEMANTIC, GENERATION, answer)
+    found = run(RagOrigin().attribute(event()), script)
     assert found.flagged == ("t1", "t2", "t3")
     assert "segment 2, taken as no match" in found.detail
     assert "without any text is unknown" in found.detail
-
-
-def test_each_round_is_one_request() -> None:
-    script = Measured(SEMANTIC, GENERATION)
-    run(RagOrigin().attribute(event()), script)
     kinds = [type(request) for request in script.requests]
-    assert kinds == [AttemptAll] * 4 + [LogProbsAll]  # unaided, judge, segment 2, judge
+    assert kinds == [AttemptAll] * 2 + [LogProbsAll]  # each round is one request

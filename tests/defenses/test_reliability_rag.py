@@ -40,24 +40,19 @@ def kept(n: int, pairs: list[tuple[int, int]], **options) -> tuple[int, ...]:
 
 
 class TestGolden:
-    def test_g_b1_one_against_four(self):
-        assert kept(5, [(1, 2), (1, 3), (1, 4), (1, 5)]) == (2, 3, 4, 5)
-
-    def test_g_b3_cycle_of_five(self):
-        assert kept(5, [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)]) == (1, 3)
-
-    def test_g_b4_two_camps_of_two(self):
-        assert kept(4, [(1, 3), (1, 4), (2, 3), (2, 4)]) == (1, 2)
-
-    def test_g_b5_three_of_six(self):
-        assert kept(6, [(1, 4), (1, 5), (2, 4), (2, 6), (3, 5)]) == (1, 2, 3)
-
-    def test_g_b6_two_adversaries_ahead_of_three(self):
-        assert kept(5, list(itertools.product((1, 2), (3, 4, 5)))) == (3, 4, 5)
-
-    def test_g_b7_two_adversaries_ahead_of_two(self):
-        """On a tie, preferring better ranks helps an attacker who holds them."""
-        assert kept(4, list(itertools.product((1, 2), (3, 4)))) == (1, 2)
+    @pytest.mark.parametrize(
+        ("n", "pairs", "expected"),
+        [
+            pytest.param(5, [(1, 2), (1, 3), (1, 4), (1, 5)], (2, 3, 4, 5), id="G-B1"),
+            pytest.param(5, [(1, 2), (2, 3), (3, 4), (4, 5), (1, 5)], (1, 3), id="G-B3"),
+            pytest.param(6, [(1, 4), (1, 5), (2, 4), (2, 6), (3, 5)], (1, 2, 3), id="G-B5"),
+            pytest.param(5, itertools.product((1, 2), (3, 4, 5)), (3, 4, 5), id="G-B6"),
+            # On a tie, preferring better ranks helps an attacker who holds them.
+            pytest.param(4, itertools.product((1, 2), (3, 4)), (1, 2), id="G-B4 and G-B7"),
+        ],
+    )
+    def test_graphs(self, n: int, pairs, expected: tuple[int, ...]):
+        assert kept(n, list(pairs)) == expected
 
     def test_g_b8_contradictions_of_an_abstention_change_nothing(self):
         """Whatever a scorer would say of a document without an answer, nobody asks it."""
@@ -89,13 +84,16 @@ class TestEdges:
     def test_only_the_better_answer_as_premise_counts(self):
         assert kept(2, [(2, 1)]) == (1, 2)
 
-    @pytest.mark.parametrize(("p", "expected"), [(0.5, (1,)), (0.4999, (1, 2))])
-    def test_the_threshold_itself_contradicts(self, p: float, expected: tuple[int, ...]):
-        assert judge(contradicting(2, [(1, 2)], p)).kept_ranks == expected
-
-    def test_the_threshold_is_an_option(self):
-        evidence = contradicting(2, [(1, 2)], 0.8)
-        assert judge(evidence, contradiction_threshold=0.81).kept_ranks == (1, 2)
+    @pytest.mark.parametrize(
+        ("p", "options", "expected"),
+        [
+            (0.5, {}, (1,)),
+            (0.4999, {}, (1, 2)),
+            (0.8, {"contradiction_threshold": 0.81}, (1, 2)),
+        ],
+    )
+    def test_the_threshold_itself_contradicts(self, p: float, options, expected):
+        assert judge(contradicting(2, [(1, 2)], p), **options).kept_ranks == expected
 
 
 class TestAnswer:

@@ -60,25 +60,24 @@ class TestDirection:
         assert mean_cosine(cosines, first) == pytest.approx(0.978840, abs=1e-4)
         assert mean_cosine(cosines, ~first) == pytest.approx(0.8)
 
-    def test_the_original_drops_the_tight_cluster(self):
-        verdict = judge(GOLDEN)
-        assert verdict.kept_ranks == (4, 5)
-        assert reasons(verdict) == [TIGHT] * 3 + [SUPPORTED] * 2
-
-    def test_the_printed_algorithm_keeps_it(self):
-        verdict = judge(GOLDEN, mode="ado_alg1")
-        assert verdict.kept_ranks == (1, 2, 3)
-        assert reasons(verdict) == [SUPPORTED] * 3 + [ALONE] * 2
-
-    def test_two_tight_clusters(self):
-        vectors = at(0, 5, 10, 90, 95)
-        assert reasons(judge(vectors)) == [TIGHT] * 5
-        assert reasons(judge(vectors, mode="ado_alg1")) == [SUPPORTED] * 5
-
-    def test_two_loose_clusters(self):
-        vectors = at(0, 50, 180, 230)
-        assert reasons(judge(vectors)) == [SUPPORTED] * 4
-        assert reasons(judge(vectors, mode="ado_alg1")) == [SUPPORTED] * 2 + [ALONE] * 2
+    @pytest.mark.parametrize(
+        ("vectors", "original", "printed"),
+        [
+            pytest.param(
+                GOLDEN, [TIGHT] * 3 + [SUPPORTED] * 2, [SUPPORTED] * 3 + [ALONE] * 2, id="golden"
+            ),
+            pytest.param(at(0, 5, 10, 90, 95), [TIGHT] * 5, [SUPPORTED] * 5, id="two tight"),
+            pytest.param(
+                at(0, 50, 180, 230),
+                [SUPPORTED] * 4,
+                [SUPPORTED] * 2 + [ALONE] * 2,
+                id="two loose",
+            ),
+        ],
+    )
+    def test_one_drops_tight_clusters_and_the_other_keeps_them(self, vectors, original, printed):
+        assert reasons(judge(vectors)) == original
+        assert reasons(judge(vectors, mode="ado_alg1")) == printed
 
 
 class TestClusters:
@@ -195,17 +194,13 @@ class TestAnswer:
         assert reasons(verdict) == [Reason.NOT_JUDGED] * n
         assert verdict.answer == "final"
 
-    def test_nothing_left_means_abstention(self):
+    def test_nothing_left_means_abstention_or_everything(self):
         script = Script(embedding=lambda _: (1.0, 0.0))
         defending = TrustRag(overlap_gate=False).defend(documents(UNLIKE[:4]), None)
         verdict, _ = run(defending, script)
         assert verdict.abstention is Abstention.NO_CONSENSUS
         assert script.asked(Complete) == []
-
-    def test_or_everything_if_so_told(self):
         verdict = judge(at(0, 5, 10, 90, 95), on_empty="all_documents")
         assert verdict.answer == "final"
         assert reasons(verdict) == [Reason.BEST_OF_NONE] * 5
-
-    def test_zero_embeddings_are_unlike_everything(self):
-        assert judge([(0.0, 0.0)] * 4).kept_ranks == (1, 2, 3)
+        assert judge([(0.0, 0.0)] * 4).kept_ranks == (1, 2, 3), "zeros are unlike everything"

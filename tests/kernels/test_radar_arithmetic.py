@@ -63,17 +63,14 @@ def test_g_a2_three_documents():
     assert rescaled(raw) == pytest.approx([0.964028, 1.0, 0.0], abs=1e-6)
 
 
-@pytest.mark.parametrize("n", [1, 2, 4, 50])
+@pytest.mark.parametrize("n", [0, 1, 2, 4, 50])
 @pytest.mark.parametrize("weight", [0.0, 0.05, 0.8, 1.0])
 def test_equal_documents_are_all_central(n: int, weight: float):
     """Eq. 36 read literally gives 0 to every one of them."""
     raw = eigenvector_centrality(uniform(n, weight))
-    assert raw == pytest.approx([n**-0.5] * n, abs=1e-5)
+    assert raw == pytest.approx([max(n, 1) ** -0.5] * n, abs=1e-5)
     assert rescaled(raw).tolist() == [1.0] * n
-
-
-def test_differences_too_small_to_mean_anything_are_none():
-    assert rescaled(np.array([0.5, 0.5 + 9e-7, 0.5])).tolist() == [1.0] * 3
+    assert rescaled(raw + 9e-7 * (np.arange(n) == 1)).tolist() == [1.0] * n  # means nothing
 
 
 def test_tiny_differences_are_blown_up():
@@ -100,11 +97,6 @@ def test_ten_steps_do_not_converge_on_a_star_but_rank_it_right(iterations: int, 
     assert rescaled(raw) == pytest.approx([1, 0, 0], abs=1e-6)
 
 
-def test_no_documents():
-    raw = eigenvector_centrality(np.zeros((0, 0)))
-    assert raw.shape == rescaled(raw).shape == (0,)
-
-
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1))
 def test_in_range_finite_and_equivariant(n: int, seed: int):
     rng = np.random.default_rng(seed)
@@ -120,7 +112,6 @@ def test_in_range_finite_and_equivariant(n: int, seed: int):
 
 
 probabilities = st.floats(0.0, 1.0)
-inner = st.floats(1e-5, 1 - 1e-5)
 
 
 @pytest.mark.parametrize(
@@ -148,15 +139,10 @@ def test_clamped_certainty_keeps_its_digits():
 
 
 @given(probabilities, probabilities)
-def test_symmetric_and_a_probability(prior: float, likelihood: float):
-    assert bayes(prior, likelihood) == pytest.approx(bayes(likelihood, prior), abs=1e-12)
-    assert 0.0 < bayes(prior, likelihood) < 1.0
-
-
-@given(inner, inner)
 def test_log_odds_add(prior: float, likelihood: float):
-    def logit(p: float) -> float:
-        return log(p) - log(1 - p)
-
-    total = logit(prior) + logit(likelihood)
-    assert logit(bayes(prior, likelihood)) == pytest.approx(total, abs=1e-4)
+    posterior = bayes(prior, likelihood)
+    assert posterior == pytest.approx(bayes(likelihood, prior), abs=1e-12)
+    assert 0.0 < posterior < 1.0
+    if all(1e-5 <= p <= 1 - 1e-5 for p in (prior, likelihood)):
+        total = sum(log(p) - log(1 - p) for p in (prior, likelihood))
+        assert log(posterior) - log(1 - posterior) == pytest.approx(total, abs=1e-4)

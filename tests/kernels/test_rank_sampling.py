@@ -13,14 +13,11 @@ def chance(k: int, rank: int, size: int = 2) -> float:
     return 1.0 - (1.0 - rank_weights(k, 0.9)[rank - 1]) ** size
 
 
-def test_geometric_weights():
+def test_weights():
     assert rank_weights(10, 0.9)[[0, 9]] == pytest.approx([0.153534, 0.059482], abs=1e-6)
     weights = rank_weights(50, 0.9)
     assert weights[[0, 24, 49]] == pytest.approx([0.100518, 0.008018, 0.000576], abs=1e-6)
     assert weights[:10].sum() == pytest.approx(0.654696, abs=1e-6)
-
-
-def test_linear_and_uniform_weights():
     np.testing.assert_allclose(rank_weights(4, 0.0), [0.4, 0.3, 0.2, 0.1])
     np.testing.assert_allclose(rank_weights(4, 1.0), [0.25] * 4)
     np.testing.assert_allclose(rank_weights(1, 0.9), [1.0])

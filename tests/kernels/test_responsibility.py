@@ -42,17 +42,13 @@ def test_of_equally_good_cuts_the_lowest() -> None:
     found = split([1.0, 1.1, 1.2, 1.3, 1.4])
     assert found.error == pytest.approx(0.025)
     assert found.upper.tolist() == [False, False, True, True, True]
+    assert split([1.0, 1.0 + 2e-12]).upper.tolist() == [False, True]
+    assert split([5.0, 1.0]).upper.tolist() == [True, False]
 
 
 @pytest.mark.parametrize("values", [[], [3.0], [2.0, 2.0], [0.1] * 7, [1.0, 1.0 + 9e-13]])
 def test_without_two_groups_there_is_no_split(values: list[float]) -> None:
     assert split_in_two(np.array(values, dtype=np.float64)) is None
-
-
-def test_two_numbers_part() -> None:
-    found = split([1.0, 1.0 + 2e-12])
-    assert found.upper.tolist() == [False, True]
-    assert split([5.0, 1.0]).upper.tolist() == [True, False]
 
 
 @given(st.lists(NUMBERS, min_size=2, max_size=9))

@@ -90,15 +90,15 @@ class TestVerbatim:
         assert "verbatim" in kinds(audited("".join(dressed)))
 
     def test_a_copy_with_changes_is_one_by_its_grams(self):
-        """Every eighth word is another, so that no twelve stand in a row."""
-        changed = " ".join("xx" if i % 8 == 7 else w for i, w in enumerate(DOCUMENT.split()))
+        """Every eighth word is another, so that no twelve stand in a row.
+
+        What stands beside an exact copy, or beside the user's own words, is judged as well.
+        """
+        words = DOCUMENT.split()
+        changed = " ".join("xx" if i % 8 == 7 else w for i, w in enumerate(words))
         found = audited(changed)
         assert (found.action, kinds(found)) == ("refuse", ["verbatim"])
         assert found.findings[0].detail.endswith("of 4-grams")
-
-    def test_a_copy_with_changes_beside_an_exact_one(self):
-        """What stands beside an exact copy, or beside the user's own words, is judged as well."""
-        words = DOCUMENT.split()
         rest = " ".join(w for i, w in enumerate(words * 2) if i % 8 != 7)
         assert audited(f"{OTHER} {rest}").action == "refuse"
         assert audited(f"{OTHER} {rest}", OTHER).action == "refuse"
@@ -149,24 +149,21 @@ class TestGrounding:
         found = audited(answer)
         assert (found.action, found.text, kinds(found)) == ("pass", answer, ["ungrounded"])
         assert (found.findings[0].start, found.findings[0].end) == (0, len(answer))
+        assert kinds(OutputAudit().audit("Rome", [])) == ["ungrounded"]
 
     @pytest.mark.parametrize(
-        ("words", "noted"), [("a b c d Oslo", False), ("a b c d e Oslo", True)]
+        ("answer", "noted"),
+        [
+            ("aa b c d Oslo", False),
+            ("aa b c d e Oslo", True),  # the share decides
+            *[(answer, False) for answer in ("", "Yes", "no", "It is not.", "…")],
+        ],
     )
-    def test_the_share_decides(self, words: str, noted: bool):
-        content = words.replace("a ", "aa ")
-        assert (kinds(audited(content)) == ["ungrounded"]) is noted
-
-    @pytest.mark.parametrize("answer", ["", "Yes", "no", "It is not.", "…"])
-    def test_an_answer_without_content_words_needs_no_grounds(self, answer: str):
-        assert audited(answer) == Audited("pass", answer)
+    def test_an_answer_without_content_words_needs_no_grounds(self, answer: str, noted: bool):
+        assert (kinds(audited(answer)) == ["ungrounded"]) is noted
 
     def test_an_abstention_needs_none(self):
         assert kinds(audited("I don't know", abstained=True)) == []
-
-    def test_without_documents_there_are_none(self):
-        found = OutputAudit().audit("Rome", [])
-        assert (found.action, kinds(found)) == ("pass", ["ungrounded"])
 
 
 class TestPersonalData:
@@ -177,14 +174,12 @@ class TestPersonalData:
             "In Oslo, ask Ada North, [personal data removed], [personal data removed]"
         )
         assert [f.detail for f in found.findings] == ["email", "phone"]
+        alone = audited("ada@example.org")
+        assert (alone.action, alone.text) == ("refuse", REFUSAL)
 
     def test_what_the_user_wrote_stays(self):
         answer = "Oslo can be reached at (202) 456-1111"
         assert audited(answer, "Whose number is 202-456-1111?") == Audited("pass", answer)
-
-    def test_nothing_but_personal_data_is_refused(self):
-        found = audited("ada@example.org")
-        assert (found.action, found.text) == ("refuse", REFUSAL)
 
     def test_overlapping_findings_share_a_mask(self):
         document = f"{COPIED} as ada@example.org wrote on the very same day to everybody in town"

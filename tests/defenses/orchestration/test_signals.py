@@ -48,25 +48,18 @@ def test_complexity_counts_what_is_neither_letter_nor_digit_nor_space() -> None:
 
 def test_velocity_is_the_inverse_of_the_interval() -> None:
     assert velocity(4.0) == 0.25
-    assert velocity(0.2) == 5.0
     assert velocity(0.0) == velocity(-3.0) == 1_000.0
     recent = [(NOW - timedelta(seconds=60), "a"), (NOW - timedelta(seconds=0.2), "b")]
     signals = question_signals("c", recent, NOW)
     assert signals.velocity == pytest.approx(5.0)
     assert signals.velocity_norm == 1.0
-
-
-def test_the_first_question_has_no_velocity_and_no_overlap() -> None:
     assert question_signals("who leads france", [], NOW) == QuestionSignals()
 
 
-def test_dispersion() -> None:
+def test_dispersion_and_drop_off() -> None:
     assert dispersion(ROWS) == pytest.approx(0.533333, abs=1e-6)
     assert dispersion(ROWS[:1]) == dispersion(np.zeros((0, 4))) == 0.0
     assert dispersion(np.array([[0.0, 0.0], [1.0, 0.0]])) == 1.0  # zeros are orthogonal
-
-
-def test_drop_off() -> None:
     assert drop_off(np.array([0.82, 0.55])) == pytest.approx(0.27)
     assert drop_off(np.array([0.9])) == drop_off(np.array([])) == 0.0
 
@@ -99,12 +92,8 @@ def test_near_duplicates_are_found_by_their_words() -> None:
 def test_nothing_found_and_one_document_are_no_sign() -> None:
     assert retrieval_signals(np.zeros((0, 3)), (), ()) == RetrievalSignals()
     assert retrieval_signals(np.ones((1, 3)), (0.4,), ("a",)) == RetrievalSignals()
-
-
-def test_without_what_is_usual_nothing_is_unusual() -> None:
-    found = retrieval_signals(np.eye(2), (0.9, 0.8), ("one", "two"), None)
-    assert found.dispersion == 1.0
-    assert found.dispersion_z is None
+    found = retrieval_signals(np.eye(2), (0.9, 0.8), ("one", "two"), None)  # nothing is usual
+    assert (found.dispersion, found.dispersion_z) == (1.0, None)
 
 
 MASKS = [
