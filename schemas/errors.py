@@ -62,6 +62,11 @@ class InputError(RadarstreamError):
         self.detail = f"{detail} {step}" if step else detail
         super().__init__(self.reason, self.detail)
 
+    @property
+    def code(self) -> str:
+        """The reason as programs are told."""
+        return str(self.reason)
+
     def __str__(self) -> str:
         return f"{self.reason}: {self.detail}"
 
@@ -118,8 +123,13 @@ class DocumentError(RadarstreamError):
     exit_code = 2
 
     def __init__(self, name: str, reason: str, why: str) -> None:
-        super().__init__(f"{name}: {why}")
         self.reason = reason
+        self.code = f"document_{reason}"
+        self.detail = f"{name}: {why}"
+        super().__init__(name, reason, why)
+
+    def __str__(self) -> str:
+        return self.detail
 
 
 class BudgetSpentError(RadarstreamError):

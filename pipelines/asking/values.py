@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from radarstream.defenses.orchestration.signals import Seen
 from radarstream.pipelines.asking.known import KnownQuery
+from radarstream.pipelines.documents import Given
 from radarstream.pipelines.round.values import Concluded, Observed
 from radarstream.pipelines.searching import Finding
 from radarstream.schemas.events import AnswerEvent
@@ -46,7 +47,8 @@ class Origin(StrEnum):
 class UserQuestion:
     """One question of one user at one time. `user` names an account, "" for none; `defense` is a
     name of `DEFENSES`, None as configured. The answer rests on `wanted` documents at first (k in
-    the papers) and is to withstand `withstand` lying sites, None as configured.
+    the papers) and is to withstand `withstand` lying sites, None as configured. What is `unread`
+    is read before it is asked, and then in `documents`.
     """
 
     text: str
@@ -57,6 +59,7 @@ class UserQuestion:
     documents: tuple[Document, ...] = ()
     defense: str | None = None
     withstand: int | None = None
+    unread: tuple[Document | Given, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,12 @@ from urllib.parse import parse_qsl, urlsplit
 
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
 
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, too_many
-from radarstream.pipelines.serving.limits import take_place
-from radarstream.pipelines.serving.people import Role, User, address_of
+from radarstream.pipelines.serving.people import Role, User, address_of, share_of
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.schemas.errors import ConfigurationError
@@ -24,9 +25,13 @@ COOKIE: Final = "radarstream_session"
 CSRF_HEADER: Final = "X-CSRF-Token"
 CSRF_FIELD: Final = "csrf"
 FORM: Final = "application/x-www-form-urlencoded"
+WITH_FILES: Final = "multipart/form-data"
 MOST_FIELDS: Final = 20
 SAFE: Final = frozenset(("GET", "HEAD", "OPTIONS"))
 NOBODY: Final = User("", frozenset({Role.ASK}))
+PLACE: Final = "radarstream.place"  # key of a scope: holds the request's place once it has one
+KNOWN: Final = "radarstream.known"  # key of a scope: whether its user is known
+UNCOUNTED: Final = frozenset(("/healthz", "/readyz", "/metrics"))  # answered under any load
 _bearer = HTTPBearer(auto_error=False, description="the token of a user")
 Credentials = Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)]
 
@@ -90,6 +95,27 @@ async def user_of(request: Request) -> User | None:
     return NOBODY if user is None and anybody else user
 
 
+def take_place(request: Request, user: User) -> None:
+    """Hold a place for a known user's request until its end. Raises ServiceError 503."""
+    scope = request.scope
+    scope[KNOWN] = True
+    if scope["path"] not in UNCOUNTED:
+        places = request.app.state.context.places
+        scope[PLACE].enter_context(places.taken(share_of(user.name, request)))
+
+
+async def known_by(request: Request) -> User | None:
+    """Whose token or session comes with a request, or nobody's where anybody may ask; the body is
+    not read.
+    """
+    context = context_of(request)
+    if (token := bearer_token(request)) and (user := await context.by_token(token)) is not None:
+        return user
+    session = request.cookies.get(COOKIE, "")
+    user = await context.by_session(session) if session else None
+    return NOBODY if user is None and context.settings.serving.anonymous == "ask" else user
+
+
 async def by_token(request: Request, token: str) -> User:
     """The user of a token. Raises ServiceError 401, and 429 after too many wrong ones, which shut
     out nobody whose token is right.
@@ -129,14 +155,18 @@ def refuse_foreign_origin(request: Request) -> None:
 async def insist_on_csrf(request: Request, user: User) -> None:
     """Raise ServiceError 403 unless the request has the CSRF token of the user's session."""
     given = request.headers.get(CSRF_HEADER, "")
-    if not given and request.headers.get("Content-Type", "").startswith(FORM):
+    if not given and request.headers.get("Content-Type", "").startswith((FORM, WITH_FILES)):
         given = (await form_of(request)).get(CSRF_FIELD, "")
     if not compare_digest(given.encode(), user.csrf.encode()):
         raise ServiceError(403, "csrf", "the page is out of date: load it again")
 
 
 async def form_of(request: Request) -> dict[str, str]:
-    """The fields of a form, the last of each name. Raises ServiceError 400, 415."""
+    """The fields of a form without its files, the last of each name. Raises ServiceError 400,
+    415.
+    """
+    if request.headers.get("Content-Type", "").startswith(WITH_FILES):
+        return {name: text for name, text in await _parts_of(request) if isinstance(text, str)}
     if not request.headers.get("Content-Type", "").startswith(FORM):
         raise ServiceError(415, "invalid_request", "this takes a form")
     body = (await request.body()).decode("utf-8", "replace")
@@ -144,6 +174,30 @@ async def form_of(request: Request) -> dict[str, str]:
         return dict(parse_qsl(body, keep_blank_values=True, max_num_fields=MOST_FIELDS))
     except ValueError:
         raise ServiceError(400, "invalid_request", "the form has too many fields") from None
+
+
+async def files_of(request: Request) -> list[UploadFile]:
+    """The files of a form that are not empty. Raises ServiceError 400."""
+    if not request.headers.get("Content-Type", "").startswith(WITH_FILES):
+        return []
+    return [file for _, file in await _parts_of(request) if not isinstance(file, str) and file.size]
+
+
+async def _parts_of(request: Request) -> list[tuple[str, str | UploadFile]]:
+    """Fields and files of a form with files, which stay in memory. Raises ServiceError 400."""
+    body, most = await request.body(), context_of(request).settings.serving.upload_bytes
+    parser = MultiPartParser(
+        request.headers,
+        request.stream(),
+        max_files=MOST_FIELDS,
+        max_fields=MOST_FIELDS,
+        max_part_size=len(body),
+    )
+    parser.spool_max_size = most + 1
+    try:
+        return (await parser.parse()).multi_items()
+    except MultiPartException as error:
+        raise ServiceError(400, "invalid_request", error.message) from None
 
 
 Form = Annotated[dict[str, str], Depends(form_of)]

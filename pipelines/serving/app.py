@@ -72,7 +72,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
             yield
     finally:
         context.stopping.set()
-        await context.questions.close()
+        await context.close()
 
 
 def built_answerer(
@@ -97,7 +97,7 @@ def run_stdio(settings: Settings, engine: Engine, name: str) -> None:
             async with context.warming.running():
                 await mcp_server.build_tools(context, user).run_stdio_async()
         finally:
-            await context.questions.close()
+            await context.close()
 
     answer_all, warming = built_answerer(settings, engine, metrics)
     asyncio.run(serve(Context(settings, engine, answer_all, people, metrics, warming)))

@@ -1,5 +1,6 @@
 """Reads bodies of requests: strict JSON into checked values, the same on every route."""
 
+from base64 import b64decode
 from datetime import UTC, datetime
 from typing import Annotated, Any, TypeVar
 
@@ -8,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.asking.values import Origin, UserQuestion
+from radarstream.pipelines.documents import Given
 from radarstream.pipelines.serving.access import context_of
 from radarstream.pipelines.serving.errors import ServiceError, invalid
 from radarstream.pipelines.serving.people import User
@@ -28,12 +30,38 @@ class Body(BaseModel):
 
 
 class OwnDocument(Body):
-    """A document that a user gives with a question."""
+    """A document that a user gives with a question: `text`, or `data` (base64) of a media type, or
+    the `url` alone of a page that the service fetches.
+    """
 
-    text: str = Field(min_length=1)
+    text: Annotated[str, Field(min_length=1)] | None = None
+    data: Annotated[str, Field(min_length=1)] | None = None
+    media_type: Annotated[str, Field(max_length=200)] = ""
     title: Title = ""
     url: Annotated[str, Field(max_length=2_000)] = ""
     published_at: AwareDatetime | None = None
+
+
+def given_as(own: OwnDocument, number: int, *, fetch: bool) -> Document | Given:
+    """A document, or what has to be read first. Raises ServiceError 400, and 403 where addresses
+    are not fetched.
+    """
+    name = f"documents.{number}"
+    at = utc(own.published_at)
+    if own.text is not None and own.data is None:
+        return Document(number + 1, own.text, own.title, own.url, at)
+    if own.text is not None or not (own.data or own.url.strip()):
+        why = f"{name}: give text, or data with its media_type, or a url alone"
+        raise ServiceError(400, "invalid_value", why, param="documents")
+    if own.data is None and not fetch:
+        why = f"{name}: this service fetches no addresses (serving.fetch_addresses)"
+        raise ServiceError(403, "addresses_refused", why, param="documents")
+    try:
+        data = None if own.data is None else b64decode(own.data, validate=True)
+    except ValueError:
+        why = f"{name}.data: this is not base64"
+        raise ServiceError(400, "invalid_value", why, param="documents") from None
+    return Given(data, own.media_type, own.title, own.url, at, name=name)
 
 
 OwnDocuments = Annotated[list[OwnDocument], Field(min_length=1, max_length=MOST_DOCUMENTS)]
@@ -55,7 +83,8 @@ async def body_of(request: Request, kind: type[BodyT]) -> BodyT:
     content_type = request.headers.get("Content-Type", "")
     if content_type.partition(";")[0].strip().lower() != "application/json":
         raise ServiceError(415, "content_type", "the body must be application/json")
-    most = context_of(request).settings.serving.body_bytes
+    serving = context_of(request).settings.serving
+    most = max(serving.body_bytes, serving.upload_bytes)  # what comes here is within its limit
     try:
         parsed = parse_object(await request.body(), max_bytes=most)
     except InputError as error:
@@ -94,13 +123,19 @@ def question_of(
     if len(own) > serving.documents:
         why = f"at most {serving.documents} documents are read (serving.documents)"
         raise ServiceError(400, "too_many_documents", why, param="documents")
-    documents = tuple(
-        Document(rank, one.text, one.title, one.url, utc(one.published_at))
-        for rank, one in enumerate(own, 1)
-    )
-    at = datetime.now(UTC)
+    fetch = serving.fetch_addresses
+    given = [given_as(one, number, fetch=fetch) for number, one in enumerate(own)]
+    documents = tuple(one for one in given if isinstance(one, Document))
     return UserQuestion(
-        stripped, user.name, at, origin, wanted, documents, defense, sources.withstand
+        stripped,
+        user.name,
+        datetime.now(UTC),
+        origin,
+        wanted,
+        documents if len(documents) == len(given) else (),
+        defense,
+        sources.withstand,
+        tuple(given) if len(documents) < len(given) else (),
     )
 
 

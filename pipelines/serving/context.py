@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Engine
 
+from radarstream.pipelines.documents import DocumentReader
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered
 from radarstream.pipelines.serving.question_queue import AnswerAll, QuestionQueue
@@ -13,6 +14,7 @@ from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings import Settings
 
 WRONG_TOKENS_PER_MINUTE = 30  # of one address
+UPLOADS = 8  # large requests in hand at once
 
 
 @dataclass
@@ -32,6 +34,13 @@ class Context:
         self.by_session = Remembered(self.people.by_session)
         self.failures = Buckets(WRONG_TOKENS_PER_MINUTE)
         self.places = Places(self.settings.serving.at_once, self.metrics)
+        self.uploads = Places(UPLOADS, self.metrics)
+        self.reader = DocumentReader(self.settings)
         self.questions = QuestionQueue(
-            self.answer_all, self.settings.serving, self.metrics, self.warming
+            self.answer_all, self.reader.read, self.settings.serving, self.metrics, self.warming
         )
+
+    async def close(self) -> None:
+        """Wait for the questions in hand, and end the process that reads documents."""
+        await self.questions.close()
+        self.reader.close()

@@ -13,9 +13,10 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from radarstream.pipelines.serving.access import KNOWN, PLACE, UNCOUNTED, known_by
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.people import User, share_of
+from radarstream.pipelines.serving.people import share_of
 
 CSP: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:;"
@@ -34,9 +35,6 @@ SECURITY: Final = {
     "Cache-Control": "no-store",
 }
 YEAR: Final = "max-age=31536000"
-PLACE: Final = "radarstream.place"  # key of a scope: holds the request's place once it has one
-KNOWN: Final = "radarstream.known"  # key of a scope: whether its user is known
-UNCOUNTED: Final = frozenset(("/healthz", "/readyz", "/metrics"))  # answered under any load
 
 log = structlog.get_logger("radarstream")
 
@@ -74,9 +72,9 @@ class RequestLimits:
     async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
         try:
             self._check_host(scope)
-            body = await self._body(scope, receive)
-            if body is not None:
-                with ExitStack() as scope[PLACE]:
+            with ExitStack() as scope[PLACE]:
+                body = await self._body(receive, await self._most(scope))
+                if body is not None:
                     await self._app(scope, replayed(body, receive), send)
         except ServiceError as refused:
             await refused.response()(scope, receive, send)
@@ -89,12 +87,23 @@ class RequestLimits:
             why = "this host name is not served here; the setting serving.hosts lists names"
             raise ServiceError(421, "unknown_host", why)
 
-    async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body; None where the client went away. Raises ServiceError 400, 408, 413."""
-        most = self._serving.body_bytes
+    async def _most(self, scope: Scope) -> int:
+        """How many bytes a request may have: a known user's more than others', one of few such at
+        once. Raises ServiceError 413 where it says that it has more, 503.
+        """
         length = Headers(scope=scope).get("content-length", "")
-        if length.isascii() and length.isdigit() and int(length) > most:
+        declared = int(length) if length.isascii() and length.isdigit() else 0
+        most, request = self._serving.body_bytes, Request(scope)
+        if declared > most and (user := await known_by(request)) is not None:
+            most = max(most, self._serving.upload_bytes)
+            share = share_of(user.name, request)
+            scope[PLACE].enter_context(self._context.uploads.taken(share))
+        if declared > most:
             raise self._too_large(most)
+        return most
+
+    async def _body(self, receive: Receive, most: int) -> bytes | None:
+        """The whole body; None where the client went away. Raises ServiceError 400, 408, 413."""
         chunks, size, more = [], 0, True
         try:
             async with asyncio.timeout(self._serving.request_s):
@@ -125,15 +134,6 @@ class RequestLimits:
         self._context.metrics.durations.labels(route).observe(seconds)
         level = log.debug if scope["path"] in UNCOUNTED else log.info
         level("request", route=route, status=status, seconds=round(seconds, 4))
-
-
-def take_place(request: Request, user: User) -> None:
-    """Hold a place for a known user's request until its end. Raises ServiceError 503."""
-    scope = request.scope
-    scope[KNOWN] = True
-    if scope["path"] not in UNCOUNTED:
-        places = request.app.state.context.places
-        scope[PLACE].enter_context(places.taken(share_of(user.name, request)))
 
 
 def replayed(body: bytes, receive: Receive) -> Receive:

@@ -26,7 +26,6 @@ from radarstream.pipelines.serving.answers_api import history_of, reported
 from radarstream.pipelines.serving.bodies import MOST_DOCUMENTS, OwnDocuments, Sources, question_of
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError, service_error
-from radarstream.pipelines.serving.limits import take_place
 from radarstream.pipelines.serving.people import Role, User
 from radarstream.pipelines.serving.replies import facts_of, text_of
 from radarstream.schemas.snapshot import MOST_LYING
@@ -78,7 +77,8 @@ class Tools:
             Field(description="where documents come from; default: as the service is set up"),
         ] = None,
         documents: Annotated[
-            OwnDocuments | None, Field(description="own documents to answer from")
+            OwnDocuments | None,
+            Field(description="own documents: text, data of a media type, or an address"),
         ] = None,
         wanted: Annotated[int, Field(ge=1, le=MOST_DOCUMENTS)] | None = None,
         withstand: Annotated[
@@ -182,7 +182,7 @@ class McpRoute:
             streamable_http_path=PATH,
             json_response=True,
             stateless_http=True,
-            max_request_body_size=self._context.settings.serving.body_bytes,
+            max_request_body_size=self._context.settings.serving.upload_bytes,
             host="",  # `RequestLimits` has checked the name of the host
         )
         async with server.session_manager.run():
@@ -203,7 +203,7 @@ class McpRoute:
             user = access.NOBODY if self._context.settings.serving.anonymous == "ask" else None
         if user is None:
             raise access.not_signed_in()
-        take_place(request, user)
+        access.take_place(request, user)
         if self._sessions is None:
             raise ServiceError(503, "stopping", "the service is not ready")
         await self._sessions.handle_request({**scope, USER: user}, receive, send)

@@ -1,15 +1,19 @@
-"""Asks for a request: within the user's rate, in turn, in time, while the client is there."""
+"""Reads documents and asks for a request: within the user's rate, in turn, in time, while the
+client is there.
+"""
 
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
-from time import perf_counter
-from typing import Any, Final
+from dataclasses import replace
+from time import monotonic, perf_counter
+from typing import Any, Final, TypeVar
 
 import structlog
 from fastapi import Request
 
 from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
+from radarstream.pipelines.documents import Given
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.errors import ServiceError, service_error, too_many
 from radarstream.pipelines.serving.people import share_of
@@ -17,7 +21,9 @@ from radarstream.pipelines.serving.shares import Buckets
 from radarstream.pipelines.serving.warming import Warming
 from radarstream.pipelines.settings.serving import ServingSettings
 from radarstream.schemas.errors import RadarstreamError
+from radarstream.schemas.snapshot import Document
 
+OutT = TypeVar("OutT")
 AT_ONCE: Final = 4  # questions of one batch: with ten documents each, enough to keep models busy
 
 log = structlog.get_logger("radarstream")
@@ -25,6 +31,8 @@ log = structlog.get_logger("radarstream")
 
 # A reply or an error for each question, in order; may block, safe for threads.
 AnswerAll = Callable[[Sequence[UserQuestion]], list[Reply | RadarstreamError]]
+# Reads documents until a time (monotonic); may block, one call at a time. Raises RadarstreamError.
+Read = Callable[[Sequence[Document | Given], float], tuple[Document, ...]]
 
 
 class QuestionQueue:
@@ -33,6 +41,7 @@ class QuestionQueue:
     def __init__(
         self,
         answer_all: AnswerAll,
+        read: Read,
         settings: ServingSettings,
         metrics: ServingMetrics,
         warming: Warming,
@@ -40,6 +49,8 @@ class QuestionQueue:
         self._settings, self._metrics, self._warming = settings, metrics, warming
         self._buckets = Buckets(settings.questions_per_minute)
         self._batched = Batched[UserQuestion, Reply](answer_all, "service", AT_ONCE)
+        self._reading = Batched[UserQuestion, UserQuestion](self._read_all, "service", 1)
+        self._read = read
 
     async def reply(self, request: Request | None, question: UserQuestion) -> Reply:
         """The reply. Raises ServiceError: 429 where the share asked too much, 499 where the client
@@ -55,19 +66,30 @@ class QuestionQueue:
         try:
             if self._warming.loading:
                 await first_of(self._warming.tried(), leaving)
-            reply = await self._before(leaving, question, share)
+            if question.unread:
+                question = await self._before(leaving, self._reading, question, share)
+            reply = await self._before(leaving, self._batched, question, share)
         finally:
             leaving.cancel()
         self._count(reply, perf_counter() - started)
         return reply
 
+    def _read_all(self, questions: Sequence[UserQuestion]) -> list[UserQuestion]:
+        """The questions with their documents read. Raises RadarstreamError."""
+        until = monotonic() + self._settings.timeout_s
+        return [replace(q, documents=self._read(q.unread, until), unread=()) for q in questions]
+
     async def _before(
-        self, leaving: "asyncio.Task[None]", question: UserQuestion, share: str
-    ) -> Reply:
-        """The reply, in time and before the client leaves."""
+        self,
+        leaving: "asyncio.Task[None]",
+        queue: Batched[UserQuestion, OutT],
+        question: UserQuestion,
+        share: str,
+    ) -> OutT:
+        """What comes of a question in a queue, in time and before the client leaves."""
         if leaving.done():
             raise self._failed(given_up(left=True))
-        asking = asyncio.create_task(self._batched.submit(question, share))
+        asking = asyncio.create_task(queue.submit(question, share))
         if not await first_of(asking, leaving, self._settings.timeout_s):
             raise self._failed(given_up(left=leaving.done()))
         if (error := asking.exception()) is not None:
@@ -83,7 +105,8 @@ class QuestionQueue:
         return refusal
 
     async def close(self) -> None:
-        """Wait for the batch in hand."""
+        """Wait for what is in hand."""
+        await self._reading.close()
         await self._batched.close()
 
     def _count(self, reply: Reply, seconds: float) -> None:

@@ -41,7 +41,12 @@ def text_of(reply: Reply) -> str:
         return " ".join(lines)
     parts = [harmless(reply.text), CAUTIONS.get(event.status, "")]
     cited = (one for one in reply.documents if one.rank in ranks_cited(event))
-    names = dict.fromkeys(host_of(one) or f"document {one.rank}" for one in cited)
+    pages = {judged.rank: judged.page for judged in event.verdict.documents}
+    names = dict.fromkeys(
+        (host_of(one) or f"document {one.rank}") + (f", p. {page}" if page else "")
+        for one in cited
+        for page in (pages.get(one.rank),)
+    )
     if names:
         parts.append(f"Sources: {', '.join(list(names)[:CITED])}.")
     return "\n\n".join(filter(None, parts))
@@ -107,7 +112,12 @@ def facts_of(reply: Reply) -> dict[str, Any]:
 def cited(judged: DocumentVerdict, document: Document | None) -> dict[str, Any]:
     """How a document is named."""
     title, url = (document.title, document.url) if document else ("", "")
-    return {"rank": judged.rank, "title": shorten(title, 200), "url": url[:2_000]}
+    return {
+        "rank": judged.rank,
+        "title": shorten(title, 200),
+        "url": url[:2_000],
+        "page": judged.page,
+    }
 
 
 def decided(orchestration: Orchestration) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry import endpoint
 from radarstream.pipelines.job.telemetry.logs import configure_logging
+from radarstream.pipelines.serving.access import KNOWN
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.limits import KNOWN
 from radarstream.pipelines.serving.operations import ServiceHealth
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.job import host_and_port

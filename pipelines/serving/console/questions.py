@@ -1,7 +1,9 @@
 """A question of a user, its defended answer with what every hook did, and complaints."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Request
@@ -10,7 +12,9 @@ from fastapi.responses import HTMLResponse
 
 from radarstream.connectors.state_table.serving.action_log import log_action
 from radarstream.connectors.state_table.serving.kept_events import find_event
+from radarstream.connectors.webpages.media import SUFFIXES
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
+from radarstream.pipelines.documents import Given
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
 from radarstream.pipelines.job.incidents.reporting import report
 from radarstream.pipelines.pages.orchestration_words import (
@@ -19,15 +23,17 @@ from radarstream.pipelines.pages.orchestration_words import (
     risk_in_words,
 )
 from radarstream.pipelines.pages.steps import StepView, build_step
-from radarstream.pipelines.serving.access import Form, MayAsk, MayReport
+from radarstream.pipelines.serving.access import Form, MayAsk, MayReport, files_of
 from radarstream.pipelines.serving.console.answers import STEP_WORDS, answer_in_words
 from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, link, message, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
+from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, NotFoundError
+from radarstream.schemas.events import TITLE_CHARACTERS
 from radarstream.schemas.orchestration import HookRecord, Orchestration
-from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.snapshot import MOST_LYING, Document, Query, SearchSnapshot
 from radarstream.schemas.times import now_ms
 
 TITLE: Final = "Ask"
@@ -39,7 +45,7 @@ NEXT: Final = (
 COMMENT: Final = 2_000  # characters
 Step = Annotated[int, Parameter(ge=0, le=2**53)]
 ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
-# Where documents may come from; own documents are given over the interface for programs.
+# Where documents may come from where none are given.
 ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
 
 
@@ -75,12 +81,13 @@ def step_of(reply: Reply, user: User) -> StepView:
 
 
 def may_read(reply: Reply, user: User) -> bool:
-    """Whether a user may read what documents say: operators, others of the web if the
-    audit passed.
+    """Whether a user may read what documents say: operators, others of the web and of their own if
+    the audit passed.
     """
     audit = reply.orchestration.audit
     passed = audit is None or audit.action == "pass"
-    return Role.OPERATE in user.roles or (reply.question.origin is Origin.SEARCH and passed)
+    known = reply.question.origin is not Origin.CORPUS
+    return Role.OPERATE in user.roles or (known and passed)
 
 
 def without_evidence(reply: Reply) -> Reply:
@@ -90,6 +97,24 @@ def without_evidence(reply: Reply) -> Reply:
     event = replace(reply.event, verdict=replace(verdict, documents=judged))
     documents = tuple(replace(document, text="") for document in reply.documents)
     return replace(reply, event=event, documents=documents)
+
+
+async def documents_in(
+    request: Request, form: Mapping[str, str], *, fetch: bool
+) -> list[Document | Given]:
+    """The documents of a form: the text that was pasted, files, then addresses, one a line."""
+    text = form.get("text", "")
+    given: list[Document | Given] = [Document(1, clean(text))] if text.strip() else []
+    for file in await files_of(request):
+        data, kind = await file.read(), file.content_type or ""
+        kind = SUFFIXES.get(Path(file.filename or "").suffix.lower(), kind)
+        given.append(Given(data, kind, clean(file.filename or "")[:TITLE_CHARACTERS]))
+    addresses = form.get("addresses", "").split() if fetch else []
+    given += [Given(url=address) for address in addresses]
+    return [
+        replace(one, name=f"document {number}") if isinstance(one, Given) else one
+        for number, one in enumerate(given, 1)
+    ]
 
 
 def taken(  # noqa: PLR0913 what a complaint is made of
@@ -142,6 +167,11 @@ def router(context: Context) -> APIRouter:
             asked=asked,
             origins={origin.value: name for origin, name in ORIGINS.items()},
             usual=asked.get("origin", usual.value),
+            kinds=", ".join(SUFFIXES),
+            most_mb=serving.upload_bytes // 10**6,
+            fetches=serving.fetch_addresses,
+            withstand=asked.get("withstand", context.settings.defense.withstand),
+            most_lying=MOST_LYING,
             longest=serving.question_characters,
             reply=reply,
             step=step_of(reply, user) if reply else None,
@@ -159,11 +189,21 @@ def router(context: Context) -> APIRouter:
     @routes.post(f"{BELOW}ask")
     async def ask(request: Request, user: MayAsk, form: Form) -> HTMLResponse:
         text = " ".join(form.get("question", "").split())
-        origin = form.get("origin", usual.value)
+        origin, lying = form.get("origin", usual.value), form.get("withstand", "")
         if not text or len(text) > serving.question_characters or origin not in tuple(ORIGINS):
             return page(request, user, form, "Please type a question.", status=400)
+        given = await documents_in(request, form, fetch=serving.fetch_addresses)
+        if len(given) > serving.documents:
+            problem = f"At most {serving.documents} documents are read."
+            return page(request, user, form, problem, status=400)
         question = UserQuestion(
-            text, user.name, datetime.now(UTC), Origin(origin), serving.documents
+            text,
+            user.name,
+            datetime.now(UTC),
+            Origin.DOCUMENTS if given else Origin(origin),
+            len(given) or serving.documents,
+            withstand=min(int(lying), MOST_LYING) if lying.isdecimal() else None,
+            unread=tuple(given),
         )
         try:
             reply = await context.questions.reply(request, question)

@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from urllib.parse import quote, urlencode
 
@@ -151,10 +152,18 @@ def test_hostile_titles_and_addresses_stay_out_of_the_text(tmp_path: Path) -> No
 
 
 def test_sizes_are_limited_before_anything_is_parsed(tmp_path: Path) -> None:
-    app = fake_service(tmp_path, body_bytes=1_000, question_characters=50)
+    app = fake_service(tmp_path, body_bytes=1_000, upload_bytes=2_000, question_characters=50)
     with TestClient(app, base_url=BASE) as client:
-        large = client.post("/answers", content=b"x" * 1_001, headers=HEADERS)
-        assert (large.status_code, large.json()["error"]["code"]) == (413, "request_too_large")
+        for size, headers in ((2_001, HEADERS), (1_001, {}), (1_001, bearer("unknown"))):
+            large = client.post("/answers", content=b"x" * size, headers=headers)
+            assert (large.status_code, large.json()["error"]["code"]) == (413, "request_too_large")
+        own = {"question": "Where?", "documents": [{"text": "x" * 1_000}]}
+        assert client.post("/answers", json=own, headers=HEADERS).status_code == 200
+        with ExitStack() as taken:
+            for share in "abcdefgh":
+                taken.enter_context(app.state.context.uploads.taken(share))
+            busy = client.post("/answers", json=own, headers=HEADERS)
+            assert busy.json()["error"]["code"] == "overloaded"
 
         def parts() -> Iterator[bytes]:
             for _ in range(11):

@@ -1,0 +1,126 @@
+"""Documents that users bring to the service, by each of its doors."""
+
+from base64 import b64encode
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.testclient import TestClient
+
+from radarstream.pipelines.documents import WHY
+from radarstream.pipelines.serving.app import create_app
+from tests.documents import DOCX_TYPE, PNG, UNREADABLE, docx, pdf
+from tests.pipelines.serving.test_mcp import calling, over_http, text_in
+from tests.serving import PeopleInMemory, bearer, running, service_settings
+
+BASE = "http://127.0.0.1"
+CAPITAL = "What is the capital of Peru?"
+TRUE = ("Lima is the capital of Peru.", "Lima is its capital.")
+PDF = pdf("Minutes.", TRUE[0])
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
+    """A service with scripted models that fetches addresses, none of them inner ones."""
+    settings = service_settings(tmp_path_factory.mktemp("own"), fetch_addresses=True)
+    with running(create_app(settings, people=PeopleInMemory())) as opened:
+        yield opened
+
+
+@pytest.fixture
+def client(port: int) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=f"{BASE}:{port}", headers=bearer("all"), timeout=60) as opened:
+        yield opened
+
+
+def sent(data: bytes, media_type: str = "") -> dict[str, str]:
+    return {"data": b64encode(data).decode(), "media_type": media_type}
+
+
+def asked(client: httpx.Client, *documents: object) -> Any:
+    body = {"question": CAPITAL, "documents": documents}
+    return client.post("/answers", json=body)
+
+
+def test_documents_of_every_kind_are_answered_from(client: httpx.Client) -> None:
+    given = (sent(PDF), sent(docx(TRUE[1]), DOCX_TYPE), {"text": "Cusco is its capital."})
+    reply = asked(client, *given).json()
+    assert reply["answer"] == "Lima"
+    assert [(one["rank"], one["page"]) for one in reply["citations"]] == [(1, 2), (2, None)]
+    assert "document 1, p. 2" in reply["text"]
+    message = {"role": "user", "content": CAPITAL}
+    chat = {"model": "radarstream", "messages": [message], "radarstream": {"documents": given}}
+    replied = client.post("/v1/chat/completions", json=chat).json()
+    assert replied["radarstream"]["citations"] == reply["citations"]
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_what_cannot_be_read_has_a_code_and_a_reason(client: httpx.Client, name: str) -> None:
+    data, suffix, why = UNREADABLE[name]
+    kind = {".pdf": "application/pdf", ".docx": DOCX_TYPE, ".html": "text/html"}.get(suffix, "")
+    refused = asked(client, {"text": TRUE[0]}, sent(data, kind))
+    error = refused.json()["error"]
+    assert (refused.status_code, error["code"]) == (400, f"document_{why}")
+    assert error["message"] == f"documents.1: {WHY[why]}"
+
+
+@pytest.mark.parametrize(
+    ("document", "status", "code"),
+    [
+        ({"url": "http://127.0.0.1:1/"}, 400, "document_address"),
+        ({"url": "http://10.0.0.7/"}, 400, "document_address"),
+        ({"url": "http://a.invalid/"}, 400, "document_name"),
+        ({"url": "file:///etc/passwd"}, 400, "document_scheme"),
+        ({"url": " "}, 400, "invalid_value"),
+        ({"data": "no base64!"}, 400, "invalid_value"),
+        ({"text": "Lima", "data": "TGltYQ=="}, 400, "invalid_value"),
+        ({"title": "nothing"}, 400, "invalid_value"),
+    ],
+)
+def test_what_is_no_document_is_refused(
+    client: httpx.Client, document: dict[str, str], status: int, code: str
+) -> None:
+    refused = asked(client, document)
+    assert (refused.status_code, refused.json()["error"]["code"]) == (status, code)
+
+
+def test_addresses_are_fetched_only_where_the_settings_say_so(tmp_path: Path) -> None:
+    settings = service_settings(tmp_path)
+    with TestClient(create_app(settings, people=PeopleInMemory()), base_url=BASE) as client:
+        client.headers.update(bearer("all"))
+        refused = asked(client, {"url": "https://example.com/"})
+        shown = client.get("/console/ask").text
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "addresses_refused")
+    assert 'name="files"' in shown and 'name="addresses"' not in shown
+
+
+def test_agents_bring_documents_too(port: int) -> None:
+    given = {"question": CAPITAL, "documents": [sent(PDF), {"text": TRUE[1]}]}
+    found = over_http(port, calling("ask", given)).structured_content
+    assert [one["page"] for one in found["citations"]] == [2, None]
+    locked = {"question": CAPITAL, "documents": [sent(pdf("Lima", password="secret"))]}
+    refused = over_http(port, calling("ask", locked))
+    assert refused.is_error and "document_encrypted: documents.0" in text_in(refused)
+
+
+def test_the_console_takes_text_files_and_addresses(client: httpx.Client) -> None:
+    del client.headers["Authorization"]
+    client.post("/console/sign-in", data={"token": "all"})
+
+    def shown(files: list[tuple[str, bytes]], **fields: str) -> str:
+        csrf = client.get("/console/ask").text.partition('name="csrf" value="')[2][:64]
+        form = {"csrf": csrf, "question": CAPITAL, "origin": "corpus"} | fields
+        uploads = [("files", (name, data)) for name, data in files]
+        return client.post("/console/ask", data=form, files=uploads or [("files", ("", b""))]).text
+
+    page = shown([("minutes.pdf", PDF)], text=TRUE[1])
+    assert "minutes.pdf" in page and "p. 2" in page and "is the capital of Peru." in page
+    assert "too few independent sites" in shown([("minutes.pdf", PDF)])
+    assert "Lima" in shown([("minutes.pdf", PDF)], withstand="0").partition("<h2>Words")[0]
+    refused = shown([("a.txt", TRUE[0].encode()), ("picture.png", PNG)])
+    assert f"Document 2: {WHY['media_type']}" in refused
+    assert f"Document 1: {WHY['address'].partition(',')[0]}" in shown(
+        [], addresses="http://10.0.0.7/"
+    )
