@@ -4,9 +4,9 @@
 is out of date.
 """
 
-import argparse
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from radarstream.schemas.codec.wire import ADAPTERS, WIRE_SCHEMAS, WireSchema
@@ -31,32 +31,17 @@ def rendered() -> dict[str, str]:
     return files
 
 
-def outdated(directory: Path) -> list[str]:
-    """Names of the files that are missing from `directory`, differ, or have no type any more."""
-    expected = rendered()
-    present = {path.name: path.read_text("utf-8") for path in directory.glob("*.json")}
-    names = expected.keys() | present.keys()
-    return sorted(name for name in names if expected.get(name) != present.get(name))
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Write the files, or check them. Returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail on differences")
-    parser.add_argument("--directory", type=Path, default=DIRECTORY)
-    options = parser.parse_args(arguments)
-    if options.check:
-        stale = outdated(options.directory)
-        if stale:
-            sys.stderr.write(
-                f"out of date: {', '.join(stale)}; run python -m radarstream.schemas.json_schema\n"
-            )
-        return 1 if stale else 0
-    options.directory.mkdir(exist_ok=True)
-    for name, text in rendered().items():
-        (options.directory / name).write_text(text, encoding="utf-8")
+def written(files: Mapping[Path, str], arguments: Sequence[str]) -> int:
+    """Write generated files, or with `--check` tell which differ. Returns the exit code."""
+    stale = [f for f, text in files.items() if not f.is_file() or f.read_text("utf-8") != text]
+    if "--check" in arguments:
+        for file in stale:
+            sys.stderr.write(f"out of date: {file}; run the same without --check\n")
+        return int(bool(stale))
+    for file in stale:
+        file.write_text(files[file], encoding="utf-8")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written({DIRECTORY / name: text for name, text in rendered().items()}, sys.argv))

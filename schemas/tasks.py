@@ -63,35 +63,14 @@ class Reply(StrEnum):
     RAW = auto()  # as it is, on one line
 
 
-class ScriptedRule(StrEnum):
-    """What a scripted generator does, see `connectors.models.scripted_rules`."""
-
-    ABSTAIN = auto()
-    EXTRACT = auto()
-    OBEY = auto()
-    MAJORITY = auto()
-    KEYWORD = auto()
-    RATIONALE = auto()
-    CONSOLIDATE = auto()
-    DESCRIBE = auto()
-    LIST = auto()
-    VERDICT = auto()
-    SCORES = auto()
-    QUESTION = auto()
-    INDUCEMENT = auto()
-    AGREEMENT = auto()
-    RELATION = auto()
-    RISK = auto()
-    PLAN = auto()
-
-
 @checked_dataclass(frozen=True, slots=True, kw_only=True, config=STRICT)
 class TaskSpec:
     """The fixed part of a task's prompts, and how prompts and replies are handled.
 
     `passage_characters` caps one passage, `total_characters` all of them together; `max_tokens`
     caps the reply. `labels` stand before a passage and before the reply in a completion;
-    `chat_request` ends a chat message. `parts` name the passages where each has a part of its own.
+    `chat_request` ends a chat message. `scripted` is the rule of a scripted generator, see
+    `connectors.models.scripted_rules`. `parts` name the passages where each has a part of its own.
     Where several passages share a completion, each is cut to `shared_characters`. A change to
     these or to `layout` needs a new `RENDERING_VERSION` in `connectors.models.rendering`.
 
@@ -116,7 +95,7 @@ class TaskSpec:
     shared_characters: int = 0
     chat_request: str = "Reply with the answer alone."
     reply: Reply = Reply.SHORT
-    scripted: ScriptedRule = ScriptedRule.ABSTAIN
+    scripted: str = "abstention"
     one_passage: bool = False
     at_length: Task | None = None
     deadline_share: float = 0.1

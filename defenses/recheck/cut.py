@@ -229,11 +229,10 @@ def judged_again(event: AnswerEvent, defense: Radar, graph: RecordedGraph) -> Gr
     n = sum(node != MEMORY_NODE for node in graph.nodes)
     with np.errstate(over="ignore"):  # of an absurd scale
         consistency = np.minimum(graph.pair / defense.pair_scale, 1.0)
-    url_of = {source.rank: source.url for source in event.sources}
     evidence = Evidence(
         Query(event.query_id, event.question),
         event.observed_at,
-        tuple(Document(d.rank, "", url=url_of.get(d.rank, "")) for d in event.seen),
+        tuple(Document(d.rank, "") for d in event.seen),
         tuple(AtomicAnswer(d.atomic_answer or "", d.atomic_answer is None) for d in event.seen),
         Relations(consistency[:n, :n], graph.conflict[:n, :n]),
     )

@@ -7,6 +7,7 @@ from typing import Any
 from radarstream.defenses.protocol import EVIDENCE, needs_at
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck.checks import TOLERANCE, Check, Outcome, check_of
+from radarstream.defenses.recheck.cut import recorded_graph
 from radarstream.defenses.voices import Voices
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.evidence import AGREEMENT
@@ -26,7 +27,6 @@ from radarstream.schemas.verdict import MEMORY_NODE, TORN
 NEARLY = 1e-3  # of relations that were asked for twice
 UNCONFIRMED = (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
 Stances = Sequence[Stance]
-Relation = dict[int, dict[int, float]]  # of two nodes
 
 
 def support_check(event: AnswerEvent, defense: Any) -> Check:
@@ -58,7 +58,7 @@ def support_flaws(event: AnswerEvent, support: Support, defense: Any) -> Iterato
     torn = torn_in(event, owners, defense)
     yield from unlike_answers(event, support, torn)
     yield from unlike_relations(event, support, defense, torn)
-    texts = texts_of(event)
+    texts = {document.rank: document.atomic_answer for document in event.seen}
     rivals = {texts.get(rank) for rank in support.ranks_against if support.rival_sites} or {None}
     if support.rival_answer not in rivals:
         yield "no document against it gives the rival answer"
@@ -132,17 +132,23 @@ def unlike_relations(
     event: AnswerEvent, support: Support, defense: Any, torn: set[int]
 ) -> Iterator[str]:
     """What edges and conflicts rule out, where a document or the memory gives the answer."""
-    texts = texts_of(event)
-    said = dict(support.stances_for)
-    denied = dict(support.stances_against)
-    answer = event.verdict.weighed
-    same = next((node for node, text in texts.items() if text == answer), None)
-    if same is None:
+    answer, verdict = event.verdict.weighed, event.verdict
+    if verdict.energy is None or not isinstance(defense, Radar | Voices):
         return
-    agreement, conflict = relations_of(event, defense)
-    for node, found in agreement.get(same, {}).items():
-        against = conflict[same][node]
-        if texts[node] == answer or node in torn:  # in the same words, whatever a scorer says
+    graph = recorded_graph(verdict)
+    if answer not in graph.texts:
+        return
+    size = sum(node != MEMORY_NODE for node in graph.nodes)
+    scale = defense.pair_scale if isinstance(defense, Radar) else 1.0 / max(1, size)
+    if not scale:
+        return
+    same = graph.texts.index(answer)
+    said, denied = dict(support.stances_for), dict(support.stances_against)
+    agreement, conflict = (graph.pair[same] / scale).tolist(), graph.conflict[same].tolist()
+    for node, text, found, against in zip(
+        graph.nodes, graph.texts, agreement, conflict, strict=True
+    ):
+        if text == answer or node in torn:  # in the same words, whatever a scorer says
             continue
         if node == MEMORY_NODE:
             most = AGREEMENT if isinstance(defense, Voices) and not found else found
@@ -161,35 +167,6 @@ def fits(recorded: float | None, computed: float) -> bool:
         if recorded is not None
         else computed < AGREEMENT + NEARLY
     )
-
-
-def texts_of(event: AnswerEvent) -> dict[int, str]:
-    """What documents say, and the previous answer, last."""
-    texts = {d.rank: d.atomic_answer for d in event.seen if d.atomic_answer is not None}
-    previous = event.verdict.memory.previous_answer
-    return texts if previous is None else texts | {MEMORY_NODE: previous}
-
-
-def relations_of(event: AnswerEvent, defense: Any) -> tuple[Relation, Relation]:
-    """How far the nodes of a cut agree, and conflict, with each other; empty where the event does
-    not tell.
-    """
-    scale = None
-    if event.verdict.energy is not None and isinstance(defense, Radar):
-        scale = defense.pair_scale
-    elif event.verdict.energy is not None and isinstance(defense, Voices):
-        scale = 1.0 / sum(document.keep_evidence is not None for document in event.seen)
-    if not scale:
-        return {}, {}
-    nodes = [d.rank for d in event.seen if d.keep_evidence is not None]
-    nodes += [MEMORY_NODE] * (event.verdict.memory.previous_answer is not None)
-    found = []
-    for edges, unit in ((event.verdict.edges, scale), (event.verdict.conflicts, 1.0)):
-        relation = {node: dict.fromkeys(nodes, 0.0) for node in nodes}
-        for one, other, value in edges:
-            relation[one][other] = relation[other][one] = value / unit
-        found.append(relation)
-    return found[0], found[1]
 
 
 def status_check(event: AnswerEvent, defense: Any) -> Check:

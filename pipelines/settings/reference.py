@@ -3,7 +3,6 @@ radarstream.pipelines.settings.reference` writes it; with `--check` it exits wit
 out of date.
 """
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator
@@ -18,6 +17,7 @@ from pydantic_core import PydanticUndefined
 from radarstream.pipelines.settings.models import PROFILES
 from radarstream.pipelines.settings.problems import models_in
 from radarstream.pipelines.settings.root import Settings
+from radarstream.schemas.json_schema import written
 
 FILE = Path(__file__).resolve().parents[2] / "docs" / "settings.md"
 HEAD = """# Settings
@@ -135,23 +135,5 @@ def default_of(field: FieldInfo) -> str:
     return f"`{json.dumps(value, ensure_ascii=False)}`"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Write the file, or check it. Returns the exit code."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing, fail on differences")
-    parser.add_argument("--file", type=Path, default=FILE)
-    options = parser.parse_args(arguments)
-    text = rendered()
-    if not options.check:
-        options.file.write_text(text, encoding="utf-8")
-        return 0
-    current = options.file.read_text("utf-8") if options.file.is_file() else ""
-    if current != text:
-        sys.stderr.write(
-            f"out of date: {options.file}; run python -m radarstream.pipelines.settings.reference\n"
-        )
-    return int(current != text)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(written({FILE: rendered()}, sys.argv))

@@ -6,7 +6,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from radarstream.schemas.codec import WIRE_SCHEMAS, encode
-from radarstream.schemas.json_schema import DIRECTORY, file_name, main, outdated
+from radarstream.schemas.json_schema import DIRECTORY, file_name, rendered, written
 from tests.wire_samples import ANSWER, SAMPLES
 
 named = pytest.mark.parametrize(
@@ -22,7 +22,8 @@ def validator(sample) -> Draft202012Validator:
 
 
 def test_files_are_up_to_date() -> None:
-    assert outdated(DIRECTORY) == [], "run python -m radarstream.schemas.json_schema"
+    present = {path.name: path.read_text("utf-8") for path in DIRECTORY.glob("*.json")}
+    assert present == rendered(), "run python -m radarstream.schemas.json_schema"
 
 
 @named
@@ -48,11 +49,11 @@ def test_nested_members_are_described() -> None:
     assert not validator(ANSWER).is_valid(payload)
 
 
-def test_check_notices_changed_missing_and_left_over_files(tmp_path, capsys) -> None:
-    assert main(["--check", "--directory", str(tmp_path)]) == 1
-    assert main(["--directory", str(tmp_path)]) == 0
-    assert main(["--check", "--directory", str(tmp_path)]) == 0
-    (tmp_path / "answer.defended.2.json").write_text("{}")
-    (tmp_path / "answer.defended.0.json").write_text("{}")
-    assert main(["--check", "--directory", str(tmp_path)]) == 1
-    assert "answer.defended.0.json, answer.defended.2.json" in capsys.readouterr().err
+def test_check_notices_changed_and_missing_files(tmp_path, capsys) -> None:
+    files = {tmp_path / "a.json": "1", tmp_path / "b.json": "2"}
+    assert written(files, ["--check"]) == 1
+    assert written(files, []) == 0
+    assert written(files, ["--check"]) == 0
+    (tmp_path / "b.json").write_text("{}")
+    assert written(files, ["--check"]) == 1
+    assert "b.json" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.connectors.models.scripted import injected_answer
+from radarstream.connectors.models.scripted_rules import injected_answer
 from radarstream.lab.attacks.protocol import Aim, UnattackableError
 from radarstream.lab.attacks.registry import ATTACKS, attack_named
 from radarstream.lab.attacks.texts import (

@@ -277,7 +277,7 @@ SESSIONS = sa.Table(
     sa.Index("sessions_user", "user_name"),
 )
 
-# `gains` is JSON: what was gained in the last hour, see `schemas/trust.py`.
+# `gains` is JSON: what was gained in the last hour, see `schemas/users.py`.
 USER_TRUST = sa.Table(
     "user_trust",
     METADATA,

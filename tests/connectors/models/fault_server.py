@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from threading import Event, Lock
 from typing import Any
 
-from radarstream.connectors.models.scripted import extract, most_frequent
+from radarstream.connectors.models.scripted_rules import extract, most_frequent
 from tests.servers import Handler, http_server
 
 DOCUMENT = re.compile(r'<document number="\d+">(.*?)</document>')

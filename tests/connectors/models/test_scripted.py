@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import (
-    ABSTENTION,
     ScriptedEmbedder,
     ScriptedGenerator,
     ScriptedRelations,
-    extract,
-    injected_answer,
 )
+from radarstream.connectors.models.scripted_rules import extract, injected_answer
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
+from radarstream.schemas.tasks import ABSTENTION
 
 PRESIDENT = "Who is the President of Freedonia?"
 PAGES = (

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.models
 
 @pytest.fixture(scope="module")
 def embedder() -> SentenceEmbedder:
-    return SentenceEmbedder(batch_size=2)
+    return SentenceEmbedder()
 
 
 RECORDED = [
@@ -71,7 +71,7 @@ def test_loading_opens_no_connection(monkeypatch):
 def test_rows_are_those_of_sentence_transformers(embedder):
     """Texts of all lengths, from empty to more tokens than the model reads."""
     pytest.importorskip("sentence_transformers")
-    reference = SentenceEmbedder(embedder.directory, device="cpu")
+    reference = SentenceEmbedder(embedder.directory)
     texts = [*TEXTS, "Åsa's naïve café \u4e2d\u6587 \U0001f600", "one two three " * 150]
     rows = embedder.embed(texts)
     np.testing.assert_allclose(rows, reference.embed(texts), atol=1e-6)

@@ -134,7 +134,7 @@ def answered(winners: Sequence[str], name: str = "voices") -> AnswerEvent:
 
 
 def reranked() -> AnswerEvent:
-    """Twenty results, of which seven are judged, and one that a person blocked."""
+    """Twenty results, of which seven are judged, one of a page, and one that a person blocked."""
     models = replace(scripted_models(), plugins={"gradients": ScriptedGradients()})
     guard: DefensePipeline[Any] = DefensePipeline(
         "voices", build_defense("voices"), models, reranker=Wary(), keep=7
@@ -142,7 +142,9 @@ def reranked() -> AnswerEvent:
     found = crowd(20, claims=("Rome", "Rome", "Rome", "Oslo"), planted=(4, 8))
     event, _ = guard.answer(found, guard.initial_memory())
     blocked = replace(found.documents[0], rank=21)
-    return with_left_out(event, [(blocked, Reason.BLOCKED)])
+    first, *others = event.verdict.documents
+    paged = replace(event.verdict, documents=(replace(first, page=3), *others))
+    return with_left_out(replace(event, verdict=paged), [(blocked, Reason.BLOCKED)])
 
 
 def line_of(event: AnswerEvent) -> bytes:
