@@ -142,15 +142,6 @@ def test_a_first_answer_from_one_page_is_not_remembered() -> None:
     assert memory == Memory(1, None, None)
 
 
-def test_many_pages_of_one_site_are_one_voice() -> None:
-    guard = guard_of("voices")
-    ((event, _),) = told(guard, [claims(("Bern",) * 5, sites=1)])
-    assert event.abstention is Abstention.THIN_EVIDENCE
-    assert (len(event.support.ranks_for), event.support.sites_for) == (5, 1)
-    ((event, _),) = told(guard, [claims(("Bern",) * 5, sites=2)])
-    assert (event.answer, event.status) == ("Bern", AnswerStatus.CORROBORATED)
-
-
 def test_a_query_says_for_itself_what_it_withstands() -> None:
     guard = guard_of("voices")
     for lying, winners, answer in ((0, 1, "Bern"), (1, 1, ""), (3, 3, ""), (3, 4, "Bern")):

@@ -146,11 +146,3 @@ def test_plug_ins_of_another_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
                 build_defense(name)
     finally:
         plugins.cache_clear()
-
-
-def test_options_arrive() -> None:
-    radar = build_defense("radar", {"pair_scale": 0.3, "on_empty": "abstain"})
-    assert (radar.pair_scale, radar.on_empty) == (0.3, "abstain")
-    origin = build_attributor("rag_origin", {"scope": "prose", "scores": ["similarity"]})
-    assert (origin.scope, origin.scores) == ("prose", {"similarity"})
-    assert build_reranker("grada", {"alpha": 1}).alpha == 1.0

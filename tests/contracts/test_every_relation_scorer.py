@@ -1,13 +1,12 @@
 """What every relation scorer must do, whatever model stands behind it."""
 
 from collections.abc import Callable
-from importlib.util import find_spec
 
 import numpy as np
 import pytest
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement
-from radarstream.connectors.models.scripted import ScriptedGenerator
+from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedRelations
 from radarstream.pipelines.signals.ports import RelationScorer
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
 from radarstream.schemas.prompt import AnswerPair
@@ -25,12 +24,6 @@ ANSWERS = (
 PAIRS = [AnswerPair(QUESTION, a, b) for a in ANSWERS for b in ANSWERS]
 
 
-def _scripted() -> RelationScorer:
-    from radarstream.connectors.models.scripted import ScriptedRelations
-
-    return ScriptedRelations()
-
-
 def _tiny_cross_encoder(directory) -> RelationScorer:
     pytest.importorskip("transformers")
     from radarstream.connectors.models.cross_encoder_nli import CrossEncoderNli
@@ -46,9 +39,8 @@ def _judged() -> RelationScorer:
 READERS: list = [
     pytest.param(_judged, id="language_model"),
     pytest.param(AnswerAgreement, id="answer_agreement"),
+    pytest.param(ScriptedRelations, id="scripted"),
 ]
-if find_spec("radarstream.connectors.models.scripted"):
-    READERS.append(pytest.param(_scripted, id="scripted"))
 EVERY = [*READERS, pytest.param(None, id="cross_encoder", marks=pytest.mark.models)]
 
 

@@ -4,13 +4,10 @@ Flink's configuration is compared with the options that Flink's own classes name
 """
 
 import json
-import shutil
-import subprocess
 import zipfile
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -47,21 +44,6 @@ def test_compose_is_valid() -> None:
 @pytest.mark.parametrize("document", BUILT_IN, ids=named)
 def test_kubernetes_objects_are_valid(document: dict[str, Any], version: str) -> None:
     kubernetes_validate.validate(document, version, strict=True)
-
-
-def test_kustomize_builds_valid_objects(tmp_path: Path) -> None:
-    """With all that may be added."""
-    if shutil.which("kubectl") is None:
-        pytest.skip("kubectl is not installed")
-    shutil.copytree(INFRA / "kubernetes", tmp_path / "k")
-    file = tmp_path / "k" / "kustomization.yaml"
-    file.write_text(file.read_text("utf-8").replace("  # - ", "  - "))
-    command = ["kubectl", "kustomize", str(tmp_path / "k")]
-    built = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    for document in yaml.safe_load_all(built.stdout):
-        if document["kind"] != "FlinkDeployment":
-            kubernetes_validate.validate(document, VERSIONS[-1], strict=True)
-    assert "image: radarstream\n" not in built.stdout, "an image that kustomize does not replace"
 
 
 @pytest.mark.parametrize("part", ["jobManager", "taskManager"])

@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -88,16 +88,6 @@ def test_what_is_nearest_comes_first_with_its_cosine(engine: Engine) -> None:
     assert (best.id, best.similarity) == (id_of("text 3"), pytest.approx(1.0))
     assert found(corpus, "text 3", 1, exclude={best.id, "unknown"}) != ["text 3"]
     assert Corpus(engine).search("text 3", 1, EMBEDDER) == [best]
-
-
-def test_what_another_process_deleted_takes_nobodys_place(engine: Engine) -> None:
-    here, other = Corpus(engine), Corpus(engine)
-    here.add([Document(1, f"text {i}") for i in range(6)], 1)
-    first, *rest = found(here, "text 3")
-    other.remove([id_of(first)])
-    assert found(here, "text 3", 5) == rest
-    other.add([Document(1, first)], 2)
-    assert found(here, "text 3", 5) == [first, *rest[:4]]
 
 
 def test_nothing_is_found_in_nothing(engine: Engine) -> None:
@@ -421,23 +411,16 @@ def test_a_death_amid_an_addition_leaves_a_sound_corpus(state_url: str, engine: 
 # --- export and import ------------------------------------------------------------------------
 
 
-@pytest.fixture
-def elsewhere(tmp_path: Path) -> Iterator[Engine]:
-    opened = open_engine(f"sqlite:///{tmp_path / 'elsewhere.db'}")
-    yield opened
-    opened.dispose()
-
-
 def test_texts_move_to_another_database_and_are_embedded_there(
-    engine: Engine, elsewhere: Engine, tmp_path: Path
+    engine: Engine, other_engine: Engine, tmp_path: Path
 ) -> None:
     corpus, file = Corpus(engine), tmp_path / "state.jsonl"
     archive(engine, corpus, snapshot("q", HOSTILE[:2]))
     corpus.add([("k", Document(1, "mine", published_at=START))], 1)
     found(corpus, "x")
     file.write_text("".join(export_lines(engine)), encoding="utf-8")
-    there = Corpus(elsewhere)
+    there = Corpus(other_engine)
     found(there, "x")
-    import_file(elsewhere, file)
+    import_file(other_engine, file)
     assert found(there, "x") == found(corpus, "x")
-    assert newest(elsewhere, 9) == newest(engine, 9)
+    assert newest(other_engine, 9) == newest(engine, 9)

@@ -66,15 +66,10 @@ def test_lists_written_as_text_read_the_same(tmp_path) -> None:
 def test_item_without_id_or_expansions(tmp_path) -> None:
     bare = item(**{"correct answer": "15%"})
     del bare["expanded answer"], bare["question id"]
-    (snapshot,) = outcomes(tmp_path, bare)
-    assert snapshot.observed_at == UNDATED
-    assert snapshot.labels.answers == ("15%",)
-    assert snapshot.query.tags == ()
-
-
-def test_id_without_a_day_leaves_the_results_undated(tmp_path) -> None:
     items = [item(**{"question id": identity}) for identity in ("20239999_1", "abc", "2023_1", 7)]
-    assert [snapshot.observed_at for snapshot in outcomes(tmp_path, items)] == [UNDATED] * 4
+    found = outcomes(tmp_path, [bare, *items])
+    assert [snapshot.observed_at for snapshot in found] == [UNDATED] * 5
+    assert (found[0].labels.answers, found[0].query.tags) == (("15%",), ())
 
 
 def test_biography_is_tagged(tmp_path) -> None:

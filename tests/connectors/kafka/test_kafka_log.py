@@ -11,6 +11,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from radarstream.connectors.kafka.clients import open_producer
+from radarstream.connectors.kafka.offsets import OffsetReader, Offsets, partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
@@ -65,17 +66,6 @@ def test_a_poll_stops_at_its_limits(options: KafkaOptions) -> None:
         assert log.unread()[polled[0].log.partition] == 300 - 18
         assert [record.position for record in polled] == list(range(7, 18))
         assert len(read(log, 282)) == 282
-
-
-def test_reading_goes_on_after_the_commit(options: KafkaOptions) -> None:
-    with KafkaSink(options) as sink:
-        sink.publish([event("k", b"k:%d" % n) for n in range(30)])
-    with KafkaLog(options) as log:
-        partition = read(log, 30)[0].log.partition
-        log.commit({partition: 12})
-    with KafkaLog(options) as log:
-        again = read(log, 18)
-    assert [record.position for record in again] == list(range(12, 30))
 
 
 @pytest.mark.parametrize(("told_end", "read_on_at"), [(3, 2), (1, 0)])
@@ -178,15 +168,6 @@ def test_two_workers_split_the_partitions(options: KafkaOptions) -> None:
         assert len(read(log, 60 - count)) == 60 - count
 
 
-def test_an_offset_that_was_never_returned_is_not_committed(options: KafkaOptions) -> None:
-    with KafkaSink(options) as sink, KafkaLog(options) as log:
-        sink.publish([event("k", b"k:0")])
-        partition = read(log, 1)[0].log.partition
-        log.commit({partition: 1000})  # of the log that was here before
-    with KafkaLog(options) as log:
-        assert len(read(log, 1)) == 1
-
-
 def test_a_partition_that_does_not_exist_is_refused(options: KafkaOptions) -> None:
     with KafkaLog(options, partitions=(1, 7)) as log, pytest.raises(ConfigurationError, match="7"):
         log.poll(max_records=1, max_bytes=1, timeout_s=0.1)
@@ -261,3 +242,49 @@ def test_a_topic_created_anew_is_read_from_its_start(
         log.commit({0: 20})  # from before: not taken
     assert options.topic(TOPIC) in caplog.text
     assert old[0].payload == b"old:0"
+
+
+# --- what a broker tells of offsets and commits ---------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("offsets", "lag"),
+    [
+        (Offsets(0, 20, 5), 15),
+        (Offsets(0, 20), 20),  # nothing committed: all that is kept
+        (Offsets(12, 20), 8),
+        (Offsets(12, 20, 5), 8),  # what was deleted meanwhile cannot be read any more
+        (Offsets(0, 3, 20), 0),  # the log was created anew
+    ],
+)
+def test_lag_is_from_the_commit_to_the_end(offsets: Offsets, lag: int) -> None:
+    assert offsets.lag == lag
+
+
+def test_ends_and_commits_are_seen_while_somebody_else_reads(broker: Broker, prefix: str) -> None:
+    options = broker.options(topic_prefix=prefix, group=prefix, partitions=1)
+    ensure_topics(options)
+    with KafkaSink(options) as sink, OffsetReader(options, group=prefix) as offsets:
+        assert offsets.read() == {0: Offsets(0, 0)}
+        for n in range(20):  # one by one: a test broker tells too little of a batch
+            sink.publish([event("k", b"k:%d" % n)])
+        assert offsets.read() == {0: Offsets(0, 20)}
+        with KafkaLog(options) as log:
+            read(log, 5)
+            log.commit({0: 5})
+        assert offsets.read() == {0: Offsets(0, 20, 5)}
+    assert partition_offsets(options) == {0: Offsets(0, 20)}  # of no group
+
+
+def test_a_broker_that_went_away_is_asked_again(own_broker: Broker) -> None:
+    options = own_broker.options(partitions=1, request_timeout_s=1.0)
+    ensure_topics(options)
+    with OffsetReader(options, group="g") as offsets:
+        assert offsets.read() == {0: Offsets(0, 0)}
+        own_broker.save()
+        own_broker.kill()
+        with pytest.raises(BrokerError):
+            offsets.read()
+        own_broker.start()
+        ensure_topics(options)
+        assert offsets.read() == {0: Offsets(0, 0)}

@@ -63,16 +63,6 @@ def test_the_command_creates_describes_and_fails_for_missing_ones(
     assert rows[0]["differences"] == ["partitions 2, settings 4"]
 
 
-def test_a_topic_is_read_to_its_end(options: KafkaOptions) -> None:
-    ensure_topics(options)
-    with TopicReader(options, [SNAPSHOTS]) as reader:
-        assert list(reader.to_the_end()) == []
-    with KafkaSink(options) as sink:
-        sink.publish([event(f"k{n}", b"%d" % n) for n in range(150)])
-    with TopicReader(options, [SNAPSHOTS]) as reader:
-        assert sorted(int(record.value) for record in reader.to_the_end()) == list(range(150))
-
-
 def test_reading_from_the_end_and_from_the_commit(options: KafkaOptions) -> None:
     ensure_topics(options)
     with KafkaSink(options) as sink:
