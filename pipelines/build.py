@@ -249,7 +249,7 @@ def existing_engine(settings: s.Settings) -> Engine:
 def committed_offsets(settings: s.Settings, group: str, topic: str) -> Offsets:
     """What a consumer group has committed of a topic. Raises BrokerError."""
     # Most commands need no Kafka.
-    from radarstream.connectors.kafka.offsets import partition_offsets
+    from radarstream.connectors.kafka.topic_reader import partition_offsets
 
     offsets = partition_offsets(settings.kafka, topic=topic, group=group)
     return {(o.epoch, number): o.committed for number, o in offsets.items() if o.committed}

@@ -20,6 +20,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from radarstream.connectors.files.web_json import (
+    Page,
     PageText,
     PageTexts,
     checked,
@@ -41,17 +42,11 @@ _OF_TARGETS = ("question", "correct answer", "incorrect answer", FALSE_PASSAGES)
 _DATED_ID = re.compile(r"(\d{8})_")
 
 
-class _Result(BaseModel):
-    title: PageText = ""
-    text: PageText = ""
-    url: PageText = Field(default="", alias="link")
-
-
 class _Question(BaseModel):
     model_config = ConfigDict(coerce_numbers_to_str=True)
 
     question: PageText
-    context: tuple[_Result, ...] = ()
+    context: tuple[Page, ...] = ()
     correct: PageTexts = Field(default=(), alias="correct answer")
     expanded: PageTexts = Field(default=(), alias="expanded answer")
     incorrect: PageText = Field(default="", alias="incorrect answer")

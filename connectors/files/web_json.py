@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Annotated, Any, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ValidationError
+from pydantic import AliasChoices, BaseModel, BeforeValidator, Field, ValidationError
 
 from radarstream.schemas.codec import clean, decode_snapshot, encode
 from radarstream.schemas.codec.decoding import input_error
@@ -31,8 +31,24 @@ PageText = Annotated[str, BeforeValidator(_cleaned)]
 PageTexts = Annotated[tuple[PageText, ...], BeforeValidator(_listed)]
 
 
-def ranked(pages: Iterable[Any], limits: Limits) -> tuple[Document, ...]:
-    """Pages with `title`, `url` and `text` as documents, in the order given."""
+class Page(BaseModel):
+    """A page under the names that data sets give to its parts; `text` is its content, or the
+    snippet where that is empty.
+    """
+
+    title: PageText = ""
+    url: PageText = Field(default="", validation_alias=AliasChoices("url", "link"))
+    content: PageText = Field(default="", validation_alias=AliasChoices("content", "text"))
+    snippet: PageText = ""
+
+    @property
+    def text(self) -> str:
+        """What the page says."""
+        return self.content if self.content.strip() else self.snippet
+
+
+def ranked(pages: Iterable[Page], limits: Limits) -> tuple[Document, ...]:
+    """Pages as documents, in the order given."""
     most = limits.document_bytes
     return tuple(
         Document(rank, capped(page.text, most), capped(page.title, most), capped(page.url, most))

@@ -14,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator
 
 from radarstream.connectors.files.lines import read_lines
 from radarstream.connectors.files.web_json import (
+    Page,
     PageText,
     PageTexts,
     parsed_line,
@@ -30,10 +31,7 @@ SEARCH_TIME_FORMAT = "%Y/%m/%d/%H:%M"
 PUBLISH_DATE_FORMAT = "%Y/%m/%d"
 
 
-class _Article(BaseModel):
-    title: PageText = ""
-    url: PageText = ""
-    text: PageText = ""
+class _Article(Page):
     publish_date: PageText = ""
 
 

@@ -15,6 +15,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator
 
 from radarstream.connectors.files.web_json import (
+    Page,
     PageText,
     PageTexts,
     checked,
@@ -31,17 +32,6 @@ TEXTS = ("content", "snippet")
 _YEAR = re.compile(r"[0-9]{4}")
 
 
-class _Page(BaseModel):
-    title: PageText = ""
-    url: PageText = ""
-    snippet: PageText = ""
-    content: PageText = ""
-
-    @property
-    def text(self) -> str:
-        return self.content if self.content.strip() else self.snippet
-
-
 def _page(value: object) -> object:
     """A document as an object. Raises InputError where nothing is said of its text."""
     if isinstance(value, str):
@@ -55,7 +45,7 @@ def _page(value: object) -> object:
 
 class _Year(BaseModel):
     answer: PageTexts = ()
-    docs: tuple[Annotated[_Page, BeforeValidator(_page)], ...]
+    docs: tuple[Annotated[Page, BeforeValidator(_page)], ...]
     incorrect_answer: PageText = ""
     incorrect_context: PageTexts = ()
     all_answers_required: bool = False

@@ -10,11 +10,10 @@ from kafka.admin import ConfigResource, ConfigResourceType
 from kafka.errors import KafkaError
 
 from radarstream.connectors.kafka.clients import open_admin
-from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import SNAPSHOTS, KafkaLog
-from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topic_reader import TopicReader, partition_offsets
 from radarstream.connectors.kafka.topics import COMPACTED, ensure_topics
 from radarstream.schemas.errors import ReasonClass, RecordTooLargeError
 from tests.brokers import event, read

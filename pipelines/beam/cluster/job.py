@@ -16,9 +16,9 @@ from apache_beam.io.flink.flink_streaming_impulse_source import FlinkStreamingIm
 from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 from apache_beam.runners.runner import PipelineResult
 
-from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.partition_reader import KafkaPartition
 from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topic_reader import partition_offsets
 from radarstream.connectors.state_table.database.groups import note_offsets
 from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.pipelines.beam.cluster.kafka_source import (

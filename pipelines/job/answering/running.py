@@ -8,10 +8,10 @@ from typing import Final
 import structlog
 from sqlalchemy import Engine
 
-from radarstream.connectors.kafka.offsets import OffsetReader
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topic_reader import OffsetReader
 from radarstream.connectors.state_table.database.groups import insist_on_offsets, note_offsets
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
 from radarstream.pipelines.beam.holding import hold_back, place

@@ -7,7 +7,7 @@ from threading import Lock
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.connectors.kafka.topic_reader import Offsets
 from radarstream.pipelines.job.telemetry.readings import read
 from radarstream.schemas.records import RawRecord
 

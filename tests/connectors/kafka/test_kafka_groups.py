@@ -21,7 +21,7 @@ from tests.brokers import KAFKA, Broker, event, read
 LASTING = pytest.mark.parametrize("broker", ["noida", KAFKA], indirect=True)
 MEMBER = """
 import sys
-from radarstream.connectors.kafka.offsets import partition_offsets
+from radarstream.connectors.kafka.topic_reader import partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.source import KafkaLog
 log = KafkaLog(KafkaOptions.model_validate_json(sys.argv[1]), membership="group")

@@ -11,11 +11,10 @@ from kafka import TopicPartition
 from kafka.errors import KafkaError
 
 from radarstream.connectors.kafka.clients import open_admin, open_consumer, open_producer
-from radarstream.connectors.kafka.offsets import Offsets, partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.partition_reader import KafkaPartition
 from radarstream.connectors.kafka.source import KafkaLog
-from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topic_reader import Offsets, TopicReader, partition_offsets
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import load

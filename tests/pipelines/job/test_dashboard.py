@@ -14,7 +14,7 @@ import yaml
 from prometheus_client import CollectorRegistry
 from structlog.testing import CapturingLogger
 
-from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.connectors.kafka.topic_reader import Offsets
 from radarstream.connectors.search.paged import SearchCounts
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag

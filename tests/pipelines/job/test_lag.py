@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from prometheus_client import CollectorRegistry
 
-from radarstream.connectors.kafka.offsets import Offsets
+from radarstream.connectors.kafka.topic_reader import Offsets
 from radarstream.pipelines.job.telemetry.lag import Lag
 from radarstream.schemas.records import LogPosition, RawRecord
 

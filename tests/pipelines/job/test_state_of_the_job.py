@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Engine, text
 from typer.testing import CliRunner
 
-from radarstream.connectors.kafka.offsets import partition_offsets
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
+from radarstream.connectors.kafka.topic_reader import partition_offsets
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.groups import (
     enter,
