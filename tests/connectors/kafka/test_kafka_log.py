@@ -11,11 +11,15 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from radarstream.connectors.kafka.clients import open_producer
-from radarstream.connectors.kafka.offsets import OffsetReader, Offsets, partition_offsets
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.source import KafkaLog
-from radarstream.connectors.kafka.topic_reader import TopicReader
+from radarstream.connectors.kafka.topic_reader import (
+    OffsetReader,
+    Offsets,
+    TopicReader,
+    partition_offsets,
+)
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.schemas.codec import outbox_record
 from radarstream.schemas.errors import BrokerError, ConfigurationError, ReasonClass
