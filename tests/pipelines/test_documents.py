@@ -1,0 +1,78 @@
+"""Documents that were given: when they are read, and the page of a quote."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from radarstream.connectors.webpages import reading
+from radarstream.pipelines.documents import DocumentReader, Given, in_path
+from radarstream.pipelines.round.paging import page_of
+from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.schemas.errors import ConfigurationError, DocumentError, InputError, ReasonClass
+from radarstream.schemas.records import Limits
+from radarstream.schemas.snapshot import Document
+from tests.documents import pdf
+
+TEXT = "Minutes of May.\nAnn Lee is mayor.\nBob Ray is clerk."
+PAPER = Document(1, TEXT, "Paper", pages=(0, 16, 34))
+
+
+@pytest.mark.parametrize(
+    ("read", "said", "page"),
+    [
+        (TEXT, "Minutes", 1),
+        (TEXT, "Ann Lee", 2),
+        (TEXT, "Bob Ray", 3),
+        (TEXT, "Paper", None),  # the title is on no page
+        ("May. … Bob Ray is clerk.", "Bob Ray", 3),
+        ("Minutes of May. … Ann Lee is mayor.\nBob Ray", "Bob Ray", 3),
+        ("Ann Lee is mayor. … clerk.", "Ann Lee", 2),
+        ("words that are not there", "words", None),
+    ],
+)
+def test_a_quote_of_what_was_read_is_found_in_the_whole(
+    read: str, said: str, page: int | None
+) -> None:
+    as_read = Document(1, read, "Paper")
+    start = as_read.passage.index(said)
+    assert page_of(PAPER, as_read, (start, start + len(said))) == page
+
+
+@pytest.fixture
+def settings() -> Settings:
+    return load_settings(None, profile="scripted")
+
+
+def test_nothing_is_begun_after_its_time(settings: Settings) -> None:
+    with DocumentReader(settings) as reader, pytest.raises(DocumentError, match="in time") as late:
+        reader.read([Document(9, "Lima."), Given(b"Lima.")], until=0.0)
+    assert late.value.code == "document_time"
+
+
+def test_an_extractor_that_is_missing_is_named_and_texts_need_none(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        reading, "find_spec", lambda name: None if name == "pypdf" else find_spec(name)
+    )
+    with DocumentReader(settings) as reader:
+        assert reader.read([Document(9, "Quito."), Given(b"Lima.")])[1] == Document(2, "Lima.")
+        with pytest.raises(ConfigurationError, match=r"pypdf is not .*radarstream\[pages\]"):
+            reader.read([Given(pdf("Lima."))])
+
+
+def test_a_folder_has_a_limit_and_what_has_no_end_is_read_to_its_own(
+    settings: Settings, tmp_path: Path
+) -> None:
+    for number in range(3):
+        (tmp_path / f"{number}.txt").touch()
+    with pytest.raises(InputError) as refused:
+        in_path(tmp_path, Limits(documents=2))
+    assert refused.value.reason is ReasonClass.TOO_MANY_DOCUMENTS
+    small = settings.documents.model_copy(update={"most_bytes": 2_000})
+    with (
+        DocumentReader(settings.model_copy(update={"documents": small})) as reader,
+        pytest.raises(DocumentError, match="too large"),
+    ):
+        reader.read(in_path(Path("/dev/zero"), Limits()))
