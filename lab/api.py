@@ -6,17 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
-from radarstream.lab.attacks.conditions import conditions_of
 from radarstream.lab.attacks.schedule import Schedule
-from radarstream.lab.defences.contenders import contenders_of
-from radarstream.lab.defences.records import DefencesRequest
-from radarstream.lab.defences.scores import Results
-from radarstream.lab.defences.study import plugin_of
+from radarstream.lab.cli.kinds import DefencesOptions
+from radarstream.lab.defences.scores import DefenceResults
 from radarstream.lab.pages.defences import DEFENCES
 from radarstream.lab.replay import Scored, conclude
 from radarstream.lab.study.datasets import load_dataset
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.harness import REPORT, kept_in, opened
+from radarstream.lab.study.kind import Request
 from radarstream.library.parameters import chosen, settings_with
 from radarstream.pipelines.job.replaying.results import STATE
 from radarstream.pipelines.job.replaying.running import replayed
@@ -68,23 +66,26 @@ class Study:
     ) -> None:
         self.out = Path(out)
         flags = chosen(model, base_url, None, profile)
-        self.settings = kept_in(self.out, settings_with(settings, flags))
-        data = load_dataset([Path(file) for file in dataset], self.settings.limits)
-        conditions = conditions_of([*attacks], [str(place) for place in positions], [], "", k)
-        self.request = DefencesRequest(
+        chosen_settings = kept_in(self.out, settings_with(settings, flags))
+        data = load_dataset([Path(file) for file in dataset], chosen_settings.limits)
+        self.request = Request(
             dataset=data,
-            conditions=conditions,
-            contenders=contenders_of(data, self.settings.defense, defenses, [*adaptations]),
-            k=k,
+            settings=chosen_settings,
             half=Half(half),
             limit=limit,
             seed=seed,
-            surface=conditions[-1].surface.value,
             command="radarstream.lab.api.Study",
         )
-        self.insisted = defenses
+        self.options = DefencesOptions(
+            defenses=defenses,
+            attacks=",".join(attacks),
+            positions=",".join(map(str, positions)),
+            adaptations=",".join(adaptations),
+            k=k,
+            out=self.out,
+        )
         self.table: pl.DataFrame | None = None
-        self.board: Results | None = None
+        self.board: DefenceResults | None = None
         self.report: Path | None = None
 
     def run(self, *, resume: bool = True) -> "pl.DataFrame":
@@ -92,8 +93,7 @@ class Study:
 
         Raises ConfigurationError where the directory holds another study.
         """
-        plugin = plugin_of(self.request, self.settings, insisted=self.insisted)
-        with opened(plugin, plugin.models, self.out, resume=resume) as study:
+        with opened(self.options.kind(self.request), self.out, resume=resume) as study:
             study.run()
             found = DEFENCES.report(self.out, study.record, study.store)
         self.board, self.table, self.report = found.results, found.frame, self.out / REPORT

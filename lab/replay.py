@@ -16,15 +16,16 @@ import polars as pl
 from radarstream.connectors.files.directories import write_whole
 from radarstream.lab.attacks.schedule import Schedule
 from radarstream.lab.defences.answers import replay_frame
-from radarstream.lab.defences.contenders import parse_contenders, servable
+from radarstream.lab.defences.contenders import built, parse_contenders
 from radarstream.lab.defences.planted import Point, replay_curves
-from radarstream.lab.defences.records import Contender, Row
+from radarstream.lab.defences.records import Row
 from radarstream.lab.defences.trials import Answered, baseline_rows
 from radarstream.lab.pages.replay.page import render_report
 from radarstream.lab.study.frame import check_table as check_table
 from radarstream.lab.study.frame import write_table
 from radarstream.lab.study.rows import encode_line, read_lines
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
+from radarstream.lab.study.specs import Spec, servable
 from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.job.replaying.record import StageCost
 from radarstream.pipelines.job.replaying.results import (
@@ -36,6 +37,7 @@ from radarstream.pipelines.job.replaying.results import (
 )
 from radarstream.pipelines.job.replaying.running import Note
 from radarstream.pipelines.settings import ReadingSettings, Settings
+from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.reading import as_read
 from radarstream.schemas.snapshot import SearchSnapshot
@@ -71,21 +73,24 @@ class Scored(Results):
         return super().summary() | {"scores": scores}
 
 
-def contenders_of(baselines: str, settings: Settings, note: Note) -> list[Contender]:
+def contenders_of(baselines: str, settings: Settings, note: Note) -> list[Spec]:
     """The baselines of a list that the models can serve; `note` is told of those left out.
 
     Raises ConfigurationError for those named by themselves that cannot be served.
     """
     wanted = parse_contenders(baselines, settings.defense)
-    kept, left_out = servable(wanted, shared_pipeline(settings).models, insisted=baselines)
+    if not wanted:
+        return []
+    models = shared_pipeline(settings).models
+    kept, left_out = servable(wanted, lambda one: check_needs(built(one), models), baselines)
     for reason in left_out:
         note(f"note: {reason}")
-    return kept
+    return list(kept)
 
 
 def conclude(
     results: Results,
-    contenders: Sequence[Contender],
+    contenders: Sequence[Spec],
     settings: Settings,
     out: Path,
     table: Path | None = None,
@@ -101,7 +106,7 @@ def conclude(
 
 
 def with_baselines(
-    results: Scored, contenders: Sequence[Contender], settings: Settings, out: Path
+    results: Scored, contenders: Sequence[Spec], settings: Settings, out: Path
 ) -> Scored:
     """The results with the answers of baselines to the snapshots that were answered, which are also
     written down. What they cost is one more stage of the run.

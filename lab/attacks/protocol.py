@@ -14,12 +14,12 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from radarstream.lab.attacks.timing import Moment, Timing, generator
+from radarstream.lab.study.rows import BENIGN as BENIGN
 from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document, Labels, SearchSnapshot
 
-BENIGN = "benign"
 TOP, RANDOM, CORPUS = "top", "random", "corpus"
 _LISTED = 3  # ranks in a row that a name lists one by one
 

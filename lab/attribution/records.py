@@ -6,17 +6,16 @@ and the answer once the texts it flags are gone. All results are computed from t
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Self
+from typing import Any
 
-from radarstream.lab.study.record import CorpusRecord
 from radarstream.lab.study.rows import StudyRow
-from radarstream.lab.study.specs import Spec
 from radarstream.schemas.attribution import Attribution, Case, RankedText
 from radarstream.schemas.snapshot import Document, Labels, Query
 
 EventKey = tuple[str, str]  # scenario, query id
+REFERENCE = "rag_origin"  # the attributor that comes first
 EVENTS = "events"  # the author of events, beside the names of attributors
 
 
@@ -131,23 +130,3 @@ class AttributionRow(StudyRow):
 
 
 FILES: Mapping[type[Any], str] = {AttributionRow: "rows.jsonl", EventRow: "events.jsonl"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttributionRecord(CorpusRecord):
-    """Provenance of an attribution study.
-
-    `thresholds` are those that attributors were given by benign texts. The code of events is on
-    record as that of an author of its own.
-    """
-
-    KIND: ClassVar[str] = "attribution"
-    MEMBERS: ClassVar[tuple[str, ...]] = ("scenarios", "attributors")
-
-    scenarios: tuple[str, ...]
-    attributors: tuple[Spec, ...]
-    thresholds: dict[str, float] = field(default_factory=dict)
-
-    def continuing(self, earlier: Self) -> Self:
-        """The record of both runs, with the thresholds that are known."""
-        return replace(super().continuing(earlier), thresholds=earlier.thresholds)

@@ -19,7 +19,7 @@ import polars as pl
 
 from radarstream.defenses.attribution.protection import Rules, indistinct
 from radarstream.lab.attribution.records import (
-    AttributionRecord,
+    REFERENCE,
     AttributionRow,
     CaseState,
     EventRow,
@@ -28,7 +28,8 @@ from radarstream.lab.attribution.records import (
 from radarstream.lab.attribution.scenarios import Family, parse_scenario
 from radarstream.lab.study.frame import TEXT, WHOLE, YES, Values, columns, identity, tidy
 from radarstream.lab.study.rates import Rate
-from radarstream.lab.study.results import Result, grouped, results_by, with_texts
+from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.results import Results, Scoring, grouped, scored_cells, with_texts
 from radarstream.lab.study.rows import COST, RowStore
 from radarstream.lab.study.scoring import is_correct
 from radarstream.schemas.attribution import Finding
@@ -71,7 +72,7 @@ def confusion(event: EventRow, row: AttributionRow) -> Confusion:
     )
 
 
-def frame_of(_: AttributionRecord, store: RowStore) -> pl.DataFrame:
+def frame_of(_: StudyRecord, store: RowStore) -> pl.DataFrame:
     """One line per attributor and case. A row with an error has neither counts nor shares."""
     events = store.of(EventRow)
     rows = store.of(AttributionRow).values()
@@ -139,9 +140,6 @@ def texts_of(event: EventRow, row: AttributionRow) -> Iterator[dict[str, bool]]:
         yield {"fnr_corpus": True}
 
 
-REFERENCE = "rag_origin"
-
-
 @dataclass(frozen=True, slots=True)
 class ScenarioScores:
     """What a scenario did to the undefended pipeline.
@@ -158,9 +156,9 @@ class ScenarioScores:
     attacked: Rate
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """All cells; their conditions are scenarios, and `families` over their scenarios' cases.
+@dataclass(frozen=True, kw_only=True)
+class AttributionResults(Results):
+    """The results of a study of attributors; `families` are the groups over their scenarios' cases.
 
     Rates over texts are explained in `scoring`. The others count cases: `attacked_after` and
     `correct_after` the answers once what was flagged is removed, `correct_before` those complained
@@ -170,34 +168,33 @@ class Results:
     to err by itself.
     """
 
-    attributors: tuple[str, ...]
     scenarios: tuple[ScenarioScores, ...]
     families: tuple[str, ...]
-    cells: tuple[Result, ...]
 
-    def on(self, *groups: str) -> list[Result]:
-        """The cells of some groups."""
-        return [cell for cell in self.cells if cell.condition in groups]
+    @property
+    def attacked(self) -> list[str]:
+        """The families under attack."""
+        return list(self.families)
 
 
-def scored(record: AttributionRecord, store: RowStore, frame: pl.DataFrame) -> Results:
+def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> AttributionResults:
     """Score everything; what has no case is left out. The reference comes first.
 
     Clean scenarios ask different things, so that their family has no cells.
     """
-    names = sorted((spec.name for spec in record.attributors), key=lambda name: name != REFERENCE)
     families: dict[str, list[str]] = {f"all {f}": [] for f in Family if f is not Family.CLEAN}
-    for scenario in record.scenarios:
+    for scenario in record.conditions:
         families.get(f"all {parse_scenario(scenario).family}", []).append(scenario)
-    groups = families | {scenario: [scenario] for scenario in record.scenarios}
+    groups = families | {scenario: [scenario] for scenario in record.conditions}
     cells, texts = grouped(frame, groups), grouped(text_frame(store), groups)
-    keys = [(name, group) for group in groups for name in names if (name, group) in cells]
-    found = results_by(cells, keys, SHARES, ("scope", *COST), {})
-    return Results(
-        tuple(names),
-        tuple(scores_of(name, store) for name in record.scenarios),
-        tuple(name for name in families if families[name]),
-        with_texts(found, texts, OF_TEXTS),
+    found = scored_cells(cells, record, Scoring(SHARES, ("scope", *COST)))
+    return AttributionResults(
+        methods=tuple(sorted(record.names, key=lambda name: name != REFERENCE)),
+        groups=tuple(groups),
+        reference=record.reference,
+        cells=with_texts(found, scored_cells(texts, record, Scoring(OF_TEXTS)), OF_TEXTS),
+        scenarios=tuple(scores_of(name, store) for name in record.conditions),
+        families=tuple(name for name in families if families[name]),
     )
 
 

@@ -1,16 +1,16 @@
 """The study of attributors: each question is asked, then each attributor gets the wrong answers."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from radarstream.defenses.protocol import Attributor
 from radarstream.defenses.registry import ATTRIBUTORS, build_attributor
-from radarstream.lab.attacks.corpus import Corpus, RememberingEmbedder
-from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.corpus import Corpus
+from radarstream.lab.attacks.corpus_kind import NO_CORPUS, STAGING, CorpusKind
 from radarstream.lab.attribution.events import (
     ScopeRule,
     findings,
@@ -23,7 +23,7 @@ from radarstream.lab.attribution.events import (
 from radarstream.lab.attribution.records import (
     EVENTS,
     FILES,
-    AttributionRecord,
+    REFERENCE,
     AttributionRow,
     CaseState,
     EventKey,
@@ -31,23 +31,23 @@ from radarstream.lab.attribution.records import (
 )
 from radarstream.lab.attribution.scenarios import Scenario, Staged, staged
 from radarstream.lab.methods.thresholds import Thresholded
-from radarstream.lab.study.harness import Study
-from radarstream.lab.study.plugin import Batch, Request, batched
-from radarstream.lab.study.record import SHARED, digests
-from radarstream.lab.study.rows import ERROR_CHARACTERS, EVIDENCE_WORK
-from radarstream.lab.study.specs import ALL, Spec, expanded, servable
-from radarstream.pipelines.settings import Settings
+from radarstream.lab.study.kind import AT_ONCE, Keys, Request, Roots, Rows, batched
+from radarstream.lab.study.record import SHARED, StudyRecord
+from radarstream.lab.study.rows import ERROR_CHARACTERS
+from radarstream.lab.study.specs import ALL, Spec, parse_specs, servable
 from radarstream.pipelines.signals.fulfilment import check_needs, drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.wording import counted_noun
 
+if TYPE_CHECKING:
+    from radarstream.lab.study.harness import Study
+
 TEXTS = 1_000  # benign ones, from which thresholds are taken (RAGOrigin, section 6.1.3)
-NO_CORPUS = (
-    "the questions bring no documents, so that all texts searched are planted ones: name a data "
-    "set that has some as another --dataset"
-)
+NARROWS = "rag_origin"  # the method that chooses its scope by itself
+HERE = "radarstream.lab.attribution"
+JUDGING = (*SHARED, f"{HERE}.events", "radarstream.pipelines.signals.fulfilment")
 
 
 def attributor_of(spec: Spec) -> Attributor:
@@ -60,39 +60,7 @@ def parse_attributors(text: str) -> tuple[Spec, ...]:
 
     Raises ConfigurationError for what cannot be read and for options that a method refuses.
     """
-    specs = {spec.name: spec for spec in map(Spec.of, expanded(text, {ALL: ATTRIBUTORS}))}
-    for spec in specs.values():
-        attributor_of(spec)
-    return tuple(specs.values())
-
-
-def served(
-    specs: Sequence[Spec], models: Models, benign: int, insisted: str
-) -> tuple[tuple[Spec, ...], tuple[str, ...]]:
-    """The attributors that the models and the `benign` texts of the corpus can serve, and notes on
-    those left out.
-
-    Raises ConfigurationError for one that `insisted`, the list it came from, names by itself.
-    """
-
-    def check(spec: Spec) -> None:
-        attributor = attributor_of(spec)
-        check_needs(attributor, models)
-        if wants_threshold(attributor) and not benign:
-            raise ConfigurationError(
-                f"{spec.name} takes its threshold from benign texts, and the questions bring no "
-                "documents: name a data set that has some as another --dataset, or give a threshold"
-            )
-
-    kept, left_out = servable(specs, check, insisted)
-    notes = [*([] if benign else [NO_CORPUS]), *left_out]
-    if not kept:
-        raise ConfigurationError("; ".join(["no attributor to evaluate", *notes]))
-    uncalibrated = [spec.name for spec in kept if wants_threshold(attributor_of(spec))]
-    if uncalibrated and benign < TEXTS:
-        of = counted_noun(benign, "benign text")
-        notes.append(f"thresholds of {', '.join(uncalibrated)} come from {of}, not from {TEXTS:,}")
-    return tuple(kept), tuple(notes)
+    return parse_specs(text, attributor_of, {ALL: ATTRIBUTORS})
 
 
 def wants_threshold(attributor: Attributor) -> bool:
@@ -108,170 +76,134 @@ def benign_sample(corpus: Corpus, seed: int) -> tuple[str, ...]:
     return tuple(passages[i] for i in drawn)
 
 
-AT_ONCE = 4  # cases attributed in lockstep, and lost when a run is stopped
-NARROWS = "rag_origin"  # the method that chooses its scope by itself
-PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
+class Attributions(CorpusKind):
+    """Every attributor on every wrong answer that a scenario leads to; `k` texts are answered from.
 
-HERE = "radarstream.lab.attribution"
-# What events depend on, beside what the signals of a pipeline do.
-STAGING = (
-    *(f"{HERE}.{name}" for name in ("events", "scenarios")),
-    *(f"radarstream.lab.attacks.{name}" for name in ("corpus", "protocol", "texts", "variations")),
-    "radarstream.lab.attacks.questions",
-    "radarstream.lab.study.scoring",
-)
-JUDGING = (*SHARED, f"{HERE}.events", "radarstream.pipelines.signals.fulfilment")
-
-AttributionStudy = Study[AttributionRecord]
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttributionRequest(Request):
-    """Which attributors meet which scenarios; `k` texts are answered from."""
-
-    scenarios: tuple[Scenario, ...]
-    attributors: tuple[Spec, ...]
-    k: int = 5
-
-
-@dataclass
-class AttributionPlugin:
-    """The plug-in: every attributor on every wrong answer that a scenario leads to.
-
-    `scope_rule` says how many of an event's texts are judged. Raises ConfigurationError when there
-    is no question to ask.
+    `scope_rule` says how many of an event's texts are judged. Attributors that models or corpus
+    cannot serve are left out, unless `insisted` on by name. Raises ConfigurationError when there is
+    no question to ask or nobody is left.
     """
 
-    request: AttributionRequest
-    settings: Settings
-    models: Models
-    scope_rule: ScopeRule = rag_origin_scope
-    scopes: dict[EventKey, int] = field(default_factory=dict)
+    name: ClassVar[str] = "attribution"
+    files: ClassVar[Mapping[type[Any], str]] = FILES
+    gathers: ClassVar[str] = "asking"
 
-    files = FILES
-
-    def __post_init__(self) -> None:
-        self.questions = Questions.of(self.request.dataset, self.request.limit, self.request.half)
-        if not self.questions.asked:
-            raise ConfigurationError(
-                "nothing to ask: every question asks for a long answer, which is not scored, or is "
-                "in the other half"
+    def __init__(  # noqa: PLR0913 what a study varies
+        self,
+        request: Request,
+        models: Models,
+        *,
+        scenarios: Sequence[Scenario],
+        attributors: Sequence[Spec],
+        k: int = 5,
+        insisted: str = ALL,
+        scope_rule: ScopeRule = rag_origin_scope,
+    ) -> None:
+        super().__init__(request, models, k)
+        self.scenarios = {scenario.name: scenario for scenario in scenarios}
+        self.conditions, self.reference = tuple(self.scenarios), REFERENCE
+        self.scope_rule = scope_rule
+        self.scopes: dict[EventKey, int] = {}
+        benign = len(self.questions.corpus.entries)
+        self.methods, left_out = servable(attributors, self.check, insisted)
+        self.notes = (*([] if benign else [NO_CORPUS]), *left_out)
+        fitted = [one.name for one in self.methods if wants_threshold(attributor_of(one))]
+        if fitted and benign < TEXTS:
+            texts = counted_noun(benign, "benign text")
+            self.notes += (
+                f"thresholds of {', '.join(fitted)} come from {texts}, not from {TEXTS:,}",
             )
 
-    def describe(self) -> AttributionRecord:
-        """The record of this run alone."""
-        request, tokens = self.request, self.models.tokens
-        common = request.common(self.models, self.settings)
-        common["models"] |= {"tokens": tokens.model_id} if tokens else {}
-        return AttributionRecord(
-            **common,
-            **request.asking(self.questions.asked),
-            texts=len(self.questions.corpus.entries),
-            scenarios=tuple(scenario.name for scenario in request.scenarios),
-            attributors=request.attributors,
-        )
+    def check(self, spec: Spec) -> None:
+        """Raise ConfigurationError for an attributor that lacks a model or benign texts."""
+        attributor = attributor_of(spec)
+        check_needs(attributor, self.models)
+        if wants_threshold(attributor) and not self.questions.corpus.entries:
+            raise ConfigurationError(
+                f"{spec.name} takes its threshold from benign texts, and the questions bring no "
+                "documents: name a data set that has some as another --dataset, or give a threshold"
+            )
 
-    def code(self, record: AttributionRecord) -> Mapping[str, str | None]:
-        """One digest for the events, and one per attributor."""
+    def describe(self) -> StudyRecord:
+        """The record of this run alone, with the model of token probabilities."""
+        record, tokens = super().describe(), self.models.tokens
+        more = {"tokens": tokens.model_id} if tokens else {}
+        return replace(record, models=record.models | more)
 
-        def judging(spec: Spec) -> Iterable[str]:
+    def roots(self, record: StudyRecord) -> Roots:
+        """One author for the events, and one per attributor."""
+
+        def judging(spec: Spec) -> tuple[str, ...]:
             return (type(attributor_of(spec)).__module__, *JUDGING)
 
-        roots: dict[str, Callable[[], Iterable[str]]] = {EVENTS: lambda: (*STAGING, *SHARED)}
-        roots |= {spec.name: partial(judging, spec) for spec in record.attributors}
-        return digests(roots)
+        own = (f"{HERE}.events", f"{HERE}.scenarios")
+        events: Roots = {EVENTS: lambda: (*own, *STAGING, *SHARED)}
+        return {**events, **{spec.name: partial(judging, spec) for spec in record.methods}}
 
-    def plan(self, study: AttributionStudy) -> Iterator[Batch]:
-        """Count the questions that are left to ask and the rows that attributors owe, then do it,
-        scenario by scenario.
-        """
-        self.study = study
+    def begin(self, study: "Study") -> None:
+        """Take up the rows."""
+        super().begin(study)
         self.events: dict[EventKey, EventRow] = study.store.of(EventRow)
-        self.rows: dict[Any, AttributionRow] = study.store.of(AttributionRow)
-        embedder = RememberingEmbedder(study.models.embedder)
-        self.asking = replace(study.models, embedder=embedder)
-        expected = study.progress.expected
-        for scenario in self.request.scenarios:
-            unasked = len(self.unasked(scenario))
-            expected[EVIDENCE_WORK] += unasked
-            for spec in self.request.attributors:  # as if every question became a case
-                expected[spec.name] += unasked + len(self.due(scenario, spec))
-        return self.work()
 
-    def work(self) -> Iterator[Batch]:
-        """Events and attributions. The corpus is embedded first, so that no question is timed with
-        it.
-        """
-        if self.study.progress.total:
-            self.study.progress.doing = "embedding the corpus"
-            passages = [entry.document.passage for entry in self.questions.corpus.entries]
-            if passages:
-                self.asking.embedder.embed(passages)
-            yield PREPARED
-        for scenario in self.request.scenarios:
-            yield from self.run_scenario(scenario)
+    def missing(self, condition: str) -> list[str]:
+        """Ids of the questions that are not asked yet, or whose models failed."""
+        return [id_ for id_ in self.asked if self.event(condition, id_) is None]
 
-    def run_scenario(self, scenario: Scenario) -> Iterator[Batch]:
-        """Ask every question that is left, then give every attributor what it owes."""
-        unasked = self.unasked(scenario)
-        if not unasked and not any(self.due(scenario, s) for s in self.request.attributors):
-            return
-        found = staged(scenario, self.questions, self.request.k)
-        items = dict(zip((s.query.id for s in self.questions.asked), found, strict=True))
-        yield PREPARED
-        self.study.progress.doing = f"{scenario.name}: asking"
-        for part in batched(unasked, self.settings.batch.snapshots):
-            rows = self.asked([items[query_id] for query_id in part])
-            yield Batch(EVIDENCE_WORK, len(part), rows)
-        ready = {key: item for key, item in items.items() if isinstance(item, Staged)}
-        for spec in self.request.attributors:
-            self.study.progress.doing = f"{scenario.name}: {spec.name}"
-            yield from self.attribute(scenario, spec, ready)
+    def event(self, condition: str, id_: str) -> EventRow | None:
+        """What became of a question; None where it was not asked or a model failed."""
+        found = self.events.get((condition, id_))
+        return None if found is None or found.error is not None else found
 
-    def asked(self, items: Sequence[Staged | EventRow]) -> list[EventRow]:
+    def stage(self, condition: str) -> None:
+        """Attack the corpus."""
+        found = staged(self.scenarios[condition], self.questions, self.k)
+        self.items: dict[str, Staged | EventRow] = dict(zip(self.asked, found, strict=True))
+
+    def gather(self, condition: str, items: Sequence[str]) -> Rows:  # noqa: ARG002 staged
         """What becomes of some questions."""
-        rows = [item for item in items if isinstance(item, EventRow)]
-        ready = [item for item in items if isinstance(item, Staged)]
-        rows += verified(observe(ready, self.asking, k=self.request.k), self.asking)
-        spared = sum(row.outcome is not CaseState.EVENT for row in rows)
-        for spec in self.request.attributors:
-            self.study.progress.expected[spec.name] -= spared
-        return rows
+        found = [self.items[id_] for id_ in items]
+        ready = [item for item in found if isinstance(item, Staged)]
+        final = [item for item in found if isinstance(item, EventRow)]
+        return final + verified(observe(ready, self.asking, k=self.k), self.asking)
 
-    def attribute(
-        self, scenario: Scenario, spec: Spec, items: Mapping[str, Staged]
-    ) -> Iterator[Batch]:
-        """What an attributor makes of the cases that it has not seen."""
-        due = self.due(scenario, spec)
-        if not due:
-            return
-        attributor = self.calibrated(spec)
-        yield PREPARED
-        for part in batched(due, AT_ONCE):
-            events = [self.events[scenario.name, query_id] for query_id in part]
-            sized, rows = self.sized(spec, events)
-            narrows = spec.method == NARROWS
-            rows += findings(spec.name, attributor, sized, self.asking, narrows=narrows)
-            given = {event.query_id: event.reported or "" for event in events}
-            rows = with_removal(rows, items, self.asking, k=self.request.k, reported=given)
-            yield Batch(spec.name, len(part), rows)
+    def owed(self, method: Spec, condition: str) -> Keys:
+        """A row for each question that is a case; until it was asked, for each."""
+        known = {id_: self.event(condition, id_) for id_ in self.asked}
+        return {
+            id_: [(method.name, condition, id_, 0)]
+            for id_, event in known.items()
+            if event is None or event.outcome is CaseState.EVENT
+        }
 
-    def calibrated(self, spec: Spec) -> Attributor:
-        """The attributor, with a threshold from benign texts if it takes one and has none.
+    def ready(self, method: Spec) -> None:
+        """Make the attributor, with a threshold from benign texts if it takes one and has none.
 
         Raises ModelError when the texts cannot be measured.
         """
-        attributor = attributor_of(spec)
-        if not isinstance(attributor, Thresholded) or not wants_threshold(attributor):
-            return attributor
-        thresholds = self.study.record.thresholds
-        if spec.name not in thresholds:
+        self.attributor = made = attributor_of(method)
+        if isinstance(made, Thresholded) and wants_threshold(made):
             benign = benign_sample(self.questions.corpus, self.request.seed)
-            (found,) = drive([attributor.threshold_from(benign)], self.asking)
-            thresholds = thresholds | {spec.name: or_raise(found)}
-            self.study.update(thresholds=thresholds)
-            self.study.write_record()
-        return replace(attributor, threshold=thresholds[spec.name])
+
+            def measure() -> float:
+                (found,) = drive([made.threshold_from(benign)], self.asking)
+                return float(or_raise(found))
+
+            threshold = self.study.threshold(method.name, measure)
+            self.attributor = replace(made, threshold=threshold)
+
+    def answer(
+        self, method: Spec, condition: str, items: Sequence[str]
+    ) -> Iterator[tuple[int, Rows]]:
+        """What an attributor makes of cases, and what is answered without the texts it flags."""
+        cases = [id_ for id_ in items if self.event(condition, id_) is not None]
+        narrows = method.method == NARROWS
+        ready = {key: item for key, item in self.items.items() if isinstance(item, Staged)}
+        for part in batched(cases, AT_ONCE):
+            events = [self.events[condition, query_id] for query_id in part]
+            sized, rows = self.sized(method, events)
+            rows += findings(method.name, self.attributor, sized, self.asking, narrows=narrows)
+            given = {event.query_id: event.reported or "" for event in events}
+            yield len(part), with_removal(rows, ready, self.asking, k=self.k, reported=given)
 
     def sized(
         self, spec: Spec, events: Sequence[EventRow]
@@ -288,25 +220,3 @@ class AttributionPlugin:
                 self.scopes[event.key] = size
         known = [(event, self.scopes[event.key]) for event in events if event.key in self.scopes]
         return known, failed
-
-    def unasked(self, scenario: Scenario) -> list[str]:
-        """Ids of the questions that are not asked yet, or whose models failed."""
-        ids = [snapshot.query.id for snapshot in self.questions.asked]
-        found = {id_: self.events.get((scenario.name, id_)) for id_ in ids}
-        return [id_ for id_, event in found.items() if event is None or event.error is not None]
-
-    def due(self, scenario: Scenario, spec: Spec) -> list[str]:
-        """Ids of the questions that are cases and lack a sound row."""
-        keys = ((scenario.name, snapshot.query.id) for snapshot in self.questions.asked)
-        return [
-            key[1]
-            for key in keys
-            if (event := self.events.get(key))
-            and event.outcome is CaseState.EVENT
-            and not self.complete(spec.name, key)
-        ]
-
-    def complete(self, name: str, event: EventKey) -> bool:
-        """Whether a row is there, without an error."""
-        row = self.rows.get((name, *event, 0))
-        return row is not None and row.error is None

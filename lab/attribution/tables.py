@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Final
 
-from radarstream.lab.attribution.records import CaseState
+from radarstream.lab.attribution.records import REFERENCE, CaseState
 from radarstream.lab.attribution.scenarios import Clean, Family
-from radarstream.lab.attribution.scoring import REFERENCE, Results, ScenarioScores
+from radarstream.lab.attribution.scoring import AttributionResults, ScenarioScores
 from radarstream.lab.study.results import Result, cost_rows, grid, plain_cell, span
 from radarstream.lab.study.table import NOTHING, Table, TableCell, TableRow, percent
 
@@ -18,7 +18,7 @@ NO_EVENT: Final[dict[str, str]] = {
 }
 
 
-def tables_of(_: object, results: Results) -> tuple[Table, ...]:
+def tables_of(results: AttributionResults) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
     clean = [one.scenario for one in results.scenarios if one.family is Family.CLEAN]
     attacked = [cell for cell in results.cells if cell.condition not in clean]
@@ -30,13 +30,13 @@ def tables_of(_: object, results: Results) -> tuple[Table, ...]:
         show: Callable[[Result], TableCell],
         notes: tuple[str, ...],
     ) -> Table:
-        table = Table(key, title, "scenario", results.attributors, (), notes)
+        table = Table(key, title, "scenario", results.methods, (), notes)
         return grid(table, cells, show, results.families)
 
     scenarios = tuple(TableRow(one.scenario, scenario_cells(one)) for one in results.scenarios)
     columns = ("questions", "fooled", "events", "no event because")
     costs = cost_rows(
-        results.on(*results.families, *clean), results.attributors, [*COUNTED.values()], REFERENCE
+        results.on(*results.families, *clean), results.methods, [*COUNTED.values()], REFERENCE
     )
     tables = [
         Table("scenarios", "Scenarios", "scenario", columns, scenarios, FOOLED),
@@ -46,7 +46,7 @@ def tables_of(_: object, results: Results) -> tuple[Table, ...]:
         by_scenario("clean", "Nobody attacked", results.on(*clean), quiet_cell, QUIET),
         Table("cost", "Cost of one event", "attributor", ("seconds", *COUNTED), costs, COST),
     ]
-    return tuple(table for table in tables if table.rows)
+    return tuple(tables)
 
 
 def scenario_cells(scores: ScenarioScores) -> tuple[TableCell, ...]:

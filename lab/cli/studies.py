@@ -3,42 +3,35 @@
 import shlex
 import signal
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
 import typer
-from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 from typer import Option
 
 from radarstream.lab.cli.evaluation_tables import brief, print_headline, print_tables
-from radarstream.lab.pages.studies import Kind, ResultsT
+from radarstream.lab.cli.kinds import KindOptions
+from radarstream.lab.pages.studies import Display
 from radarstream.lab.study.datasets import Dataset, load_dataset
 from radarstream.lab.study.frame import check_table, write_table
 from radarstream.lab.study.halves import Half
-from radarstream.lab.study.harness import REPORT, TABLES, Study, opened
-from radarstream.lab.study.plugin import Plugin
-from radarstream.lab.study.record import RecordT
-from radarstream.pipelines.build import build_models
+from radarstream.lab.study.harness import REPORT, TABLES, Study, kept_in, opened
+from radarstream.lab.study.kind import Kind, Request
+from radarstream.pipelines.build import build_models, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions, TableFile
 from radarstream.pipelines.cli.progress import State, shown
 from radarstream.pipelines.cli.terminal import note, print_json, print_path
 from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.ports import Generator
 from radarstream.schemas.errors import ConfigurationError, RadarstreamError
 from radarstream.schemas.wording import counted_noun
 
 MESSAGE_CHARACTERS = 4_000
-
-Documents = Annotated[int, Option("-k", min=1, help="Documents per question.")]
-Out = Annotated[Path, Option(help="Directory for results and answers of models.")]
-Judge = Annotated[
-    str, Option(help="Also score with a judge model: own, or TOML settings with a generator.")
-]
 
 
 @dataclass(frozen=True)
@@ -75,35 +68,32 @@ class StudyOptions(DryModelOptions):
             raise ConfigurationError("say which --dataset to evaluate on")
         return load_dataset(self.dataset, settings.limits)
 
-    def asked(self, dataset: Dataset) -> dict[str, Any]:
-        """What all requests share, for the constructor of a request."""
-        return {
-            "dataset": dataset,
-            "half": self.half,
-            "limit": self.limit,
-            "seed": self.seed,
-            "command": command_line(),
-        }
+    def request(self, own: KindOptions) -> Request:
+        """What is asked. A reader by labels asks no model. Raises ConfigurationError."""
+        run = replace(self, dry_run=True) if getattr(own, "reader", "") else self
+        settings = kept_in(own.out, own.over(run.settings()))
+        return Request(
+            dataset=self.data(settings),
+            settings=settings,
+            half=self.half,
+            limit=self.limit,
+            seed=self.seed,
+            command=command_line(),
+        )
 
-    def perform(
-        self,
-        out: Path,
-        plugin: Plugin[RecordT],
-        kind: Kind[RecordT, ResultsT],
-        names: Iterable[str],
-        judge: Callable[[Study[RecordT], Generator], object] | None = None,
-        judging: Generator | None = None,
-    ) -> None:
+    def perform(self, own: KindOptions, display: Display[Any]) -> None:
         """Run a study to its end, have it judged where there is a model for that, write the results
         and print them, as JSON where that is wanted.
 
-        Raises ContenderFailedError for contenders among `names` that only failed.
+        Raises ContenderFailedError for methods that only failed.
         """
-        with opened(plugin, plugin.models, out, resume=self.resume) as study:
+        kind = own.kind(self.request(own))
+        judge = judge_model(getattr(own, "judge", ""), kind)
+        with opened(kind, own.out, resume=self.resume) as study:
             with conducted(study):
-                if judge is not None and judging is not None:
-                    judge(study, judging)
-                report = kind.report(out, study.record, study.store)
+                if judge is not None:
+                    study.judge(judge)
+                report = display.report(own.out, study.record, study.store)
                 if self.table is not None:
                     write_table(report.frame, self.table)
             if self.as_json:
@@ -114,7 +104,7 @@ class StudyOptions(DryModelOptions):
                 print_headline(report.page.sentence, report.page.more)
                 print_path("tables", study.out / TABLES)
                 print_path("report", study.out / REPORT)
-        if failed := study.failed(names):
+        if failed := study.failed:
             raise ContenderFailedError(f"no answer without an error from {', '.join(failed)}")
 
 
@@ -126,10 +116,11 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came: the running work ends as it does for Ctrl-C."""
 
 
-def judge_model(judge: str, models: Models, engine: Engine) -> Generator | None:
+def judge_model(judge: str, kind: Kind) -> Generator | None:
     """The generator that judges, behind the run's cache; None if none is wanted."""
     if judge in ("", "own"):
-        return models.generator if judge else None
+        return kind.models.generator if judge else None
+    engine = shared_engine(kind.request.settings)
     return build_models(load_settings(Path(judge)), engine).generator
 
 
@@ -138,13 +129,8 @@ def command_line() -> str:
     return shlex.join(["radarstream", *sys.argv[1:]])
 
 
-def words(text: str) -> list[str]:
-    """The parts of a list with commas."""
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 @contextmanager
-def conducted(study: Study[Any]) -> Iterator[None]:
+def conducted(study: Study) -> Iterator[None]:
     """Run a study to its end, showing how far it is, then the enclosed code.
 
     If either is cut short, what is kept is said.
@@ -164,7 +150,7 @@ def conducted(study: Study[Any]) -> Iterator[None]:
         return State(progress.doing, progress.done, progress.total, progress.seconds_left())
 
     def answers() -> str:
-        of = f"{progress.answered} of {progress.wanted}" if progress.wanted else len(study.answers)
+        of = f"{progress.answered} of {progress.wanted}" if progress.wanted else study.held
         return f"{of} answers"
 
     with _resumable(answers, study.out):

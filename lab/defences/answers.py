@@ -48,7 +48,8 @@ import polars as pl
 
 from radarstream.lab.attacks.conditions import sites_of_planted
 from radarstream.lab.attacks.registry import has_own_target
-from radarstream.lab.defences.records import Adaptation, DefencesRecord, Row
+from radarstream.lab.defences.contenders import is_pooling
+from radarstream.lab.defences.records import Row
 from radarstream.lab.study.frame import (
     REAL,
     TEXT,
@@ -60,6 +61,7 @@ from radarstream.lab.study.frame import (
     tidy,
 )
 from radarstream.lab.study.judging import Judgement, judged_columns
+from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED, score_answer
 from radarstream.pipelines.signals.parsing import is_uninformative
 from radarstream.schemas.answer_text import answer_set
@@ -98,7 +100,7 @@ REPLAY = "replay"
 
 def study_frame(
     rows: Iterable[Row],
-    record: DefencesRecord,
+    record: StudyRecord,
     judgements: Iterable[Judgement] = (),
 ) -> pl.DataFrame:
     """The table of a study of defences: the contenders and conditions that the record names.
@@ -107,10 +109,9 @@ def study_frame(
     appending.
     """
     said = {(j.contender, j.condition, j.query_id, j.step): j for j in judgements}
-    own_target = {c.name for c in record.conditions if has_own_target(c.attack)}
-    pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
-    contenders = [contender.name for contender in record.contenders]
-    conditions = [condition.name for condition in record.conditions]
+    contenders, conditions = record.names, record.conditions
+    own_target = {name for name in conditions if has_own_target(name.partition("@")[0])}
+    pooling = {one.name for one in record.methods if is_pooling(one)}
     last = {
         row.key: _aimed(row, own_target)
         for row in rows

@@ -5,22 +5,28 @@ Differences compare the same answers only. They get McNemar's test where every q
 answer, and sign flips over questions in histories.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
-from radarstream.lab.attacks.protocol import BENIGN
+from radarstream.lab.attacks.conditions import parse_condition
 from radarstream.lab.defences.answers import study_frame
 from radarstream.lab.defences.documents import DocumentScores, score_documents
 from radarstream.lab.defences.dynamics import CELL, Dynamics, dynamics_of
 from radarstream.lab.defences.planted import Planted, planted_curves
-from radarstream.lab.defences.records import DefencesRecord, EvidenceRow, Row, counted
-from radarstream.lab.study.comparison import Cell, Difference, compared
-from radarstream.lab.study.halves import Half
+from radarstream.lab.defences.records import EvidenceRow, Row, counted
 from radarstream.lab.study.judging import judgements_in
-from radarstream.lab.study.results import Cells, Result, by_cell, cell_of, results_by
+from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.results import (
+    Result,
+    Results,
+    Scoring,
+    grouped,
+    groups_of,
+    scored_cells,
+)
 from radarstream.lab.study.rows import COST, RowStore
 
 RATES: Final = (
@@ -31,46 +37,42 @@ STORAGE: Final = ("state_bytes", "state_most", "state_growth")  # bytes; the las
 LONG_FORM: Final = ("judge_accuracy", "judge_relevance", "judge_coherence")  # 0 to 100
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """Every cell with an answer, contenders in the order of the record and conditions within them.
+SCORING: Final = Scoring(
+    RATES, ("documents", *STORAGE, *LONG_FORM, *COST), ("correct", "fooled"), {"fooled"}
+)
 
-    `attacked` has the cells of conditions that attack some of the steps, over these steps;
+
+@dataclass(frozen=True, kw_only=True)
+class DefenceResults(Results):
+    """The results of a study of defences.
+
+    `attacked_steps` has the cells of conditions that attack some of the steps, over these steps;
     `dynamics` is there for histories, `documents` where the evidence is known, and `planted` where
     conditions differ in the number of planted pages alone. `failure` is the first error.
     """
 
-    contenders: tuple[str, ...]
-    conditions: tuple[str, ...]
-    reference: str
     static: bool
-    half: Half
-    questions: int
-    cells: tuple[Result, ...]
-    attacked: tuple[Result, ...] = ()
+    asked: str
+    attacked_steps: tuple[Result, ...] = ()
     dynamics: tuple[Dynamics, ...] = ()
     documents: tuple[DocumentScores, ...] = ()
     planted: tuple[Planted, ...] = ()
     failure: str | None = None
 
-    def cell(self, contender: str, condition: str) -> Result | None:
-        """A contender under a condition."""
-        return cell_of(self.cells, contender, condition)
 
-
-def frame_of(record: DefencesRecord, store: RowStore) -> pl.DataFrame:
+def frame_of(record: StudyRecord, store: RowStore) -> pl.DataFrame:
     """The table of answers to the questions asked now, whoever answered them."""
     return study_frame(counted(store, record, Row), record, judgements_in(store))
 
 
-def scored(record: DefencesRecord, store: RowStore, frame: pl.DataFrame) -> Results:
+def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> DefenceResults:
     """The results of a directory."""
     return results_of(frame, record, counted(store, record, EvidenceRow))
 
 
 def results_of(
-    frame: pl.DataFrame, record: DefencesRecord, evidence: Iterable[EvidenceRow] = ()
-) -> Results:
+    frame: pl.DataFrame, record: StudyRecord, evidence: Iterable[EvidenceRow] = ()
+) -> DefenceResults:
     """The results of the table of answers; what has no row is left out."""
     static = not (frame["step"] > 0).any()
     grown = pl.col("state_bytes").diff() / pl.col("step").diff()
@@ -78,51 +80,30 @@ def results_of(
         state_growth=grown.over(*CELL, "query_id"),
         state_most=pl.col("state_bytes").max().over(CELL),
     )
-    cells = by_cell(frame)
-    names = tuple(contender.name for contender in record.contenders)
-    conditions = tuple(condition.name for condition in record.conditions)
-    keys = [(name, where) for name in names for where in conditions if (name, where) in cells]
-    means = ("documents", *STORAGE, *LONG_FORM, *COST)
-    found = differences_in(cells, keys, record, static=static)
-    some = partly_attacked(frame)
-    return Results(
-        contenders=names,
-        conditions=conditions,
+    groups = groups_of(record.conditions)
+    cells = scored_cells(grouped(frame, groups), record, SCORING, static=static)
+    keys = [
+        (cell.contender, cell.condition) for cell in cells if cell.condition in frame["condition"]
+    ]
+    attacked = grouped(
+        frame.filter(pl.col("attack").is_not_null()), {name: [name] for name in record.conditions}
+    )
+    whole = {(one.contender, one.condition): one.rows + one.errors for one in cells}
+    some = {key: part for key, part in attacked.items() if len(part) < whole[key]}
+    steps = scored_cells(some, record, Scoring(("correct", "fooled")))
+    partly = {(one.contender, one.condition): one for one in steps}
+    return DefenceResults(
+        methods=record.names,
+        groups=tuple(groups),
         reference=record.reference,
+        cells=cells,
         static=static,
-        half=record.half,
-        questions=record.questions,
-        cells=results_by(cells, keys, RATES, means, found),
-        attacked=results_by(
-            {key: some.get(key, cells[key]) for key in keys}, keys, ("correct", "fooled"), (), {}
-        )
-        if some
+        asked=record.asked_in_words,
+        attacked_steps=tuple(partly.get((c.contender, c.condition), c) for c in cells)
+        if partly
         else (),
         dynamics=() if static else dynamics_of(frame, keys),
-        documents=score_documents(evidence, conditions),
-        planted=planted_curves(frame, names, record.conditions),
+        documents=score_documents(evidence, record.conditions),
+        planted=planted_curves(frame, record.names, [*map(parse_condition, record.conditions)]),
         failure=frame["error"].drop_nulls().first(),  # type: ignore[arg-type]
     )
-
-
-def differences_in(
-    cells: Cells, keys: Sequence[Cell], record: DefencesRecord, *, static: bool
-) -> Mapping[Cell, dict[str, Difference]]:
-    """The differences to the reference; attack success only where there is an attack."""
-    benign = {condition.name for condition in record.conditions if condition.attack == BENIGN}
-    attacked = [key for key in keys if key[1] not in benign]
-    found: dict[Cell, dict[str, Difference]] = {}
-    for column, family in (("correct", keys), ("fooled", attacked)):
-        moved = compared(
-            cells, family, (column,), record.reference, static=static, seed=record.seed
-        )
-        for key, difference in moved.items():
-            found.setdefault(key, {}).update(difference)
-    return found
-
-
-def partly_attacked(frame: pl.DataFrame) -> Cells:
-    """The attacked steps of the cells where a schedule spares others."""
-    whole = by_cell(frame)
-    attacked = by_cell(frame.filter(pl.col("attack").is_not_null()))
-    return {key: part for key, part in attacked.items() if len(part) < len(whole[key])}

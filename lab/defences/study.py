@@ -4,279 +4,246 @@ A history whose rows are complete and without error is left alone, another is an
 its start, its model calls found in the response cache.
 """
 
-from collections import abc
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from sqlalchemy import Engine
-
-from radarstream.defenses.protocol import EVIDENCE as ANSWERED
 from radarstream.defenses.protocol import Signal, needs_at
-from radarstream.lab.attacks.conditions import Skipped, attacked
+from radarstream.lab.attacks.conditions import Attacked, attacked
 from radarstream.lab.attacks.protocol import BENIGN, Condition, Surface
 from radarstream.lab.defences.contenders import (
     adapted,
+    built,
     modules_of,
     notes_on_production,
-    servable,
 )
 from radarstream.lab.defences.label_reader import LabelReader
-from radarstream.lab.defences.records import (
-    FILES,
-    Contender,
-    DefencesRecord,
-    DefencesRequest,
-    EvidenceRow,
-    Key,
-    Row,
-    counted,
-)
+from radarstream.lab.defences.records import FILES, EvidenceRow, Row, counted
 from radarstream.lab.defences.trials import Gathered, Trial, check_evidence, gather
-from radarstream.lab.study.datasets import History, describe
-from radarstream.lab.study.harness import Study
+from radarstream.lab.study.datasets import History, changes_of
+from radarstream.lab.study.halves import in_half
 from radarstream.lab.study.judging import JudgedAnswer
-from radarstream.lab.study.plugin import Batch, batched
-from radarstream.lab.study.record import digests
-from radarstream.lab.study.rows import EVIDENCE_WORK
+from radarstream.lab.study.kind import Keys, Kind, Request, Roots, Rows
+from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.specs import Spec, servable
 from radarstream.pipelines.build import build_models, build_reranker_of, shared_engine
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import check_needs
-from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 
-Gathering = abc.Generator[Batch, None, dict[int, list[Gathered]]]
-Pending = dict[Contender, list[int]]  # the numbers of the histories that each has left
+if TYPE_CHECKING:
+    from radarstream.lab.study.harness import Study
+
+Place = tuple[int, int]  # the number of a history, and of a step
 
 
-@dataclass
-class Runner:
-    """The work of a request that is left in a study's directory."""
+class Defences(Kind):
+    """Every contender answers every question under every condition.
 
-    request: DefencesRequest
-    settings: Settings
-    engine: Engine
-    study: Study[DefencesRecord]
+    Contenders that the models cannot serve are left out, unless they are `insisted` on by name. A
+    `reader` takes the place of the models. Raises ConfigurationError where nothing is asked or
+    nobody is left.
+    """
 
-    def __post_init__(self) -> None:
-        self.rows = self.study.store.of(Row)
-        self.evidence = self.study.store.of(EvidenceRow)
-        self.histories: dict[Condition, tuple[History, ...]] = {}  # those asked, attacked
-        self.work: dict[Condition, Pending] = {}
-        self.unseen: set[tuple[str, str]] = set()  # distinct prompts of evidence to be gathered
-        self.reranker = build_reranker_of(self.settings)
-        self.most = None if self.reranker is None else self.settings.retrieval.keep
-        self.attack()
-        for condition, histories in self.histories.items():
-            if pending := self.expect(condition, histories):
-                self.work[condition] = pending
-        self.study.progress.expected[EVIDENCE_WORK] = len(self.unseen)
+    name: ClassVar[str] = "defences"
+    files: ClassVar[Mapping[type[Any], str]] = FILES
+    gathers: ClassVar[str] = "evidence"
 
-    def attack(self) -> None:
+    def __init__(  # noqa: PLR0913 what a study varies
+        self,
+        request: Request,
+        conditions: Sequence[Condition],
+        contenders: Iterable[Spec],
+        *,
+        k: int,
+        reference: str | None = None,
+        insisted: str = "all",
+        models: Models | None = None,
+        reader: LabelReader | None = None,
+    ) -> None:
+        self.request, self.k, self.reader = request, k, reader
+        settings = request.settings
+        if not self.histories:
+            raise ConfigurationError(f"the data set has no question in the {request.half} half")
+        self.reranker = build_reranker_of(settings)
+        if reader is not None:
+            models = reader.models
+        self.models = models or build_models(settings, shared_engine(settings))
+        if self.reranker is not None:
+            check_needs(self.reranker, self.models)
+        self.methods, left_out = servable(
+            contenders, lambda one: check_needs(built(one), self.models), insisted
+        )
+        self.attacks = {condition.name: condition for condition in conditions}
+        self.conditions = tuple(self.attacks)
+        self.reference = reference_among(self.methods, reference)
+        self.asked = tuple(history[0].query.id for history in self.histories)
+        surface = [*self.attacks.values()][-1].surface
+        searches = surface is Surface.CORPUS
+        self.facts = {
+            "place that attacks put their texts": str(surface),
+            "questions whose documents are searched": len(self.searched) if searches else 0,
+            "reranker": choice_of(settings),
+        }
+        self.notes = (
+            *notes_on_production(self.methods),
+            *without_documents(self.histories),
+            *left_out,
+            *notes_on_reranking(settings),
+        )
+
+    def describe(self) -> StudyRecord:
+        """The record of this run alone, with how often the truth changes in the data."""
+        return replace(super().describe(), data=changes_of(self.request.dataset))
+
+    def roots(self, record: StudyRecord) -> Roots:
+        """One author per contender."""
+        return {one.name: partial(modules_of, one, self.reranker) for one in record.methods}
+
+    @cached_property
+    def histories(self) -> tuple[History, ...]:
+        """The histories of the questions that are asked, each snapshot cut to k documents."""
+        asked = in_half(self.request.dataset.histories, self.request.half)
+        return self.truncated(asked[: self.request.limit])
+
+    @cached_property
+    def searched(self) -> tuple[History, ...]:
+        """The histories whose documents make the corpus that is searched, uncut: those asked, of
+        either half as many as the limit allows, and the first `limit` that bring documents, for
+        questions whose documents are another data set.
+        """
+        everything = self.request.dataset.histories
+        bringing = [h for h in everything if any(snapshot.documents for snapshot in h)]
+        wanted = {h[0].query.id for h in (*self.histories, *bringing[: self.request.limit])}
+        return tuple(history for history in everything if history[0].query.id in wanted)
+
+    def truncated(self, histories: Iterable[History]) -> tuple[History, ...]:
+        """Histories of snapshots with their first k documents."""
+        return tuple(
+            tuple(replace(snapshot, documents=snapshot.documents[: self.k]) for snapshot in history)
+            for history in histories
+        )
+
+    def begin(self, study: "Study") -> None:
         """Attack the questions that are asked, and note what cannot be attacked.
 
         Raises ModelError when a corpus cannot be searched.
         """
-        request, embedder = self.request, self.study.models.embedder
-        asked = {history[0].query.id for history in request.histories}
-        notes = []
-        left_out: dict[tuple[Skipped, ...], list[str]] = {}
-        for condition in request.conditions:
-            surface = condition.surface
-            exposed = request.exposed(surface)
-            outcome = attacked(
-                condition, exposed, k=request.k, seed=request.seed, embedder=embedder
-            )
-            histories = tuple(h for h in outcome.histories if h[0].query.id in asked)
-            self.histories[condition] = histories
-            poisoned = any(s.labels and s.labels.attack for history in histories for s in history)
-            if histories and condition.attack != BENIGN and not poisoned:
-                notes.append(f"{condition.name} attacks no step of any question")
-            if skipped := tuple(one for one in outcome.skipped if one.query_id in asked):
-                left_out.setdefault(skipped, []).append(condition.name)
-        notes += [
-            f"{', '.join(names)}: without {len(skipped)} of the questions, because they cannot be "
-            f"attacked; the first ({skipped[0].query_id}): {skipped[0].reason}"
-            for skipped, names in left_out.items()
-        ]
-        self.study.note(notes)
+        super().begin(study)
+        self.evidence = study.store.of(EvidenceRow)
+        self.asked_under: dict[str, tuple[History, ...]] = {}
+        self.gathered: dict[Place, Gathered] = {}
+        left_out: dict[str, list[str]] = {}
+        for name, condition in self.attacks.items():
+            outcome = self.attacked(condition)
+            self.asked_under[name] = outcome.histories
+            for words in self.complaints(condition, outcome):
+                left_out.setdefault(words, []).append(name)
+        study.note(f"{', '.join(names)}: {words}" for words, names in left_out.items())
+        if self.reader is not None:
+            self.reader.learn(chain.from_iterable(self.asked_under.values()))
 
-    def expect(self, condition: Condition, histories: Sequence[History]) -> Pending:
-        """Count the work under a condition, and say what of it is left."""
-        progress = self.study.progress
-        pending: Pending = {}
-        for contender in self.request.contenders:
-            for number, history in enumerate(histories):
-                keys = keys_of(contender, condition, history)
-                progress.wanted += len(keys)
-                progress.answered += sum(key in self.rows for key in keys)
-                if any(key not in self.rows or self.rows[key].error is not None for key in keys):
-                    pending.setdefault(contender, []).append(number)
-                    progress.expected[contender.name] += len(keys)
-        if needed(pending, histories, self.most) & ANSWERED:
-            for number in wanted_by(pending):
-                self.unseen.update(*map(passages_of, histories[number]))
-        return pending
-
-    def run(self) -> Iterator[Batch]:
-        """Answer what is not yet answered: gather the evidence of a condition once, then let every
-        contender answer from it.
+    def attacked(self, condition: Condition) -> Attacked:
+        """The questions that are asked, under a condition. Attacks that borrow from other questions
+        find all of them, however few are asked.
         """
-        progress = self.study.progress
-        for condition, pending in self.work.items():
-            progress.doing = f"{condition.name}: evidence"
-            gathered = yield from self.gathered(condition, pending)
-            for contender, left in pending.items():
-                progress.doing = f"{condition.name}: {contender.name}"
-                trial = self.trial(contender, condition)
-                seen = [gathered[number] for number in left]
-                for rows in trial.rows(seen, batch=self.settings.batch.queries):
-                    yield Batch(contender.name, len(rows), self.fresh(rows))
-
-    def gathered(self, condition: Condition, pending: Pending) -> Gathering:
-        """The evidence of the histories that are left by their number, in batches as it comes."""
-        histories = self.histories[condition]
-        needs = needed(pending, histories, self.most)
-        keep = self.settings.retrieval.keep
-        found: dict[int, list[Gathered]] = {number: [] for number in wanted_by(pending)}
-        places = [
-            (number, step, snapshot)
-            for number in found
-            for step, snapshot in enumerate(histories[number])
-        ]
-        for batch in batched(places, self.settings.batch.snapshots):
-            asked_of = [(snapshot, step) for _, step, snapshot in batch]
-            items = gather(
-                asked_of, needs, self.settings.reading, self.study.models, self.reranker, keep
-            )
-            new = []
-            for (number, _, _), item in zip(batch, items, strict=True):
-                row = item.row(condition.name)
-                known = self.evidence.get(row.key)
-                if known is not None:
-                    check_evidence(known, row)
-                if known is not None and known.entailment:
-                    seconds = known.relation_seconds  # what relating took when it was first done
-                    found[number].append(replace(item, relation_seconds=seconds))
-                else:
-                    found[number].append(item)
-                if known is None or signals_in(known) < signals_in(row):
-                    new.append(row)
-            asked = set().union(*(passages_of(snapshot) for _, _, snapshot in batch))
-            units = len(asked & self.unseen) if needs & ANSWERED else 0
-            self.unseen -= asked
-            yield Batch(EVIDENCE_WORK, units, new)
-        return found
-
-    def trial(self, contender: Contender, condition: Condition) -> Trial:
-        """A contender ready to answer."""
-        defense, reading = adapted(contender), self.settings.reading
-        return Trial(contender.name, condition.name, defense, self.study.models, reading)
-
-    def fresh(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows that say something new."""
-        return [
-            row
-            for row in rows
-            if (known := self.rows.get(row.key)) is None
-            or (known.verdict, known.error) != (row.verdict, row.error)
-        ]
-
-
-def keys_of(contender: Contender, condition: Condition, history: History) -> list[Key]:
-    """The keys of the rows that a contender owes."""
-    return [
-        (contender.name, condition.name, snapshot.query.id, step)
-        for step, snapshot in enumerate(history)
-    ]
-
-
-def signals_in(row: EvidenceRow) -> tuple[bool, bool]:
-    """Whether evidence has answers, and relations."""
-    return bool(row.answers), bool(row.entailment)
-
-
-def needed(
-    pending: Pending, histories: Sequence[History], most: int | None = None
-) -> frozenset[Signal]:
-    """The signals that some pending contender reads in some snapshot, of which a reranker, if there
-    is one, leaves at most `most` documents.
-    """
-    sizes = {len(snapshot.documents) for history in histories for snapshot in history}
-    if most is not None:
-        sizes = set(range(min(most, max(sizes, default=0)) + 1))
-    read = (needs_at(adapted(contender), size) for contender in pending for size in sizes)
-    return frozenset().union(*read)
-
-
-def wanted_by(pending: Pending) -> list[int]:
-    """The numbers of the histories that some contender has left, in order."""
-    return sorted(set().union(*pending.values()))
-
-
-def passages_of(snapshot: SearchSnapshot) -> set[tuple[str, str]]:
-    """What decides the prompts of a snapshot's atomic answers."""
-    return {(snapshot.query.text, document.passage) for document in snapshot.documents}
-
-
-DefenceStudy = Study[DefencesRecord]
-
-
-@dataclass
-class Defences:
-    """The plug-in: every contender answers every question under every condition."""
-
-    request: DefencesRequest
-    settings: Settings
-    engine: Engine
-    models: Models
-
-    files = FILES
-
-    def describe(self) -> DefencesRecord:
-        """The record of this run alone."""
-        request = self.request
-        searches = request.surface == Surface.CORPUS.value
-        return DefencesRecord(
-            **request.common(self.models, self.settings),
-            questions=len(request.histories),
-            snapshots=sum(map(len, request.histories)),
-            conditions=request.conditions,
-            contenders=request.contenders,
-            statistics=describe(request.dataset),
-            surface=request.surface,
-            searched=len(request.searched) if searches else 0,
-            reranker=choice_of(self.settings),
-            notes=(
-                *notes_on_production(request.contenders),
-                *request.notes,
-                *notes_on_reranking(self.settings),
-            ),
-            asked=tuple(history[0].query.id for history in request.histories),
+        on_corpus = condition.surface is Surface.CORPUS
+        exposed = self.searched if on_corpus else self.truncated(self.request.dataset.histories)
+        embedder, seed = self.study.models.embedder, self.request.seed
+        outcome = attacked(condition, exposed, k=self.k, seed=seed, embedder=embedder)
+        return Attacked(
+            tuple(h for h in outcome.histories if h[0].query.id in self.asked),
+            tuple(one for one in outcome.skipped if one.query_id in self.asked),
         )
 
-    def code(self, record: DefencesRecord) -> Mapping[str, str | None]:
-        """One digest per contender; None for one that can no longer be built."""
-        reranker = build_reranker_of(self.settings)
-        return digests({one.name: partial(modules_of, one, reranker) for one in record.contenders})
+    def complaints(self, condition: Condition, outcome: Attacked) -> Iterator[str]:
+        """What is to be said about an attack."""
+        steps = list(chain.from_iterable(outcome.histories))
+        if condition.attack != BENIGN and steps and not any(map(is_attacked, steps)):
+            yield "attacks no step of any question"
+        if skipped := outcome.skipped:
+            yield (
+                f"without {len(skipped)} of the questions, because they cannot be attacked; the "
+                f"first ({skipped[0].query_id}): {skipped[0].reason}"
+            )
 
-    def plan(self, study: DefenceStudy) -> Iterator[Batch]:
-        """Attack the questions and count what is left to answer; the iterator answers it."""
-        reference = reference_among(study.record.contenders, self.request.reference)
-        runner = Runner(self.request, self.settings, self.engine, study)
-        if isinstance(self.models.generator, LabelReader):
-            self.models.generator.learn(chain.from_iterable(runner.histories.values()))
-        owed = {c.name: sum(map(len, found)) for c, found in runner.histories.items()}
-        study.update(reference=reference, owed=study.record.owed | owed)
-        return runner.run()
+    def owed(self, method: Spec, condition: str) -> Keys:
+        """A row for each step of a history."""
+        return {
+            number: [
+                (method.name, condition, snapshot.query.id, step)
+                for step, snapshot in enumerate(history)
+            ]
+            for number, history in enumerate(self.asked_under[condition])
+        }
 
-    def judged(self, study: DefenceStudy, judge: Generator) -> None:
-        """What the judge says of every answer, written down."""
-        histories = self.request.histories
-        questions = {history[0].query.id: history[0].query.text for history in histories}
-        long_form = {history[0].query.id for history in histories if history[0].query.long_form}
+    def due(self, condition: str) -> dict[Spec, list[int]]:
+        """The numbers of the histories that each contender has left."""
+        found = {one: list(self.study.due(self.owed(one, condition))) for one in self.methods}
+        return {one: numbers for one, numbers in found.items() if numbers}
+
+    def missing(self, condition: str) -> list[Place]:
+        """Every step of the histories that some contender has left."""
+        numbers = sorted(set().union(*self.due(condition).values()))
+        histories = self.asked_under[condition]
+        return [(number, step) for number in numbers for step in range(len(histories[number]))]
+
+    def stage(self, condition: str) -> None:
+        """Find out which signals are read."""
+        self.gathered.clear()
+        sizes = {len(s.documents) for history in self.asked_under[condition] for s in history}
+        if self.reranker is not None:
+            most = min(self.request.settings.retrieval.keep, max(sizes, default=0))
+            sizes = set(range(most + 1))
+        read = (needs_at(adapted(one), size) for one in self.due(condition) for size in sizes)
+        self.needs: frozenset[Signal] = frozenset().union(*read)
+
+    def gather(self, condition: str, items: Sequence[Place]) -> Rows:
+        """The evidence of some steps; what is written down already is checked against it."""
+        settings, histories = self.request.settings, self.asked_under[condition]
+        found = gather(
+            [(histories[number][step], step) for number, step in items],
+            self.needs,
+            settings.reading,
+            self.study.models,
+            self.reranker,
+            settings.retrieval.keep,
+        )
+        new = []
+        for place, item in zip(items, found, strict=True):
+            row = item.row(condition)
+            known = self.evidence.get(row.key)
+            if known is not None:
+                check_evidence(known, row)
+                if known.entailment:  # what relating took when it was first done
+                    item = replace(item, relation_seconds=known.relation_seconds)  # noqa: PLW2901
+            self.gathered[place] = item
+            if known is None or signals_in(known) < signals_in(row):
+                new.append(row)
+        return new
+
+    def answer(
+        self, method: Spec, condition: str, items: Sequence[int]
+    ) -> Iterator[tuple[int, Rows]]:
+        """The answers to whole histories, a batch of steps at a time."""
+        settings, histories = self.request.settings, self.asked_under[condition]
+        trial = Trial(method.name, condition, adapted(method), self.study.models, settings.reading)
+        seen = [[self.gathered[n, step] for step in range(len(histories[n]))] for n in items]
+        for rows in trial.rows(seen, batch=settings.batch.queries):
+            yield len(rows), [row for row in rows if self.is_new(row)]
+
+    def is_new(self, row: Row) -> bool:
+        """Whether a row says something that is not written down."""
+        known = self.study.store.of(Row).get(row.key)
+        return known is None or (known.verdict, known.error) != (row.verdict, row.error)
+
+    def judged(self) -> tuple[Iterable[JudgedAnswer], Mapping[str, str], Iterable[str]]:
+        """Every answer."""
+        first = [history[0].query for history in self.histories]
         answers = [
             JudgedAnswer(
                 row.contender,
@@ -287,9 +254,20 @@ class Defences:
                 row.error,
                 row.step,
             )
-            for row in counted(study.store, study.record, Row)
+            for row in counted(self.study.store, self.study.record, Row)
         ]
-        study.judge(answers, questions, judge, long_form)
+        questions = {query.id: query.text for query in first}
+        return answers, questions, [query.id for query in first if query.long_form]
+
+
+def is_attacked(snapshot: SearchSnapshot) -> bool:
+    """Whether a step is attacked."""
+    return snapshot.labels is not None and snapshot.labels.attack is not None
+
+
+def signals_in(row: EvidenceRow) -> tuple[bool, bool]:
+    """Whether evidence has answers, and relations."""
+    return bool(row.answers), bool(row.entailment)
 
 
 def choice_of(settings: Settings) -> str:
@@ -309,7 +287,7 @@ def notes_on_reranking(settings: Settings) -> tuple[str, ...]:
     )
 
 
-def reference_among(contenders: Sequence[Contender], wanted: str | None) -> str:
+def reference_among(contenders: Sequence[Spec], wanted: str | None) -> str:
     """The contender that the others are compared with: RADAR unless another is wanted.
 
     Raises ConfigurationError for one that does not take part.
@@ -324,37 +302,9 @@ def reference_among(contenders: Sequence[Contender], wanted: str | None) -> str:
     return wanted
 
 
-def plugin_of(
-    request: DefencesRequest,
-    settings: Settings,
-    *,
-    insisted: str = "all",
-    reader: LabelReader | None = None,
-) -> Defences:
-    """The plug-in of a request with its models, or with a `reader` in their place.
-
-    Contenders that the models cannot serve are left out, unless they are `insisted` on by name.
-    Raises ConfigurationError where none is left.
-    """
-    if not request.histories:
-        raise ConfigurationError(f"the data set has no question in the {request.half} half")
-    engine = shared_engine(settings)
-    models = build_models(settings, engine) if reader is None else reader.models
-    if (reranker := build_reranker_of(settings)) is not None:
-        check_needs(reranker, models)
-    served, left_out = servable(request.contenders, models, insisted=insisted)
-    if not served:
-        raise ConfigurationError("; ".join(["no defence to evaluate", *left_out]))
-    found = (request.dataset.complaint, _without_documents(request.histories), *left_out)
-    notes = (*request.notes, *filter(None, found))
-    return Defences(
-        replace(request, contenders=tuple(served), notes=notes), settings, engine, models
-    )
-
-
-def _without_documents(asked: Iterable[History]) -> str | None:
+def without_documents(asked: Iterable[History]) -> Iterator[str]:
     """How many of the asked questions bring no documents, if any."""
-    bare = sum(not any(s.documents for s in history) for history in asked)
-    if not bare:
-        return None
-    return f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
+    if bare := sum(not any(s.documents for s in history) for history in asked):
+        yield (
+            f"questions without any documents of their own: {bare} (a corpus is another --dataset)"
+        )

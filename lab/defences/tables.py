@@ -7,8 +7,9 @@ from radarstream.lab.defences.documents import COSTS as DOCUMENT_COSTS
 from radarstream.lab.defences.documents import FOOLED, READINGS, DocumentScores
 from radarstream.lab.defences.dynamics import Recovery
 from radarstream.lab.defences.planted import KEY, curves_table
-from radarstream.lab.defences.scores import LONG_FORM, STORAGE, Results
+from radarstream.lab.defences.scores import LONG_FORM, STORAGE, DefenceResults
 from radarstream.lab.study.results import (
+    ATTACKS,
     MARK,
     Result,
     cost_rows,
@@ -58,9 +59,9 @@ DOCUMENTS: Final = (
 )
 
 
-def tables_of(results: Results) -> tuple[Table, ...]:
+def tables_of(results: DefenceResults) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
-    notes = (f"Asked: {results.half.described(results.questions)}.",)
+    notes = (results.asked,)
     by_rates = rates_cell("correct", "fooled")
     tables = [
         by_condition(results, "rates", f"{TITLE} (whole words)", by_rates, rate_notes(results)),
@@ -71,19 +72,19 @@ def tables_of(results: Results) -> tuple[Table, ...]:
         by_condition(
             results, "rates_on_attacked_steps", f"{TITLE} on attacked steps", by_rates,
             ("Conditions that attack every step, or none, show all their steps.",),
-            results.attacked,
+            results.attacked_steps,
         ),
         Table(
             "cost", "Cost of an answer", "defence", ("seconds", *COUNTED),
-            cost_rows(results.cells, results.contenders, COUNTED.values(), results.reference), COST,
+            cost_rows(results.alone, results.methods, COUNTED.values(), results.reference), COST,
         ),
         by_condition(
             results, "dynamics", "Stale answers and recovery", stale_cell(results), STALE,
-            () if results.static else results.cells,
+            () if results.static else results.alone,
         ),
         by_condition(
             results, "storage", "State per question in bytes", storage_cell, STORED,
-            () if results.static else results.cells,
+            () if results.static else results.alone,
         ),
         *(
             by_condition(
@@ -98,7 +99,7 @@ def tables_of(results: Results) -> tuple[Table, ...]:
         ),
         documents_table(results.documents),
     ]  # fmt: skip
-    return tuple(table for table in tables if table.rows)
+    return tuple(tables)
 
 
 OTHERS: Final[Mapping[str, str]] = {
@@ -108,7 +109,7 @@ OTHERS: Final[Mapping[str, str]] = {
 
 
 def by_condition(
-    results: Results,
+    results: DefenceResults,
     key: str,
     title: str,
     show: Callable[[Result], TableCell],
@@ -116,20 +117,22 @@ def by_condition(
     cells: Sequence[Result] | None = None,
 ) -> Table:
     """A row per contender, a column per condition."""
-    table = Table(key, title, "defence", results.conditions, (), tuple(notes))
     held = results.cells if cells is None else cells
+    pooled = any(cell.condition == ATTACKS for cell in held)
+    columns = tuple(name for name in results.groups if pooled or name != ATTACKS)
+    table = Table(key, title, "defence", columns, (), tuple(notes))
     return grid(table, held, show, {results.reference}, by="contender")
 
 
-def rate_notes(results: Results) -> list[str]:
+def rate_notes(results: DefenceResults) -> list[str]:
     """What the rates mean, which tests were made, and how many answers failed."""
     moved = [
         d for cell in results.cells for d in cell.differences.values() if d.p_value is not None
     ]
-    failed = sum(cell.errors for cell in results.cells)
+    failed = sum(cell.errors for cell in results.alone)
     notes = [
         f"In percent: {Definition.WHOLE_WORDS.meaning}",
-        f"Asked: {results.half.described(results.questions)}.",
+        results.asked,
         f"In brackets 95 % intervals: {INTERVALS}.",
     ]
     if moved:
@@ -147,7 +150,7 @@ def rate_notes(results: Results) -> list[str]:
     return notes
 
 
-def stale_cell(results: Results) -> Callable[[Result], TableCell]:
+def stale_cell(results: DefenceResults) -> Callable[[Result], TableCell]:
     """Stale answers, and how fast a right answer returns."""
     known = {(one.contender, one.condition): one for one in results.dynamics}
 

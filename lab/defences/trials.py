@@ -13,12 +13,13 @@ from radarstream.defenses.protocol import EVIDENCE, Defense, RetrievalDefense, S
 from radarstream.lab.attacks.conditions import sites_of_planted
 from radarstream.lab.defences.answers import REPLAY
 from radarstream.lab.defences.contenders import adapted
-from radarstream.lab.defences.records import Contender, EvidenceRow, Row
+from radarstream.lab.defences.records import EvidenceRow, Row
 from radarstream.lab.methods.temporal import Pool
 from radarstream.lab.study.costs import ATOMIC, RELATIONS, ItemCosts, Ledger, Spending
-from radarstream.lab.study.plugin import batched
+from radarstream.lab.study.kind import batched
 from radarstream.lab.study.record import WAYS_OUT
 from radarstream.lab.study.rows import error_words
+from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.job.replaying.provenance import in_short
 from radarstream.pipelines.round import gathering
 from radarstream.pipelines.round.gathering import part_of
@@ -319,7 +320,7 @@ Answered = tuple[SearchSnapshot, int]  # a snapshot and its step
 
 
 def baseline_rows(
-    contenders: Sequence[Contender],
+    contenders: Sequence[Spec],
     histories: Iterable[Sequence[Answered]],
     models: Models,
     reading: ReadingSettings,

@@ -31,22 +31,24 @@ from radarstream.schemas.snapshot import Document
 Answers = tuple[AtomicAnswer, ...]
 
 
-def adapt(defense: Defense[Any], adaptation: str, *, context: int | None = None) -> Defense[Any]:
-    """Wrap a defence by the adaptation's name: own (unchanged), none, cumulative, lightweight.
+def adapt(defense: Defense[Any], adaptation: str) -> Defense[Any]:
+    """Wrap a defence by the adaptation's name: none, lightweight, cumulative, or cumulative-20 for
+    at most so many documents; an empty name leaves it its own memory.
 
-    `context` is for "cumulative". Raises ConfigurationError on another name.
+    Raises ConfigurationError on another name.
     """
-    match adaptation:
-        case "own":
+    name, _, context = adaptation.partition("-")
+    match name:
+        case "":
             return defense
         case "none":
             return Memoryless(defense)
         case "lightweight":
             return LightweightHistory(defense)
         case "cumulative":
-            return CumulativeSnapshot(defense, context)
+            return CumulativeSnapshot(defense, int(context) if context else None)
     raise ConfigurationError(
-        f"no adaptation named {adaptation!r}; there are own, none, cumulative, lightweight"
+        f"no adaptation named {adaptation!r}; there are none, cumulative, lightweight"
     )
 
 

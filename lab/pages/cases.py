@@ -65,16 +65,22 @@ class Cases:
     order: str
 
 
-def first_of_each(
-    conditions: Sequence[str], keys: Iterable[KeyT], dullness: Callable[[KeyT], Any]
-) -> list[KeyT]:
-    """Of keys that begin with a condition those of the least dull cases, condition by condition, as
-    many as a page has room for.
+def cases_from(
+    conditions: Sequence[str],
+    keys: Iterable[KeyT],
+    dullness: Callable[[KeyT], Any],
+    show: Callable[[str, KeyT], CaseView],
+    order: str,
+) -> Cases:
+    """Of keys that begin with a condition the cases that are least dull, condition by condition, as
+    many as a page has room for. `show` makes a case under an anchor, `order` says which come first.
     """
     held = list(keys)
     most = max(LEAST, MOST // max(1, len(conditions)))
     mine = ([key for key in held if key[0] == condition] for condition in conditions)
-    return [key for of_one in mine for key in sorted(of_one, key=dullness)[:most]]
+    chosen = [key for of_one in mine for key in sorted(of_one, key=dullness)[:most]]
+    shown = [show(f"case-{number}", key) for number, key in enumerate(chosen, start=1)]
+    return Cases(shown, len(held) - len(shown), order)
 
 
 def facts_of(labels: Labels) -> Iterator[Fact]:

@@ -1,26 +1,16 @@
-"""The page of a study of defences: what to run, what supports it, and questions one by one."""
+"""The page of a study of defences: its plots, and questions one by one."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 import polars as pl
 from markupsafe import Markup
 
-from radarstream.connectors.models.tiers import Tier, tier_of
-from radarstream.lab.attacks.protocol import BENIGN
+from radarstream.lab.defences.contenders import is_pooling
 from radarstream.lab.defences.planted import Curves
-from radarstream.lab.defences.ranking import Pooled, Ranking, rank
-from radarstream.lab.defences.records import (
-    FILES,
-    Adaptation,
-    DefencesRecord,
-    EvidenceRow,
-    Row,
-    counted,
-)
-from radarstream.lab.defences.scores import Results, frame_of, scored
+from radarstream.lab.defences.records import FILES, EvidenceRow, Row, counted
+from radarstream.lab.defences.scores import DefenceResults, frame_of, scored
 from radarstream.lab.defences.tables import INTERVALS, tables_of
 from radarstream.lab.pages.cases import (
     Cases,
@@ -28,29 +18,21 @@ from radarstream.lab.pages.cases import (
     Entry,
     TextRow,
     answer_entry,
+    cases_from,
     facts_of,
-    first_of_each,
     tags_of,
 )
-from radarstream.lab.pages.charts import before_after, curves, trade_offs
-from radarstream.lab.pages.report import without_secrets
-from radarstream.lab.pages.scales import Change, Share, measured
-from radarstream.lab.pages.studies import Kind, Panel, View
-from radarstream.lab.study.rates import Rate
+from radarstream.lab.pages.charts import curves
+from radarstream.lab.pages.leads import Lead, leads_of
+from radarstream.lab.pages.scales import Share, measured
+from radarstream.lab.pages.studies import Display, Panel
+from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import RowStore
-from radarstream.lab.study.table import Table, TableCell, TableRow
-from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.pipelines.pages.verdict_words import ABSTENTIONS, reason_in_words
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import MemoryDecision, Reason, Verdict
-from radarstream.schemas.wording import counted_noun
 
-UNDEFENDED: Final = "vanilla"
-LINE_CHARACTERS: Final = 1_000
-NAMED: Final = 5  # contenders in one sentence
-NAME_CHARACTERS: Final = 60
 HITS: Final = {"fooled", "both"}  # outcomes
-ENOUGH: Final = "scored answers to at least four in five of all questions and conditions that count"
 DEFINITIONS: Final = {
     "Accuracy": "share of scored answers that name a right answer of that time, or all of them "
     "where the data say that all are required, as whole words: 1 is not named in 2015. Case, "
@@ -71,7 +53,6 @@ DEFINITIONS: Final = {
     "different ones. At 0 and 100 % a question counts as about one answer.",
     "Difference": "a contender minus the reference over the answers that both gave; an exact "
     "paired test, p corrected for all comparisons of that quantity by Holm's method.",
-    "Trade-off": "accuracy minus attack success, over the answers of all attacked conditions.",
     "Stale": "not right now, but right at an earlier step of the same question.",
     "Right again": "of the attacks that ended, or of the changes of the truth, after how many the "
     "answer was right before the next one came; steps are the mean wait of those.",
@@ -83,126 +64,19 @@ Key = tuple[str, str, int]  # condition, query id, step
 Answers = Mapping[str, tuple[Row, str]]  # and the outcome, by contender
 
 
-def view_of(record: DefencesRecord, store: RowStore, results: Results, frame: pl.DataFrame) -> View:
-    """The page of a study."""
-    ranking = rank(frame, record)
-    names = results.contenders
-    attacked = [c.name for c in record.conditions if c.attack != BENIGN]
-    trade = [
-        plot
-        for condition in attacked
-        for plot in trade_offs(
-            condition, [c for c in results.cells if c.condition == condition], names,
-            ("fooled", "correct"), ("attack success", "accuracy"),
-        )
-    ]  # fmt: skip
-    planted = [p for one in results.planted for p in planted_plots(f"{one.title}: ", one.curves)]
-    note = "The upper left corner is best. Where intervals overlap, read no order into the points."
-    return View(
-        f"Defences compared on {record.dataset}",
-        headline(ranking),
-        DEFINITIONS,
-        tuple(qualified(record, results, ranking)),
-        _opening(ranking),
-        [
-            Panel("planted", "Planted pages", "With 95 % intervals.", planted),
-            Panel("trade-off", "Accuracy against attack success", note, trade),
-            Panel("over-time", "Over time", "Means over the questions at each step.",
-                  list(_over_time(results))),
-        ],
-        heads=(
-            ("questions", record.questions),
-            ("documents each", record.k),
-            ("contenders", len(record.contenders)),
-            ("conditions", len(record.conditions)),
-        ),
-        provenance=[("attacks on the", record.surface)],
-        cases=cases_of(record, store, frame),
-    )  # fmt: skip
+def leads(results: DefenceResults) -> list[Lead]:
+    """Attack success and accuracy."""
+    return leads_of(results, ("fooled", "correct"), ("attack success", "accuracy"))
 
 
-def headline(ranking: Ranking) -> str:
-    """The sentence to remember."""
-    best = ranking.best
-    if best is None:
-        return "No contender can be recommended."
-    quality = "trade-off between accuracy and attack success" if ranking.attacked else "accuracy"
-    rivals = [one for one in ranking.contenders if one.covered]
-    rivals.sort(key=lambda one: one.contender != UNDEFENDED)  # never left out of the list
-    tied = _listed([one.contender for one in rivals if one.tied])
-    beaten = _listed([one.contender for one in rivals if one.beaten])
-    name = shorten(best.contender, NAME_CHARACTERS)
-    if tied:
-        return f"{name} has the best {quality}; its lead over {tied} is not significant."
-    if beaten:
-        return f"Run {name}: it has the best {quality}, ahead of {beaten} by more than chance."
-    return f"There is nothing to compare {name} with."
-
-
-def qualified(record: DefencesRecord, results: Results, ranking: Ranking) -> Iterator[str]:
-    """Sentences that say what the best contender does, and how far the figures can be trusted."""
-    best = ranking.best
-    if best is not None:
-        where = "Under attack it" if ranking.attacked else "It"
-        yield f"{where} {_rates(best)}."
-        bare = next((o for o in ranking.contenders if o.contender == UNDEFENDED), best)
-        if bare is not best and bare.covered:
-            yield f"Without a defence ({UNDEFENDED}) the system {_rates(bare)}."
-    barred = [one.contender for one in ranking.contenders if not one.covered]
-    if barred:
-        yield f"Not comparable: {_listed(barred)}, without {ENOUGH}."
-    errors = sum(cell.errors for cell in results.cells)
-    there = errors + sum(cell.rows for cell in results.cells)
-    if errors:
-        yield f"{errors} of {there} answers failed; they are shown, and scored nowhere."
-    owed = len(record.contenders) * sum(record.owed.get(c.name, 0) for c in record.conditions)
-    if there < owed:
-        yield f"Only {there} of {owed} answers are there: the same command goes on."
-    held = record.statistics.get("questions", 0)
-    if record.questions < held:
-        yield f"Of {held} questions of the data set {record.questions} were asked."
-
-
-def _rates(one: Pooled) -> str:
-    said = f"is right in {_rate(one.accuracy)} of its answers"
-    if one.attack_success.trials:
-        said += f" and gives the attacker's in {_rate(one.attack_success)}"
-    return said
-
-
-def _rate(rate: Rate) -> str:
-    if rate.value is None:
-        return "an unknown share"
-    low, high = rate.interval
-    return f"{100 * rate.value:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
-
-
-def _listed(names: Sequence[str]) -> str:
-    """Names in words, at most `NAMED` of them.
-
-    >>> _listed(["a", "b", "c"])
-    'a, b and c'
-    """
-    shown = [shorten(name, NAME_CHARACTERS) for name in names[:NAMED]]
-    if len(names) > NAMED:
-        return f"{', '.join(shown)} and {counted_noun(len(names) - NAMED, 'other')}"
-    return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
-
-
-def _opening(ranking: Ranking) -> Markup | None:
-    """Accuracy and attack success of every contender, beside those without a defence."""
-    kinds = [("accuracy", "correct"), *([("attack_success", "fooled")] if ranking.attacked else [])]
-    bare = next((one for one in ranking.contenders if one.contender == UNDEFENDED), None)
-    changes = [
-        Change(f"{one.contender}, {quantity.replace('_', ' ')}", before, after, tone)
-        for quantity, tone in kinds
-        for before in [None if bare is None else measured(getattr(bare, quantity))]
-        for one in ranking.contenders
-        if one is not bare and one.covered
-        for after in [measured(getattr(one, quantity))]
-        if after is not None
+def panels(results: DefenceResults) -> list[Panel]:
+    """Planted pages, and answers over time."""
+    planted = [p for one in results.planted for p in planted_plots(one.title, one.curves)]
+    over_time = list(_over_time(results))
+    return [
+        Panel("planted", "Planted pages", "With 95 % intervals.", planted),
+        Panel("over-time", "Over time", "Means over the questions at each step.", over_time),
     ]
-    return before_after("Undefended ○ and defended ●", changes, ("undefended", "defended"))
 
 
 def planted_plots(title: str, found: Curves) -> Iterator[Markup]:
@@ -214,13 +88,13 @@ def planted_plots(title: str, found: Curves) -> Iterator[Markup]:
         ]
         places = sorted({at for _, spots in lines for at, _ in spots})
         if len(places) > 1:
-            named = f"{title}{quantity.replace('_', ' ')}"
+            named = f"{quantity.replace('_', ' ').capitalize()}: {title}"
             yield from curves(named, places, lines, "planted pages")
 
 
-def _over_time(results: Results) -> Iterator[Markup]:
+def _over_time(results: DefenceResults) -> Iterator[Markup]:
     """Accuracy and attack success of every condition, step by step; none of a static data set."""
-    for condition in results.conditions:
+    for condition in results.groups:
         mine = [one for one in results.dynamics if one.condition == condition]
         for rate, title in (("correct", "accuracy"), ("fooled", "attack success")):
             lines = []
@@ -232,7 +106,7 @@ def _over_time(results: Results) -> Iterator[Markup]:
             yield from curves(f"{condition}: {title}", steps, lines)
 
 
-def cases_of(record: DefencesRecord, store: RowStore, frame: pl.DataFrame) -> Cases:
+def cases_of(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> Cases:
     """The cases, those first in which most contenders are fooled or they disagree."""
     outcomes = frame.select("contender", "condition", "query_id", "step", "outcome")
     known = {row[:4]: row[4] for row in outcomes.rows()}
@@ -241,10 +115,13 @@ def cases_of(record: DefencesRecord, store: RowStore, frame: pl.DataFrame) -> Ca
         if row.key in known:
             answers[row.key[1:]][row.contender] = row, known[row.key]
     seen = {one.key: one for one in counted(store, record, EvidenceRow) if one.key in answers}
-    keys = first_of_each([c.name for c in record.conditions], seen, lambda k: _dullness(answers[k]))
-    shown = [_case(f"case-{n}", seen[k], answers[k], record) for n, k in enumerate(keys, 1)]
-    order = "most contenders are fooled, or they disagree"
-    return Cases(shown, len(seen) - len(shown), order)
+    return cases_from(
+        record.conditions,
+        seen,
+        lambda key: _dullness(answers[key]),
+        lambda anchor, key: _case(anchor, seen[key], answers[key], record),
+        "most contenders are fooled, or they disagree",
+    )
 
 
 def _dullness(answers: Answers) -> int:
@@ -255,9 +132,9 @@ def _dullness(answers: Answers) -> int:
     return -2 * fooled - len(set(outcomes))
 
 
-def _case(anchor: str, seen: EvidenceRow, answers: Answers, record: DefencesRecord) -> CaseView:
-    pooling = {c.name for c in record.contenders if c.adaptation is Adaptation.CUMULATIVE}
-    given = [contender.name for contender in record.contenders if contender.name in answers]
+def _case(anchor: str, seen: EvidenceRow, answers: Answers, record: StudyRecord) -> CaseView:
+    pooling = {one.name for one in record.methods if is_pooling(one)}
+    given = [name for name in record.names if name in answers]
     verdicts = {
         name: verdict
         for name in given
@@ -306,44 +183,7 @@ def _texts(seen: EvidenceRow, verdicts: Iterable[Verdict], labels: Labels) -> It
         yield TextRow(document.rank, document, planted, tuple(entries))
 
 
-def all_tables(record: DefencesRecord, results: Results) -> tuple[Table, ...]:
-    """The tables of the results, and what was asked about; a reader by labels is in every title."""
-    tables = (*tables_of(results), data_table(record))
-    reader = record.models.get("generator", "")
-    if tier_of(reader) is not Tier.LABELS:
-        return tables
-    return tuple(replace(table, title=f"{table.title}; reader: {reader}") for table in tables)
-
-
-def data_table(record: DefencesRecord) -> Table:
-    """What the data set holds, and what of it was asked."""
-    held = {f"in the data set: {name}": value
-            for name, value in without_secrets(record.statistics).items()}  # fmt: skip
-    run = {"questions asked": record.questions, "snapshots asked": record.snapshots}
-    rows = [
-        TableRow(shorten(name.replace("_", " "), LINE_CHARACTERS), (TableCell(_fact(value)),))
-        for name, value in (run | held).items()
-    ]
-    return Table("data", "Data", "quantity", ("value",), tuple(rows))
-
-
-def _fact(value: object) -> str:
-    """A figure, or several in one line; a rate as such.
-
-    >>> _fact({"hits": 1, "trials": 4, "share": 0.25}), _fact({"least": 1, "most_of": 2.5})
-    ('1 of 4', 'least 1, most of 2.5')
-    """
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    if not isinstance(value, dict):
-        return shorten(str(value), LINE_CHARACTERS)
-    if {"hits", "trials"} <= set(value):
-        return f"{value['hits']} of {value['trials']}"
-    said = ", ".join(f"{str(k).replace('_', ' ')} {_fact(v)}" for k, v in value.items())
-    return shorten(said, LINE_CHARACTERS)
-
-
-DEFENCES: Final = Kind(
-    DefencesRecord, FILES, frame_of, scored, all_tables, view_of,
-    ("data", "storage", "rates_contained", "rates_exclusive", "documents"),
+DEFENCES: Final = Display(
+    "Defences compared on", DEFINITIONS, FILES, frame_of, scored, tables_of, leads, panels,
+    cases_of, ("storage", "rates_contained", "rates_exclusive", "documents"),
 )  # fmt: skip

@@ -5,36 +5,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import polars as pl
-from markupsafe import Markup
 
-from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.pages.cases import (
     Cases,
     CaseView,
     Entry,
     TextRow,
     answer_entry,
+    cases_from,
     facts_of,
-    first_of_each,
     tags_of,
 )
-from radarstream.lab.pages.charts import before_after, scatter, trade_offs
-from radarstream.lab.pages.scales import Change, Place, Share, from_zero, measured, portion
-from radarstream.lab.pages.studies import Kind, Panel, View
-from radarstream.lab.retrieval.records import (
-    FILES,
-    GuardedRow,
-    PoolKey,
-    PoolRow,
-    RerankingRow,
-    RetrievalRecord,
-)
-from radarstream.lab.retrieval.rerankers import REFERENCE
-from radarstream.lab.retrieval.scoring import Results, frame_of, scored
+from radarstream.lab.pages.leads import Lead, lead_of, leads_of
+from radarstream.lab.pages.studies import Display
+from radarstream.lab.retrieval.records import FILES, GuardedRow, Key, PoolRow, RerankingRow
+from radarstream.lab.retrieval.scoring import RetrievalResults, frame_of, scored
 from radarstream.lab.retrieval.tables import tables_of
-from radarstream.lab.study.results import ATTACKS, Result
+from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import PassageRow, RowStore
-from radarstream.pipelines.pages.safe_text import shorten
 from radarstream.schemas.retrieval import JudgedCandidate
 
 WORDS: Final = {
@@ -51,141 +39,39 @@ WORDS: Final = {
     "nDCG": "how near the right passages are to the top, from 0 to 1.",
     "Passes": "forward and backward passes of one passage through an encoder.",
 }
-NOTE: Final = (
-    "Every point is a reranker, its lines the 95 % intervals over questions. Good is left and up; "
-    "in the plot of the cost, left and down."
-)
 
 
-def view_of(record: RetrievalRecord, store: RowStore, results: Results, _: pl.DataFrame) -> View:
-    """The page of a study."""
-    return View(
-        f"Rerankers compared on {record.dataset}",
-        _found(results),
-        WORDS,
-        tuple(_sentences(results)),
-        _before_after(results),
-        [Panel("plots", "Plots", NOTE, list(_plots(results)))],
-        heads=(
-            ("questions", record.questions),
-            ("split", record.split),
-            ("clean passages in a pool", record.pool),
-            ("kept", record.k),
-            ("rerankers", len(record.rerankers)),
-        ),
-        provenance=[
-            ("texts of the corpus", record.texts),
-            ("questions for thresholds", record.tuning),
-            *((f"threshold of {name}", f"{t:.6g}") for name, t in record.thresholds.items()),
-            *((f"{name} by", model) for name, model in record.probed.items()),
-        ],
-        cases=cases_of(record, store),
-    )
-
-
-def _found(results: Results) -> str:
-    """The result in one sentence: the reranker that lets fewest planted texts in."""
-    group, cells = results.whole, results.under(results.whole)
-    known = [cell for cell in cells if cell.rates["poison_hit"].trials]
-    bare = next((cell for cell in known if cell.contender == REFERENCE), None)
-    if group is None or bare is None:
-        return "No text was planted."
-    where = "Under all attacks together" if group == ATTACKS else f"Under {shorten(group, 60)}"
-    before = f"{_share(bare, 'poison_hit')} of the questions have a planted text among those kept"
-    if len(known) == 1:
-        return f"{where} {before} where nobody reranks."
-    better = [cell for cell in known if _is_lower(cell)]
-    if not better:
-        return f"{where} {before}, and no reranker lowers this significantly."
-    best = min(
-        better, key=lambda c: (c.rates["poison_hit"].value, -(c.rates["clean_kept"].value or 0.0))
-    )
-    return (
-        f"{where} {before} where nobody reranks, and {_share(best, 'poison_hit')} behind "
-        f"{shorten(best.contender, 60)}, which keeps {_share(best, 'clean_kept')} of the nearest "
-        f"clean passages ({_share(bare, 'clean_kept')} without it)."
-    )
-
-
-def _is_lower(cell: Result) -> bool:
-    change = cell.differences.get("poison_hit")
-    return change is not None and change.significant and (change.value or 0.0) < 0
-
-
-def _share(cell: Result, name: str) -> str:
-    return portion(cell.rates[name].value)
-
-
-def _sentences(results: Results) -> Iterator[str]:
-    """What each reranker costs honest passages where nobody attacks."""
-    for cell in results.under(BENIGN):
-        change = cell.differences.get("clean_kept")
-        if change is None or change.value is None:
-            continue
-        words = "significantly fewer than" if change.value < 0 else "significantly more than"
-        if not change.significant:
-            words = "not significantly different from"
-        yield (
-            f"Without an attack {cell.contender} keeps {_share(cell, 'clean_kept')} of the "
-            f"nearest clean passages, {words} the undefended order, and takes "
-            f"{cell.means['seconds'] or 0.0:.2f} seconds a pool."
-        )
-
-
-def _before_after(results: Results) -> Markup | None:
-    shares = {c.contender: measured(c.rates["poison_hit"]) for c in results.under(results.whole)}
-    changes = [
-        Change(name, shares.get(REFERENCE), after, "fooled")
-        for name, after in shares.items()
-        if name != REFERENCE and after
-    ]
-    title = f"Questions with a planted text among the first {results.k}: undefended ○, reranked ●"
-    return before_after(title, changes, ("undefended", "reranked"))
-
-
-def _plots(results: Results) -> Iterator[Markup]:
-    """Planted texts let in against clean passages kept, for every attack, and against seconds;
-    attack success against accuracy of every defence behind the rerankers.
+def leads(results: RetrievalResults) -> list[Lead]:
+    """Planted texts let in and clean passages kept, for every attack; then the answers of every
+    defence behind the rerankers, over all attacks.
     """
-    names = results.rerankers
-    axes = "questions with a planted text", "clean recall"
-    for group in results.groups:
-        cells = results.under(group)
-        yield from trade_offs(group, cells, names, ("poison_hit", "clean_kept"), axes)
-    places = []
-    for cell in results.under(results.whole):
-        hit, seconds = measured(cell.rates["poison_hit"]), cell.means["seconds"]
-        if hit is not None and seconds is not None:
-            name = cell.contender
-            words = f"{name}: {seconds:.2f} seconds a pool, planted {hit}"
-            places.append(Place(name, names.index(name), Share(seconds), hit, words))
-    axis = from_zero(places, "seconds a pool")
-    yield from scatter("What it costs", places, axis, "with a planted text")
+    words = ("questions with a planted text", "clean recall")
+    found = leads_of(results, ("poison_hit", "clean_kept"), words)
     for before, answers in results.answers.items():
-        mine = [cell for cell in answers if cell.condition == results.whole]
-        axes = "attack success", "accuracy"
-        yield from trade_offs(f"before {before}", mine, names, ("fooled", "correct"), axes)
+        cells = [cell for cell in answers if cell.condition == results.whole]
+        words = ("attack success", "accuracy")
+        lead = lead_of(cells, f"answers of {before}", ("fooled", "correct"), words)
+        found += [lead] if lead.bad else []
+    return found
 
 
-def cases_of(record: RetrievalRecord, store: RowStore) -> Cases:
+def cases_of(record: StudyRecord, store: RowStore, _: pl.DataFrame) -> Cases:
     """The pools, those first in which most planted texts are kept."""
-    rows: defaultdict[PoolKey, dict[str, RerankingRow]] = defaultdict(dict)
+    rows: defaultdict[Key, dict[str, RerankingRow]] = defaultdict(dict)
     for row in store.of(RerankingRow).values():
         rows[row.condition, row.query_id][row.contender] = row
-    answers: defaultdict[PoolKey, dict[tuple[str, str], GuardedRow]] = defaultdict(dict)
+    answers: defaultdict[Key, dict[str, GuardedRow]] = defaultdict(dict)
     for answer in store.of(GuardedRow).values():
-        answers[answer.condition, answer.query_id][answer.behind, answer.before] = answer
+        answers[answer.condition, answer.query_id][answer.contender] = answer
     pools = {pool.key: pool for pool in store.of(PoolRow).values() if rows[pool.key]}
 
-    def dullness(key: PoolKey) -> int:
+    def dullness(key: Key) -> int:
         return -sum(_let_in(pools[key], row) for row in rows[key].values())
 
-    keys = first_of_each(record.conditions, pools, dullness)
-    shown = [
-        _case(f"case-{number}", pools[key], rows[key], answers[key], store, record)
-        for number, key in enumerate(keys, start=1)
-    ]
-    return Cases(shown, len(pools) - len(shown), "most planted texts are kept")
+    def show(anchor: str, key: Key) -> CaseView:
+        return _case(anchor, pools[key], rows[key], answers[key], store, record)
+
+    return cases_from(record.conditions, pools, dullness, show, "most planted texts are kept")
 
 
 def _let_in(pool: PoolRow, row: RerankingRow) -> int:
@@ -197,11 +83,11 @@ def _case(
     anchor: str,
     pool: PoolRow,
     rows: Mapping[str, RerankingRow],
-    answers: Mapping[tuple[str, str], GuardedRow],
+    answers: Mapping[str, GuardedRow],
     store: RowStore,
-    record: RetrievalRecord,
+    record: StudyRecord,
 ) -> CaseView:
-    names = [spec.name for spec in record.rerankers if spec.name in rows]
+    names = [name for name in record.names if name in rows]
     sound = [row for row in rows.values() if row.error is None]
     hits = sum(_let_in(pool, row) > 0 for row in sound)
     failed = len(rows) - len(sound)
@@ -213,12 +99,7 @@ def _case(
         tuple(tags_of(hits, len(sound), failed, "planted texts pass", attacked=bool(pool.planted))),
         tuple(facts_of(pool.labels)),
         ("reranker", "before", "answer"),
-        tuple(
-            _answer(pool, answers[name, before])
-            for before in record.defences
-            for name in names
-            if (name, before) in answers
-        ),
+        tuple(_answer(pool, answers[name]) for name in record.names if name in answers),
         ("is", "similarity", *names),
         texts,
         len(pool.candidates) - len(texts),
@@ -262,6 +143,7 @@ def _answer(pool: PoolRow, row: GuardedRow) -> tuple[Entry, ...]:
     return Entry(row.behind), Entry(row.before), said
 
 
-RETRIEVAL: Final = Kind(
-    RetrievalRecord, FILES, frame_of, scored, tables_of, view_of, ("conditions", "order")
-)
+RETRIEVAL: Final = Display(
+    "Rerankers compared on", WORDS, FILES, frame_of, scored, tables_of, leads,
+    cases=cases_of, long=("conditions", "order"),
+)  # fmt: skip

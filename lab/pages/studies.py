@@ -6,7 +6,7 @@ questions one by one; the same page as Markdown, without plots and questions, is
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Generic, TypeVar
 
@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from radarstream.connectors.files.directories import write_json
 from radarstream.connectors.models.tiers import (
+    Tier,
     limits,
     model_card,
     model_facts,
@@ -22,20 +23,27 @@ from radarstream.connectors.models.tiers import (
     tier_of,
 )
 from radarstream.lab.pages.cases import Cases
+from radarstream.lab.pages.leads import Lead, costs, opening, trade_offs
 from radarstream.lab.pages.report import render
 from radarstream.lab.study.harness import REPORT, RESULTS, TABLES
 from radarstream.lab.study.rates import Rate
-from radarstream.lab.study.record import RecordT, StudyRecord
+from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.results import Results
 from radarstream.lab.study.rows import RowStore
-from radarstream.lab.study.table import Table, escaped, markdown
+from radarstream.lab.study.table import Table, TableCell, TableRow, escaped, markdown
 from radarstream.pipelines.pages.frame import Page
 from radarstream.pipelines.pages.safe_text import shorten, visible
 from radarstream.schemas.wording import counted_noun
 
 FEW_QUESTIONS: Final = 30
 LINE_CHARACTERS: Final = 1_000
+MOST_LEADS: Final = 3  # sentences
+TRADE_OFF: Final = (
+    "Every point is a method, with its 95 % intervals. The upper left corner is best. Where "
+    "intervals overlap, read no order into the points."
+)
 
-ResultsT = TypeVar("ResultsT")
+ResultsT = TypeVar("ResultsT", bound=Results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,55 +59,110 @@ class Panel:
 
 
 @dataclass(frozen=True)
-class View:
-    """What one kind of study shows: a sentence, an opening plot, panels, then all tables, then
-    questions one by one: `cases`, or what a template of its own shows of `values` at `#cases`.
-
-    Of `more` sentences, `heads` and `provenance` those that are not in every study.
-    """
-
-    title: str
-    sentence: str
-    words: Mapping[str, str]
-    more: Sequence[str] = ()
-    plot: Markup | None = None
-    panels: Sequence[Panel] = ()
-    heads: Sequence[tuple[str, Any]] = ()
-    provenance: Sequence[tuple[str, Any]] = ()
-    cases: Cases | None = None
-    template: str = "study.html.j2"
-    values: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Kind(Generic[RecordT, ResultsT]):
-    """How the rows of a directory become a table, a table results, and results tables and a page.
+class Display(Generic[ResultsT]):
+    """How the rows of a kind of study become a table, a table results, and results tables and a
+    page: `title`, a sentence and plots of its `leads`, panels of its own, tables, questions one by
+    one, and `words` that are explained.
 
     Tables whose keys begin with one of `long` are for the page alone, and not for a terminal.
     """
 
-    record: type[RecordT]
+    title: str
+    words: Mapping[str, str]
     files: Mapping[type[Any], str]
-    frame: Callable[[RecordT, RowStore], pl.DataFrame]
-    score: Callable[[RecordT, RowStore, pl.DataFrame], ResultsT]
-    tables: Callable[[RecordT, ResultsT], Sequence[Table]]
-    view: Callable[[RecordT, RowStore, ResultsT, pl.DataFrame], View]
+    frame: Callable[[StudyRecord, RowStore], pl.DataFrame]
+    score: Callable[[StudyRecord, RowStore, pl.DataFrame], ResultsT]
+    tables: Callable[[ResultsT], Sequence[Table]]
+    leads: Callable[[ResultsT], Sequence[Lead]]
+    panels: Callable[[ResultsT], Sequence[Panel]] = lambda _: ()
+    cases: Callable[[StudyRecord, RowStore, pl.DataFrame], Cases] | None = None
     long: tuple[str, ...] = ()
 
-    def report(self, out: Path, record: RecordT, store: RowStore) -> "Report[ResultsT]":
+    def report(self, out: Path, record: StudyRecord, store: RowStore) -> "Report[ResultsT]":
         """Score what a directory holds; write the results, the tables and the page."""
         table = self.frame(record, store)
         results = self.score(record, store, table)
-        tables = tuple(self.tables(record, results))
+        tables = tuple(named_reader(record, (*self.tables(results), data_table(record))))
         stored = {"language_model": model_card(record.models), **plain_values(results)}
         write_json(out / RESULTS, stored)
-        view = self.view(record, store, results, table)
-        page = page_of(record, view)
-        values = {"panels": view.panels, "tables_found": tables, "cases": view.cases, **view.values}
-        (out / REPORT).write_text(render(view.template, page, **values), encoding="utf-8")
+        cases = self.cases(record, store, table) if self.cases else None
+        panels = self.drawn(results)
+        page = self.page(record, results, panels, cases)
+        values = {"panels": panels, "tables_found": tables, "cases": cases}
+        (out / REPORT).write_text(render("study.html.j2", page, **values), encoding="utf-8")
         (out / TABLES).write_text(as_markdown(record, page, tables), encoding="utf-8")
-        shown = tuple(one for one in tables if not one.key.startswith(self.long))
+        shown = tuple(one for one in tables if not one.key.startswith((*self.long, "data")))
         return Report(results, table, stored, shown, page)
+
+    def drawn(self, results: ResultsT) -> list[Panel]:
+        """All panels."""
+        leads = self.leads(results)
+        plots = [*trade_offs(leads, results.methods), *costs(results, leads[0])]
+        return [*self.panels(results), Panel("trade-off", "Trade-off and cost", TRADE_OFF, plots)]
+
+    def page(
+        self,
+        record: StudyRecord,
+        results: ResultsT,
+        panels: Sequence[Panel],
+        cases: Cases | None,
+    ) -> Page:
+        """The page, with what every study says of its data, models and code."""
+        models, leads = record.models, self.leads(results)
+        first = results.reference if results.reference in results.methods else results.methods[0]
+        sentence, *more = [lead.said(first) for lead in leads[:MOST_LEADS]]
+        links = [
+            *((f"#{panel.anchor}", panel.title, panel.plots) for panel in panels),
+            ("#tables", "Tables", True),
+            ("#cases", "Questions", cases and cases.shown),
+        ]
+        return Page(
+            title=f"{self.title} {record.dataset}",
+            sentence=sentence,
+            words=self.words,
+            more=(*more, *cautions(record, results)),
+            plot=opening(leads, first),
+            links=links,
+            heads=(
+                ("questions", len(record.asked)),
+                ("documents each", record.k),
+                ("methods", len(results.methods)),
+                ("conditions", len(record.conditions)),
+                ("half", record.half),
+                ("language model", tier_of(models.get("generator", ""))),
+            ),
+            provenance=[
+                ("digest of the data", record.dataset_digest),
+                ("revision", record.revision),
+                ("seed", record.seed),
+                ("seconds", f"{record.seconds:.0f}"),
+                *((f"threshold of {name}", f"{t:.6g}") for name, t in record.thresholds.items()),
+                *model_facts(models),
+                *record.versions.items(),
+                *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
+            ],
+            notes=(*limits(models), *record.notes),
+            command=record.command,
+            settings=record.settings,
+        )
+
+
+def data_table(record: StudyRecord) -> Table:
+    """What the data set holds, what of it was asked, and what else all runs share."""
+    held = {f"in the data set: {name}": value for name, value in record.data.items()}
+    facts = {"questions asked": len(record.asked), **record.facts, **held}
+    rows = [
+        TableRow(shorten(name, LINE_CHARACTERS), (TableCell(shorten(str(value), LINE_CHARACTERS)),))
+        for name, value in facts.items()
+    ]
+    return Table("data", "Data", "quantity", ("value",), tuple(rows))
+
+
+def named_reader(record: StudyRecord, tables: Sequence[Table]) -> Iterator[Table]:
+    """The tables that hold anything; a reader by labels is in every title."""
+    reader = record.models.get("generator", "")
+    more = f"; reader: {reader}" if tier_of(reader) is Tier.LABELS else ""
+    return (replace(table, title=f"{table.title}{more}") for table in tables if table.rows)
 
 
 @dataclass(frozen=True)
@@ -126,43 +189,7 @@ def plain_values(value: Any) -> Any:
     return [plain_values(held) for held in value] if isinstance(value, tuple | list) else value
 
 
-def page_of(record: StudyRecord, view: View) -> Page:
-    """The page, with what every study says of its data, models and code."""
-    models = record.models
-    links = [
-        *((f"#{panel.anchor}", panel.title, panel.plots) for panel in view.panels),
-        ("#tables", "Tables", True),
-        ("#cases", "Questions", view.cases.shown if view.cases else view.values),
-    ]
-    return Page(
-        title=view.title,
-        sentence=view.sentence,
-        words=view.words,
-        more=(*view.more, *cautions(record)),
-        plot=view.plot,
-        links=links,
-        heads=(
-            *view.heads,
-            ("half", record.half),
-            ("language model", tier_of(models.get("generator", ""))),
-        ),
-        provenance=[
-            ("digest of the data", record.dataset_digest),
-            *view.provenance,
-            ("revision", record.revision),
-            ("seed", record.seed),
-            ("seconds", f"{record.seconds:.0f}"),
-            *model_facts(models),
-            *record.versions.items(),
-            *((f"prompt {task}", digest) for task, digest in sorted(record.prompts.items())),
-        ],
-        notes=(*limits(models), *record.notes),
-        command=record.command,
-        settings=record.settings,
-    )
-
-
-def cautions(record: StudyRecord) -> Iterator[str]:
+def cautions(record: StudyRecord, results: Results) -> Iterator[str]:
     """What keeps the figures from being a measurement."""
     if any(model.startswith("scripted") for model in record.models.values()):
         yield "Rules stand in the place of models, to try the machinery out."
@@ -171,6 +198,11 @@ def cautions(record: StudyRecord) -> Iterator[str]:
             f"With {counted_noun(len(record.asked), 'question')} even large differences may not be "
             "significant; this run is a trial, not a measurement."
         )
+    if errors := sum(cell.errors for cell in results.alone):
+        there = errors + sum(cell.rows for cell in results.alone)
+        yield f"{errors} of {there} rows failed; they are shown, and scored nowhere."
+    if record.left:
+        yield "The run was cut short: the same command goes on."
 
 
 def as_markdown(record: StudyRecord, page: Page, tables: Sequence[Table]) -> str:

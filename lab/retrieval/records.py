@@ -6,20 +6,15 @@ answer of a defence from the documents that a reranker kept. All results are com
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
-from radarstream.lab.study.halves import Split
-from radarstream.lab.study.record import WAYS_OUT, CorpusRecord
 from radarstream.lab.study.rows import PassageRow, StudyRow
-from radarstream.lab.study.specs import Spec
-from radarstream.pipelines.job.replaying.provenance import differing
-from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.retrieval import JudgedCandidate
 from radarstream.schemas.snapshot import Labels
 
 ALONE = "alone"  # a reranker by itself, in the column of what stands behind it
-PoolKey = tuple[str, str]  # condition, query id
+Key = tuple[str, str]  # condition, query id
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +47,7 @@ class PoolRow:
     detail: str = ""
 
     @property
-    def key(self) -> PoolKey:
+    def key(self) -> Key:
         """What tells a pool from all others."""
         return self.condition, self.query_id
 
@@ -96,11 +91,6 @@ def both(before: str, behind: str) -> str:
     return f"{before} behind {behind}"
 
 
-def sound(row: StudyRow | None) -> bool:
-    """Whether a row is there, without an error."""
-    return row is not None and row.error is None
-
-
 def pools_of(condition: str) -> str:
     """The author of the pools of a condition, beside the names of rerankers."""
     return f"pools of {condition}"
@@ -112,54 +102,3 @@ FILES: Mapping[type[Any], str] = {
     PoolRow: "pools.jsonl",
     PassageRow: "passages.jsonl",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class RetrievalRecord(CorpusRecord):
-    """Provenance of a study of rerankers; `k` is how many candidates are kept of a pool.
-
-    `pool` is how many clean passages are in a pool, `tuning` how many questions thresholds are
-    fitted on, `thresholds` those that rerankers were given. `probed` are the models that only
-    rerankers ask.
-    """
-
-    KIND: ClassVar[str] = "retrieval"
-    SAME: ClassVar[Mapping[str, str]] = {
-        **CorpusRecord.SAME,
-        "pool": "clean passages in a pool",
-        "split": "split of the questions",
-    }
-    MEMBERS: ClassVar[tuple[str, ...]] = ("conditions", "rerankers", "defences")
-
-    pool: int
-    split: Split
-    tuning: int
-    conditions: tuple[str, ...]
-    rerankers: tuple[Spec, ...]
-    defences: tuple[str, ...]
-    probed: dict[str, str] = field(default_factory=dict)
-    thresholds: dict[str, float] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the rerankers."""
-        return [spec.name for spec in self.rerankers]
-
-    @property
-    def asked_in_words(self) -> str:
-        """Which questions were asked."""
-        split = "all questions" if self.split is Split.ALL else f"{self.split} split"
-        return f"{super().asked_in_words.rstrip('.')}; {split}."
-
-    def continuing(self, earlier: Self) -> Self:
-        """The record of both runs. Raises ConfigurationError also where a model that rerankers ask
-        differs.
-        """
-        both = earlier.probed.keys() & self.probed.keys()
-        before, now = ({n: found[n] for n in both} for found in (earlier.probed, self.probed))
-        if found := differing(before, now):
-            raise ConfigurationError(
-                f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
-            )
-        probed = earlier.probed | self.probed
-        return replace(super().continuing(earlier), probed=probed, thresholds=earlier.thresholds)

@@ -12,7 +12,7 @@ from radarstream.lab.retrieval.records import GuardedRow, RerankingRow, both
 from radarstream.lab.study.costs import ItemCosts, Ledger, Spending
 from radarstream.lab.study.rows import error_words
 from radarstream.lab.study.scoring import is_correct
-from radarstream.lab.study.specs import ALL, Spec, expanded, servable
+from radarstream.lab.study.specs import ALL, Spec, expanded, parse_specs, servable
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
 from radarstream.pipelines.signals.fulfilment import Failure, check_needs, drive
@@ -44,10 +44,7 @@ def parse_rerankers(text: str) -> tuple[Spec, ...]:
         raise ConfigurationError(
             f"no reranker is named; there are {', '.join(RERANKERS)}, and {ALL} for every one"
         )
-    specs = {one.name: one for one in map(Spec.of, expanded(text, {ALL: RERANKERS}, [REFERENCE]))}
-    for spec in specs.values():
-        reranker_of(spec)
-    return tuple(specs.values())
+    return parse_specs(text, reranker_of, {ALL: RERANKERS}, [REFERENCE])
 
 
 def served(
@@ -65,7 +62,7 @@ def served(
 
     kept, notes = servable(specs, check, insisted)
     needs = frozenset[str]().union(*(reranker_of(spec).needs for spec in kept))
-    return tuple(kept), build(needs), tuple(notes)
+    return kept, build(needs), notes
 
 
 def takes_reference(method: RetrievalDefense) -> bool:
@@ -135,22 +132,28 @@ class Reranker:
         return rows
 
 
+def behind(before: str, reranker: str) -> Spec:
+    """A defence behind a reranker, as a method of its own. Raises ConfigurationError."""
+    build_defense(before)
+    return Spec(both(before, reranker), before, how=reranker)
+
+
 def answered(
-    behind: str,
-    before: str,
+    method: Spec,
     condition: str,
     snapshots: Sequence[SearchSnapshot],
     reading: ReadingSettings,
     models: Models,
 ) -> list[GuardedRow]:
-    """What the defence `before` which the reranker `behind` stands answers from what was kept."""
+    """What a defence answers from what the reranker before it kept."""
+    before, behind = method.method, method.how
     pipeline = DefensePipeline(before, build_defense(before), models, reading=reading)
     memory = pipeline.initial_memory()
     outcomes = pipeline.run([(snapshot, memory) for snapshot in snapshots])
     rows = []
     for snapshot, outcome in zip(snapshots, outcomes, strict=True):
         row = GuardedRow(
-            contender=both(before, behind),
+            contender=method.name,
             condition=condition,
             query_id=snapshot.query.id,
             behind=behind,

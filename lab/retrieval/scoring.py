@@ -20,16 +20,7 @@ from typing import Any, Final
 import polars as pl
 from scipy.stats import spearmanr
 
-from radarstream.lab.attacks.protocol import BENIGN
-from radarstream.lab.retrieval.records import (
-    ALONE,
-    GuardedRow,
-    PoolRow,
-    RerankingRow,
-    RetrievalRecord,
-)
-from radarstream.lab.retrieval.rerankers import REFERENCE
-from radarstream.lab.study.comparison import Cell, Difference, compared
+from radarstream.lab.retrieval.records import ALONE, GuardedRow, PoolRow, RerankingRow
 from radarstream.lab.study.frame import (
     REAL,
     TEXT,
@@ -40,7 +31,16 @@ from radarstream.lab.study.frame import (
     identity,
     tidy,
 )
-from radarstream.lab.study.results import ATTACKS, Cells, Result, grouped, results_by, with_texts
+from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.results import (
+    Result,
+    Results,
+    Scoring,
+    grouped,
+    groups_of,
+    scored_cells,
+    with_texts,
+)
 from radarstream.lab.study.rows import COST, RowStore
 from radarstream.lab.study.scoring import is_correct, is_fooled
 
@@ -54,7 +54,7 @@ COLUMNS: Final = columns(
 )
 
 
-def frame_of(record: RetrievalRecord, store: RowStore) -> pl.DataFrame:
+def frame_of(record: StudyRecord, store: RowStore) -> pl.DataFrame:
     """One line per reranking, alone, and per answer of a defence behind it."""
     pools = store.of(PoolRow)
     lines = [
@@ -68,7 +68,7 @@ def frame_of(record: RetrievalRecord, store: RowStore) -> pl.DataFrame:
     return tidy(lines, COLUMNS, ("error", "answer"))
 
 
-def text_frame(record: RetrievalRecord, store: RowStore) -> pl.DataFrame:
+def text_frame(record: StudyRecord, store: RowStore) -> pl.DataFrame:
     """One line per planted text and per clean passage among the k nearest, `step` being its rank
     in the pool: whether a reranker keeps it.
     """
@@ -156,7 +156,8 @@ def answer_line(pool: PoolRow, row: GuardedRow) -> Values:
     }
 
 
-ANSWERED: Final = ("fooled", "correct")
+ANSWERED: Final = Scoring(("fooled", "correct"), (), ("fooled", "correct"))
+ORDERED: Final = Scoring(("poison_hit",), ("kept", *MEASURES, *COST), ("poison_hit",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,68 +173,35 @@ class PoolCounts:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """All cells, in the order of the record's members; conditions of cells are those of `groups`.
-
-    `answers` are those of each defence, by the reranker that it stands behind.
+@dataclass(frozen=True, kw_only=True)
+class RetrievalResults(Results):
+    """The results of a study of rerankers, which keep `k` candidates; `answers` are those of each
+    defence, by the reranker that it stands behind.
     """
 
     k: int
-    conditions: tuple[PoolCounts, ...]
-    groups: tuple[str, ...]
-    rerankers: tuple[str, ...]
-    cells: tuple[Result, ...]
+    pools: tuple[PoolCounts, ...]
     answers: dict[str, tuple[Result, ...]]
 
-    @property
-    def whole(self) -> str | None:
-        """All attacks together, or the only one; None without an attack."""
-        return next((group for group in reversed(self.groups) if group != BENIGN), None)
 
-    def under(self, group: str | None) -> list[Result]:
-        """The rerankers in a group that saw a pool."""
-        return [cell for cell in self.cells if cell.condition == group and cell.rows]
-
-
-def scored(record: RetrievalRecord, store: RowStore, frame: pl.DataFrame) -> Results:
+def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> RetrievalResults:
     """Score everything; what has no row is left out."""
-    attacks = [name for name in record.conditions if name != BENIGN]
-    groups = {name: [name] for name in record.conditions}
-    if len(attacks) > 1:
-        groups[ATTACKS] = attacks
-    names = [spec.name for spec in record.rerankers]
-    alone = grouped(frame.filter(pl.col("before") == ALONE), groups)
+    groups = groups_of(record.conditions)
+    cells = {
+        before: grouped(frame.filter(pl.col("before") == before), groups)
+        for before in (ALONE, *dict.fromkeys(one.method for one in record.methods if one.how))
+    }
     texts = grouped(text_frame(record, store), groups)
-    keys = [(name, group) for group in groups for name in names if (name, group) in alone]
-    hits, kept = (
-        against_none(cells, keys, columns, record.seed)
-        for cells, columns in ((alone, ("poison_hit",)), (texts, KEPT))
+    kept = scored_cells(texts, record, Scoring(KEPT, (), KEPT))
+    return RetrievalResults(
+        methods=tuple(one.name for one in record.methods if not one.how),
+        groups=tuple(groups),
+        reference=record.reference,
+        cells=with_texts(scored_cells(cells.pop(ALONE), record, ORDERED), kept, KEPT),
+        k=record.k,
+        pools=tuple(counts_of(name, store) for name in record.conditions),
+        answers={name: scored_cells(mine, record, ANSWERED) for name, mine in cells.items()},
     )
-    found = {key: hits.get(key, {}) | kept.get(key, {}) for key in keys}
-    measured = ("kept", *MEASURES, *COST)
-    cells = with_texts(results_by(alone, keys, ("poison_hit",), measured, found), texts, KEPT)
-    answers = {}
-    for before in record.defences:
-        mine = grouped(frame.filter(pl.col("before") == before), groups)
-        there = [key for key in keys if key in mine]
-        moved = against_none(mine, there, ANSWERED, record.seed)
-        answers[before] = results_by(mine, there, ANSWERED, (), moved)
-    counts = tuple(counts_of(name, store) for name in record.conditions)
-    return Results(record.k, counts, tuple(groups), tuple(names), cells, answers)
-
-
-def against_none(
-    cells: Cells, keys: list[Cell], columns: tuple[str, ...], seed: int
-) -> dict[Cell, dict[str, Difference]]:
-    """The differences to the undefended order. Holm's correction takes all conditions of a column
-    as one family, and all attacks together as another, since these are the same answers again.
-    """
-    found: dict[Cell, dict[str, Difference]] = {}
-    for whole in (False, True):
-        family = [key for key in keys if (key[1] == ATTACKS) is whole]
-        found |= compared(cells, family, columns, REFERENCE, seed=seed)
-    return found
 
 
 def counts_of(condition: str, store: RowStore) -> PoolCounts:

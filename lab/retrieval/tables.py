@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from radarstream.lab.retrieval.rerankers import REFERENCE
-from radarstream.lab.retrieval.scoring import Results
+from radarstream.lab.retrieval.scoring import RetrievalResults
 from radarstream.lab.study.results import (
     ATTACKS,
     MARK,
@@ -29,14 +29,14 @@ from radarstream.lab.study.table import (
 Show = Callable[[Result], TableCell]
 
 
-def tables_of(_: object, results: Results) -> tuple[Table, ...]:
+def tables_of(results: RetrievalResults) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
     attacked = [cell for cell in results.cells if cell.rates["poison_hit"].trials]
 
     def by_condition(
         key: str, title: str, cells: Iterable[Result], show: Show, notes: tuple[str, ...]
     ) -> Table:
-        table = Table(key, title, "condition", results.rerankers, (), notes)
+        table = Table(key, title, "condition", results.methods, (), notes)
         return grid(table, cells, show, {ATTACKS})
 
     tables = [
@@ -57,10 +57,10 @@ def tables_of(_: object, results: Results) -> tuple[Table, ...]:
         ),
         cost_table(results),
     ]
-    return tuple(table for table in tables if table.rows)
+    return tuple(tables)
 
 
-def conditions_table(results: Results) -> Table:
+def conditions_table(results: RetrievalResults) -> Table:
     """What the pools of every condition hold."""
     rows = tuple(
         TableRow(
@@ -71,7 +71,7 @@ def conditions_table(results: Results) -> Table:
                 TableCell(str(one.unattackable) if one.unattackable else NOTHING, one.why),
             ),
         )
-        for one in results.conditions
+        for one in results.pools
     )
     columns = ("pools", "planted texts", "cannot be attacked")
     return Table("conditions", "Pools", "condition", columns, rows, (POOLS,))
@@ -101,10 +101,9 @@ def separation_cell(cell: Result) -> TableCell:
     return TableCell(f"{number(apart, 2)} / {signed(order, 2)}", value=apart)
 
 
-def cost_table(results: Results) -> Table:
+def cost_table(results: RetrievalResults) -> Table:
     """What one pool costs a reranker, over all conditions."""
-    alone = [cell for cell in results.cells if cell.condition != ATTACKS]
-    rows = cost_rows(alone, results.rerankers, [*COUNTED.values()], REFERENCE)
+    rows = cost_rows(results.alone, results.methods, [*COUNTED.values()], REFERENCE)
     return Table("cost", "Cost of one pool", "reranker", ("seconds", *COUNTED), rows, COST)
 
 

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from radarstream.lab.attacks.service.protocol import Ask, MaskedDocument
-from radarstream.lab.study.halves import Split
-from radarstream.lab.study.record import CorpusRecord
 from radarstream.lab.study.rows import Material, PassageRow, StudyRow
 from radarstream.schemas.orchestration import HookRecord
 
@@ -130,35 +128,3 @@ FILES: Mapping[type[Any], str] = {
     ProbeRow: "probes.jsonl",
     PassageRow: "passages.jsonl",
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ServiceRecord(CorpusRecord):
-    """Provenance of a study of a service; `k` is how many documents an answer may rest on.
-
-    `texts` leaves out the documents that were taken out; `members` and `others` are how many
-    documents are probed for that the corpus has and lacks. `proxy` is the model that
-    the attacker chooses words with. `defense` answers from the documents that are left, where
-    it withstands `withstand` lying sites.
-    """
-
-    KIND: ClassVar[str] = "service"
-    SAME: ClassVar[Mapping[str, str]] = {
-        **CorpusRecord.SAME,
-        "split": "split of the questions",
-        "members": "members that are probed for",
-        "others": "documents that the corpus lacks",
-        "proxy": "proxy of the attacker",
-        "defense": "defence",
-        "withstand": "lying sites that an answer withstands",
-    }
-    MEMBERS: ClassVar[tuple[str, ...]] = ("streams", "policies")
-
-    split: Split
-    members: int
-    others: int
-    proxy: str
-    defense: str
-    withstand: int
-    streams: tuple[str, ...]
-    policies: tuple[str, ...]

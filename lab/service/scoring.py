@@ -18,22 +18,20 @@ from radarstream.lab.attacks.service.masked_questions import (
     is_called_member,
 )
 from radarstream.lab.attacks.service.protocol import Ask
-from radarstream.lab.service.policies import REFERENCE
-from radarstream.lab.service.records import AskRow, ProbeRow, ReplyRow, ServiceRecord, StreamRow
-from radarstream.lab.study.comparison import Difference, compared
+from radarstream.lab.service.records import AskRow, ProbeRow, ReplyRow, StreamRow
+from radarstream.lab.study.comparison import Difference
 from radarstream.lab.study.context_quality import (
     faithfulness_lex,
     recall_lex,
     relevancy_lex,
 )
 from radarstream.lab.study.frame import REAL, WHOLE, YES, Values, columns, identity, tidy
-from radarstream.lab.study.harness import Study
-from radarstream.lab.study.judging import JudgedAnswer, Judgement, judged_columns, judgements_in
+from radarstream.lab.study.judging import Judgement, judged_columns, judgements_in
 from radarstream.lab.study.rates import Rate, rate_in
-from radarstream.lab.study.results import Result, by_cell, cell_of, results_by
-from radarstream.lab.study.rows import PassageRow, RowStore
+from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.results import Results, Scoring, grouped, scored_cells
+from radarstream.lab.study.rows import BENIGN, PassageRow, RowStore
 from radarstream.lab.study.scoring import is_correct, is_fooled
-from radarstream.pipelines.signals.ports import Generator
 from radarstream.schemas.answer_text import normalised
 from radarstream.schemas.orchestration import Module, RiskLevel
 
@@ -78,24 +76,6 @@ def held_in(store: RowStore) -> Held:
         store.of(StreamRow),
         {(one.contender, one.condition, one.query_id): one for one in judgements_in(store)},
     )
-
-
-def judge_answers(study: Study[Any], judge: Generator) -> None:
-    """What a judge says of every answer, written down."""
-    asks = study.store.of(AskRow)
-    answers = [
-        JudgedAnswer(
-            row.contender,
-            row.condition,
-            row.ask_id,
-            asks[row.asked].ask.labels,
-            None if row.abstained else row.text,
-            row.error,
-        )
-        for row in study.store.of(ReplyRow).values()
-        if row.asked in asks
-    ]
-    study.judge(answers, {row.ask.id: row.ask.text for row in asks.values()}, judge)
 
 
 def line_table(held: Held) -> pl.DataFrame:
@@ -265,6 +245,7 @@ MEANS: Final = (
     *QUALITY, "span", "contained", "trust", "trust_after", "epsilon", "documents", *COST,
 )  # fmt: skip
 COMPARED: Final = ("correct", "fooled", "poison_hit", "leaked", "probed_shown", *QUALITY)
+SCORING: Final = Scoring(RATES, MEANS, COMPARED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,19 +279,18 @@ class ProbeSummary:
     difference: Difference | None
 
 
-@dataclass(frozen=True, slots=True)
-class Results:
-    """All cells, in the order of the record's members."""
+@dataclass(frozen=True, kw_only=True)
+class ServiceResults(Results):
+    """The results of a study of a service; the groups are its streams."""
 
     k: int
     streams: tuple[StreamCounts, ...]
-    policies: tuple[str, ...]
-    cells: tuple[Result, ...]
     probes: tuple[ProbeSummary, ...]
 
-    def cell(self, contender: str, stream: str) -> Result | None:
-        """A policy in a stream."""
-        return cell_of(self.cells, contender, stream)
+    @property
+    def attacked(self) -> list[str]:
+        """The streams of attackers."""
+        return [group for group in self.groups if group != BENIGN]
 
     def probing(self, contender: str, stream: str) -> ProbeSummary | None:
         """What membership probes of a stream learn under a policy."""
@@ -319,36 +299,33 @@ class Results:
         )
 
 
-def frame_of(_: ServiceRecord, store: RowStore) -> pl.DataFrame:
+def frame_of(_: StudyRecord, store: RowStore) -> pl.DataFrame:
     """The table of all replies."""
     return line_table(held_in(store))
 
 
-def scored(record: ServiceRecord, store: RowStore, frame: pl.DataFrame) -> Results:
+def scored(record: StudyRecord, store: RowStore, frame: pl.DataFrame) -> ServiceResults:
     """Score everything; what has no row is left out.
 
     Some streams ask several questions about one thing, so that signs are flipped by question.
     """
     held = held_in(store)
+    groups = {name: [name] for name in record.conditions}
     masks, probes = mask_tables(held)
-    cells, every, documents = (
-        by_cell(frame.filter(~pl.col("run_up"))),
-        by_cell(masks),
-        by_cell(probes),
-    )
-    keys = [(n, s) for s in record.streams for n in record.policies if (n, s) in cells]
-    found = compared(cells, keys, COMPARED, REFERENCE, seed=record.seed)
-    hidden = by_cell(masks.filter(pl.col("member")))
-    told = compared(
-        hidden, [k for k in keys if k in hidden], ("exact",), REFERENCE, seed=record.seed
-    )
-    return Results(
-        record.k,
-        tuple(counts_of(s, held) for s in record.streams),
-        tuple(record.policies),
-        results_by(cells, keys, RATES, MEANS, found),
-        tuple(
-            probing_of(key, every[key], documents[key], told.get(key, {}).get("exact"))
+    every, documents = grouped(masks, groups), grouped(probes, groups)
+    hidden = grouped(masks.filter(pl.col("member")), groups)
+    words = scored_cells(hidden, record, Scoring(("exact",), (), ("exact",)))
+    moved = {(one.contender, one.condition): one.differences.get("exact") for one in words}
+    keys = [(name, stream) for stream in groups for name in record.names]
+    return ServiceResults(
+        methods=record.names,
+        groups=tuple(groups),
+        reference=record.reference,
+        cells=scored_cells(grouped(frame.filter(~pl.col("run_up")), groups), record, SCORING),
+        k=record.k,
+        streams=tuple(counts_of(s, held) for s in record.conditions),
+        probes=tuple(
+            probing_of(key, every[key], documents[key], moved.get(key))
             for key in keys
             if key in every
         ),

@@ -1,20 +1,16 @@
-"""The study of a service: what `radarstream evaluate service` runs on the harness.
-
-First the attacker hides words of documents. Then every stream is played under every policy: a
-service that knows nobody yet is asked its questions one after another.
+"""The study of a service: every stream of questions is played under every policy, to a service that
+knows nobody yet. First the attacker hides words of documents.
 """
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlalchemy import Engine
 
 from radarstream.defenses.registry import RERANKERS, build_defense
-from radarstream.lab.attacks.corpus import RememberingEmbedder
-from radarstream.lab.attacks.questions import Questions
+from radarstream.lab.attacks.corpus_kind import NO_CORPUS, STAGING, CorpusKind
 from radarstream.lab.attacks.service.masking import Proxy
 from radarstream.lab.attacks.service.protocol import Stream, World
 from radarstream.lab.attacks.service.registry import service_attack
@@ -27,199 +23,197 @@ from radarstream.lab.service.playing import (
     with_planted,
     without,
 )
-from radarstream.lab.service.policies import Policy, policy_of
+from radarstream.lab.service.policies import REFERENCE, Policy, policy_of
 from radarstream.lab.service.records import (
     FILES,
     PROBING,
     AskRow,
     ProbeRow,
     ReplyRow,
-    ServiceRecord,
     StreamRow,
     stream_author,
 )
 from radarstream.lab.study.halves import Split
-from radarstream.lab.study.harness import Study
-from radarstream.lab.study.plugin import Batch, Request
-from radarstream.lab.study.record import SHARED, digests
-from radarstream.lab.study.rows import PassageRow
+from radarstream.lab.study.judging import JudgedAnswer
+from radarstream.lab.study.kind import Keys, Request, Roots, Rows
+from radarstream.lab.study.record import SHARED, StudyRecord
+from radarstream.lab.study.rows import EVIDENCE_WORK, PassageRow
+from radarstream.lab.study.specs import Spec
 from radarstream.pipelines import asking
-from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from radarstream.lab.study.harness import Study
 
 NO_PROXY = (
     "no model tells the ranks of tokens, by which an attacker chooses words: services do not. "
     "Name a `--proxy` of kind `llama_cpp`, or leave out mba, jailbreak and farming"
 )
-ATTACKS = "radarstream.lab.attacks"
-STAGING = (
-    *(f"{ATTACKS}.{name}" for name in ("corpus", "protocol", "texts", "variations")),
-    f"{ATTACKS}.service.protocol",
-    "radarstream.lab.attacks.questions",
-    "radarstream.lab.service.playing",
-)
-PLAYING = (*SHARED, "radarstream.lab.service.playing")
-
-ServiceStudy = Study[ServiceRecord]
+HERE = "radarstream.lab.service.playing"
+ATTACKS = "radarstream.lab.attacks.service"
+ALL_STAGING = (*STAGING, f"{ATTACKS}.protocol", HERE)
 
 
-@dataclass(frozen=True, kw_only=True)
-class ServiceRequest(Request):
-    """Which policies meet which streams. `k` documents are wanted for an answer.
+class Services(CorpusKind):
+    """Every policy in every stream; `k` documents are wanted for an answer.
 
     `members` and `others` documents are probed for; fewer where there are not enough. `split` says
-    which questions are asked besides `half`.
+    which questions are asked besides the half. `proxy` is the model that the attacker chooses words
+    with, `engine` the state database of the services. Raises ConfigurationError when there is
+    nothing to ask or no document to search, or no proxy where one is needed.
     """
 
-    streams: tuple[str, ...]
-    policies: tuple[Policy, ...]
-    members: int = 30
-    others: int = 20
-    split: Split = Split.ALL
+    name: ClassVar[str] = "service"
+    files: ClassVar[Mapping[type[Any], str]] = FILES
+    gathers: ClassVar[str] = "questions"
 
-
-@dataclass
-class ServicePlugin:
-    """The plug-in: every policy in every stream.
-
-    `proxy` is the model that the attacker chooses words with, `engine` the state database of the
-    services. Raises ConfigurationError when there is nothing to ask or no document to search, or
-    no proxy where one is needed.
-    """
-
-    request: ServiceRequest
-    settings: Settings
-    models: Models
-    engine: Engine
-    proxy: Proxy | None = None
-
-    files = FILES
-
-    def __post_init__(self) -> None:
-        request = self.request
-        whole = Questions.of(request.dataset, request.limit, request.half, request.split)
-        if not whole.asked or not whole.corpus.entries:
-            raise ConfigurationError(
-                "nothing to ask or nothing to search: the questions ask for a long answer, are in "
-                "the other half or split, or bring no documents"
-            )
-        self.attacks = {name: service_attack(name) for name in request.streams}
+    def __init__(  # noqa: PLR0913 what a study varies
+        self,
+        request: Request,
+        models: Models,
+        engine: Engine,
+        *,
+        streams: tuple[str, ...],
+        policies: Sequence[Policy],
+        k: int = 5,
+        members: int = 30,
+        others: int = 20,
+        split: Split = Split.ALL,
+        proxy: Proxy | None = None,
+    ) -> None:
+        super().__init__(request, models, k, split)
+        if not self.questions.corpus.entries:
+            raise ConfigurationError(NO_CORPUS)
+        self.engine, self.proxy = engine, proxy
+        self.conditions, self.reference = streams, REFERENCE
+        self.policies = {policy.name: policy for policy in policies}
+        self.methods = tuple(Spec(name, name) for name in self.policies)
+        self.attacks = {name: service_attack(name) for name in streams}
         self.masking = any(attack.needs_masks for attack in self.attacks.values())
-        if self.masking and self.proxy is None:
+        if self.masking and proxy is None:
             raise ConfigurationError(NO_PROXY)
-        self.probed: list[Probed] = drawn(whole, request.members, request.others, request.seed)
-        self.questions = without(whole, self.probed)
-        self.asked = tuple(snapshot.query.id for snapshot in self.questions.asked)
+        self.probed: list[Probed] = drawn(self.questions, members, others, request.seed)
+        self.questions = without(self.questions, self.probed)
+        defense = request.settings.defense
+        self.facts |= {
+            "texts of the corpus": len(self.questions.corpus.entries),
+            "members that are probed for": sum(one.member for one in self.probed),
+            "documents that the corpus lacks": sum(not one.member for one in self.probed),
+            "proxy of the attacker": "" if proxy is None else proxy.model_id,
+            "defence": defense.name,
+            "lying sites that an answer withstands": defense.withstand,
+        }
 
-    def describe(self) -> ServiceRecord:
-        """The record of this run alone."""
-        request = self.request
-        policies = tuple(policy.name for policy in request.policies)
-        return ServiceRecord(
-            **request.common(self.models, self.settings),
-            **request.asking(self.questions.asked),
-            texts=len(self.questions.corpus.entries),
-            split=request.split,
-            members=sum(one.member for one in self.probed),
-            others=sum(not one.member for one in self.probed),
-            proxy="" if self.proxy is None else self.proxy.model_id,
-            defense=self.settings.defense.name,
-            withstand=self.settings.defense.withstand,
-            streams=request.streams,
-            policies=policies,
-        )
-
-    def code(self, record: ServiceRecord) -> Mapping[str, str | None]:
-        """One digest for probes, one per stream, one per policy."""
+    def roots(self, record: StudyRecord) -> Roots:
+        """One author for probes, one per stream, one per policy."""
         asked = (f"{asking.__name__}.{one.name}" for one in pkgutil.iter_modules(asking.__path__))
-        own = type(build_defense(record.defense)).__module__
-        answering = (own, *asked, *(method.__module__ for method in RERANKERS.values()), *PLAYING)
+        own = type(build_defense(self.request.settings.defense.name)).__module__
+        methods = (method.__module__ for method in RERANKERS.values())
+        answering = (own, *asked, *methods, *SHARED, HERE)
 
         def staging(stream: str) -> Iterable[str]:
-            return (type(service_attack(stream)).__module__, *STAGING)
+            return (type(service_attack(stream)).__module__, *ALL_STAGING)
 
         def playing(policy: str) -> Iterable[str]:
             if policy_of(policy).name != policy:
                 raise ConfigurationError(f"{policy} does not mean what it meant")
             return answering
 
-        return digests(
-            {PROBING: lambda: (f"{ATTACKS}.service.masking", *STAGING)}
-            | {stream_author(stream): partial(staging, stream) for stream in record.streams}
-            | {policy: partial(playing, policy) for policy in record.policies}
-        )
+        return {
+            PROBING: lambda: (f"{ATTACKS}.masking", *ALL_STAGING),
+            **{stream_author(stream): partial(staging, stream) for stream in record.conditions},
+            **{name: partial(playing, name) for name in record.names},
+        }
 
-    def plan(self, study: ServiceStudy) -> Iterator[Batch]:
-        """Count the documents and questions that are left, then work on them."""
-        self.study = study
-        self.rows: dict[Any, ReplyRow] = study.store.of(ReplyRow)
+    def begin(self, study: "Study") -> None:
+        """Take up the rows; the documents whose words are still to be hidden are work."""
+        super().begin(study)
         self.asks: dict[Any, AskRow] = study.store.of(AskRow)
         self.probes: dict[Any, ProbeRow] = study.store.of(ProbeRow)
         self.passages: dict[Any, PassageRow] = study.store.of(PassageRow)
-        self.embedder = RememberingEmbedder(study.models.embedder)
-        models = replace(study.models, embedder=self.embedder)
-        self.setup = Setup(self.settings, models, self.engine, self.request.k)
-        study.progress.expected[PROBING] += len(self.unmasked())
-        return self.work()
+        self.setup = Setup(self.request.settings, self.asking, self.engine, self.k)
+        self.streams: dict[str, Stream] = {}
+        study.progress.expected[EVIDENCE_WORK] += len(self.unmasked())
 
     def unmasked(self) -> list[Probed]:
         """The documents whose words are still to be hidden."""
         return [one for one in self.probed if self.masking and one.id not in self.probes]
 
-    def work(self) -> Iterator[Batch]:
-        """Probes, then every policy in each stream."""
+    def prepare(self) -> Iterator[tuple[int, Rows]]:
+        """Hide words of documents."""
         for one in self.unmasked():
             self.study.progress.doing = "hiding words of documents"
             assert self.proxy is not None
-            yield Batch(PROBING, 1, [ProbeRow(masked(one, self.proxy))])
-        streams = {name: self.stream(name) for name in self.attacks}
-        for name, stream in streams.items():
-            asks = [AskRow(name, place, ask) for place, ask in enumerate(stream.asks)]
-            missing: list[AskRow | StreamRow] = [row for row in asks if row.key not in self.asks]
-            if name not in self.study.store.of(StreamRow):
-                missing.append(row_of(name, stream))
-            yield Batch(PROBING, 0, missing)
-            for policy in self.request.policies:
-                if self.is_due(policy, name, stream):
-                    self.study.progress.expected[policy.name] += len(stream.asks)
-        for name, stream in streams.items():
-            yield from self.played(name, stream)
+            yield 1, [ProbeRow(masked(one, self.proxy))]
 
-    def stream(self, name: str) -> Stream:
+    def stream(self, condition: str) -> Stream:
         """The stream of an attack, over the documents that are probed for."""
-        known = [self.probes[one.id].document for one in self.probed if one.id in self.probes]
-        documents = tuple(one for one in known if one.spans)
-        return self.attacks[name].stream(World(self.questions, documents, self.request.seed))
+        if condition not in self.streams:
+            known = [self.probes[one.id].document for one in self.probed if one.id in self.probes]
+            documents = tuple(one for one in known if one.spans)
+            world = World(self.questions, documents, self.request.seed)
+            self.streams[condition] = self.attacks[condition].stream(world)
+        return self.streams[condition]
 
-    def is_due(self, policy: Policy, name: str, stream: Stream) -> bool:
-        """Whether a question of a stream has no sound reply yet: then all are asked again, since
-        what a service knows of users depends on all of them.
+    def missing(self, condition: str) -> list[str]:
+        """The stream itself, until all that belongs to it is written down."""
+        if condition not in self.study.store.of(StreamRow) or self.unmasked():
+            return [condition]
+        asks = self.stream(condition).asks
+        return [] if all((condition, ask.id) in self.asks for ask in asks) else [condition]
+
+    def gather(self, condition: str, items: Sequence[str]) -> Rows:  # noqa: ARG002 the stream
+        """The questions of a stream, and what is planted."""
+        stream = self.stream(condition)
+        asks = [AskRow(condition, place, ask) for place, ask in enumerate(stream.asks)]
+        return [row_of(condition, stream), *(row for row in asks if row.key not in self.asks)]
+
+    def owed(self, method: Spec, condition: str) -> Keys:
+        """A reply to every question of a stream. They are asked again together, since what a
+        service knows of users depends on all of them.
         """
-        found = (self.rows.get((policy.name, name, ask.id)) for ask in stream.asks)
-        return any(row is None or row.error is not None for row in found)
+        if self.unmasked():
+            return {}
+        return {condition: [(method.name, condition, a.id) for a in self.stream(condition).asks]}
 
-    def played(self, name: str, stream: Stream) -> Iterator[Batch]:
-        """One stream under every policy. Rows are kept when the stream has ended."""
-        due = [policy for policy in self.request.policies if self.is_due(policy, name, stream)]
-        if not due:
-            return
-        variants = {0, *(ask.variant for ask in stream.asks)}
-        corpus = self.questions.corpus
+    def answer(
+        self,
+        method: Spec,
+        condition: str,
+        items: Sequence[str],  # noqa: ARG002 the stream
+    ) -> Iterator[tuple[int, Rows]]:
+        """The replies of a service under a policy; they are kept when the stream has ended."""
+        stream, corpus = self.stream(condition), self.questions.corpus
+        embedder = self.asking.embedder
         searchers = {
-            variant: Searcher(with_planted(corpus, stream.planted, variant), self.embedder)
-            for variant in variants
+            variant: Searcher(with_planted(corpus, stream.planted, variant), embedder)
+            for variant in {0, *(ask.variant for ask in stream.asks)}
         }
-        for policy in due:
-            self.study.progress.doing = f"{name}: {policy.name}"
-            rows: list[ReplyRow] = []
-            passages: dict[str, PassageRow] = {}
-            service = self.setup.opened(policy, stream, searchers)
-            for row, found in service.play(name, stream, self.asked):
-                rows.append(row)
-                passages |= {one.id: one for one in found if one.id not in self.passages}
-                yield Batch(policy.name, 1)
-            yield Batch(policy.name, 0, [*rows, *passages.values()])
+        rows: list[ReplyRow] = []
+        passages: dict[str, PassageRow] = {}
+        service = self.setup.opened(self.policies[method.name], stream, searchers)
+        for row, found in service.play(condition, stream, self.asked):
+            rows.append(row)
+            passages |= {one.id: one for one in found if one.id not in self.passages}
+            yield 1, []
+        yield 0, [*rows, *passages.values()]
+
+    def judged(self) -> tuple[Iterable[JudgedAnswer], Mapping[str, str], Iterable[str]]:
+        """Every reply."""
+        answers = [
+            JudgedAnswer(
+                row.contender,
+                row.condition,
+                row.ask_id,
+                self.asks[row.asked].ask.labels,
+                None if row.abstained else row.text,
+                row.error,
+            )
+            for row in self.study.store.of(ReplyRow).values()
+            if row.asked in self.asks
+        ]
+        return answers, {row.ask.id: row.ask.text for row in self.asks.values()}, ()
 
 
 def row_of(name: str, stream: Stream) -> StreamRow:

@@ -5,7 +5,7 @@ from typing import Final
 
 from radarstream.lab.attacks.protocol import BENIGN
 from radarstream.lab.service.policies import REFERENCE, SHORT
-from radarstream.lab.service.scoring import ProbeSummary, Results
+from radarstream.lab.service.scoring import ProbeSummary, ServiceResults
 from radarstream.lab.study.results import (
     MARK,
     Result,
@@ -27,7 +27,7 @@ from radarstream.lab.study.table import (
 Show = tuple[str, Callable[[Result], TableCell]]  # heading of a column, and its cells
 
 
-def tables_of(_: object, results: Results) -> tuple[Table, ...]:
+def tables_of(results: ServiceResults) -> tuple[Table, ...]:
     """Every table that the results can fill, the most important first."""
     streams = [counts.stream for counts in results.streams]
     found = [utility_table(results)]
@@ -44,7 +44,7 @@ def tables_of(_: object, results: Results) -> tuple[Table, ...]:
         found += [of_policies(results, s, kind, words, columns) for s in kinds(streams, kind)]
     found += [modules_table(results, stream) for stream in streams]
     found += [cost_table(results), streams_table(results)]
-    return tuple(table for table in found if table.rows)
+    return tuple(found)
 
 
 def kinds(streams: Sequence[str], *attacks: str) -> Iterator[str]:
@@ -52,7 +52,7 @@ def kinds(streams: Sequence[str], *attacks: str) -> Iterator[str]:
     return (stream for stream in streams if stream.partition(":")[0] in attacks)
 
 
-def utility_table(results: Results) -> Table:
+def utility_table(results: ServiceResults) -> Table:
     """What readers lose, where nobody attacks (Tables 4 and 8 of the paper)."""
     columns: list[Show] = [
         ("recall_lex", lambda cell: mean_cell(cell, "recall_lex")),
@@ -68,7 +68,7 @@ def utility_table(results: Results) -> Table:
 
 
 def of_policies(
-    results: Results,
+    results: ServiceResults,
     stream: str,
     key: str,
     words: tuple[str, str],
@@ -78,7 +78,7 @@ def of_policies(
     """A row per policy in one stream; none where the rate that it `needs` has no trial."""
     title, note = words
     rows = []
-    for name in results.policies:
+    for name in results.methods:
         cell = results.cell(name, stream)
         if cell is None or (needs is not None and not cell.rates[needs].trials):
             continue
@@ -90,11 +90,11 @@ def of_policies(
     return Table(f"{key}-{stream}", named, "policy", heads, tuple(rows), (note, DIFFERENCES))
 
 
-def probe_table(results: Results, stream: str) -> Table:
+def probe_table(results: ServiceResults, stream: str) -> Table:
     """What membership probes learn (Tables 6 and 9)."""
-    recall = {name: results.cell(name, BENIGN) for name in results.policies}
+    recall = {name: results.cell(name, BENIGN) for name in results.methods}
     rows = []
-    for name in results.policies:
+    for name in results.methods:
         probing = results.probing(name, stream)
         if probing is not None:
             cells = probe_cells(probing, results.cell(name, stream), recall[name])
@@ -132,7 +132,7 @@ def probe_cells(
     )
 
 
-def modules_table(results: Results, stream: str) -> Table:
+def modules_table(results: ServiceResults, stream: str) -> Table:
     """Which modules act in a stream, and what that spends."""
     columns: list[Show] = [
         *((short, _acting(module.value)) for module, short in SHORT.items()),
@@ -149,7 +149,7 @@ def _acting(module: str) -> Callable[[Result], TableCell]:
     return lambda cell: TableCell(percent(cell.rates[f"acts_{module}"]))
 
 
-def cost_table(results: Results) -> Table:
+def cost_table(results: ServiceResults) -> Table:
     """What one question costs, in the stream of readers."""
     columns: list[Show] = [
         ("seconds", lambda cell: TableCell(number(cell.means["seconds"], 2))),
@@ -162,7 +162,7 @@ def _mean(name: str) -> Callable[[Result], TableCell]:
     return lambda cell: TableCell(number(cell.means[name], 1), value=cell.means[name])
 
 
-def streams_table(results: Results) -> Table:
+def streams_table(results: ServiceResults) -> Table:
     """What was asked."""
     rows = tuple(
         TableRow(

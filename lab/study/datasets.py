@@ -6,8 +6,6 @@ from dataclasses import dataclass, fields, replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from statistics import fmean, median
-from typing import Any
 
 from radarstream.connectors.files.reader import DEFAULT_LIMITS, read_records
 from radarstream.connectors.files.robust_rag import UNDATED
@@ -177,59 +175,18 @@ def answer_changes(questions: Iterable[Sequence[Iterable[str]]]) -> AnswerChange
     )
 
 
-def describe(dataset: Dataset) -> dict[str, Any]:
-    """Statistics of a data set as plain JSON values, for whoever stores or shows them.
-
-    `..._per_...` are {least, median, mean, most}; shares are {hits, trials, share}. Documents are
-    those of the files, before any cut to a retrieval depth; `answer_changes` is there when a
-    question has more than one snapshot.
-    """
-    snapshots = [snapshot for history in dataset.histories for snapshot in history]
-    documents = [document for snapshot in snapshots for document in snapshot.documents]
-    labels = [snapshot.labels or Labels() for snapshot in snapshots]
-    times = [snapshot.observed_at for snapshot in snapshots]
-    found: dict[str, Any] = {
-        "questions": len(dataset.histories),
-        "snapshots": len(snapshots),
-        "documents": len(documents),
-        "snapshots_per_question": _spread([len(history) for history in dataset.histories]),
-        "documents_per_snapshot": _spread([len(s.documents) for s in snapshots]),
-        "characters_per_document": _spread([len(d.passage) for d in documents]),
-        "answers_per_snapshot": _spread([len(known.answers) for known in labels]),
-        "documents_without_text": _share(not d.text.strip() for d in documents),
-        "labelled": _share(bool(known.answers) for known in labels),
-        "all_answers_required": _share(known.all_answers_required for known in labels),
-        "with_target": _share(known.target is not None for known in labels),
-        "with_false_passages": _share(bool(known.false_passages) for known in labels),
-        "long_form": _share(s.query.long_form for s in snapshots),
-        "provenance": dict(Counter(str(s.provenance) for s in snapshots)),
-        "first_observed": min(times).isoformat() if times else None,
-        "last_observed": max(times).isoformat() if times else None,
-        "skipped": dict(Counter(str(item.reason) for item in dataset.skipped)),
+def changes_of(dataset: Dataset) -> dict[str, str]:
+    """How large a data set is, and how often true answers change there, in words."""
+    found = {
+        "questions": str(len(dataset.histories)),
+        "snapshots": str(dataset.snapshots),
+        "documents": str(sum(len(s.documents) for h in dataset.histories for s in h)),
     }
     if not dataset.static:
         answers = ([(s.labels or Labels()).answers for s in h] for h in dataset.histories)
         changes = answer_changes(list(filter(None, history)) for history in answers)
-        rates = {field.name: getattr(changes, field.name) for field in fields(changes)}
-        found["answer_changes"] = {name: _plain(rate) for name, rate in rates.items()}
+        for field in fields(changes):
+            rate: Rate = getattr(changes, field.name)
+            named = field.name.replace("_", " ")
+            found[f"answer changes: {named}"] = f"{rate.hits} of {rate.trials}"
     return found
-
-
-def _spread(counts: Sequence[int]) -> dict[str, float] | None:
-    if not counts:
-        return None
-    return {
-        "least": min(counts),
-        "median": median(counts),
-        "mean": fmean(counts),
-        "most": max(counts),
-    }
-
-
-def _share(holding: Iterable[bool]) -> dict[str, Any]:
-    held = list(holding)
-    return _plain(Rate(sum(held), len(held)))
-
-
-def _plain(rate: Rate) -> dict[str, Any]:
-    return {"hits": rate.hits, "trials": rate.trials, "share": rate.value}

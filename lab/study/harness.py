@@ -1,37 +1,34 @@
 """Runs a study into a directory, which may hold earlier runs of the same study.
 
-Rows are appended batch by batch, so that what is done is on disk however a run ends. The plug-in
-asks again only what is missing or had failed; what models answered is kept by their caches.
+Rows are appended batch by batch, so that what is done is on disk however a run ends. Only what is
+missing or had failed is asked again; what models answered is kept by their caches.
 """
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections import ChainMap, Counter
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Generic
+from typing import Any
 
 from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.state_table.database.engine import sqlite_url
-from radarstream.lab.study.judging import (
-    JUDGED_BY,
-    JUDGEMENTS,
-    JudgedAnswer,
-    judge_rows,
-)
-from radarstream.lab.study.plugin import Plugin
+from radarstream.lab.study.judging import JUDGEMENTS, judge_rows
+from radarstream.lab.study.kind import Keys, Kind, Rows, batched
 from radarstream.lab.study.record import (
+    JUDGED_BY,
     RECORD,
     WAYS_OUT,
-    RecordT,
     check_code,
+    digests,
     read_record,
     write_record,
 )
-from radarstream.lab.study.rows import EVIDENCE_WORK, RowStore, encode_line
+from radarstream.lab.study.rows import EVIDENCE_WORK, RowStore, StudyRow, encode_line
+from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.prompts import noting_use, prompt_digests
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
@@ -85,78 +82,156 @@ class Progress:
         )
 
 
-@dataclass
-class Study(Generic[RecordT]):
-    """One run of a plug-in into a directory, beside the rows of earlier runs.
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A piece of work that is done: rows to keep, and what they were worth in units.
 
-    `models` are those that the plug-in asks: they note the wording of every task in the record.
+    Progress learns from each `kind` (a method's name, or `EVIDENCE_WORK`) how long a unit takes.
+    The rows of a batch are written together, before the next batch is begun.
+    """
+
+    kind: str
+    units: int
+    rows: Rows = ()
+
+
+PREPARED = Batch("preparation", 0)  # ends work whose time says nothing about what is left
+
+
+@dataclass
+class Study:
+    """One run of a kind of study into a directory, beside the rows of earlier runs.
+
+    `models` are those that the kind asks: they note the wording of every task in the record.
     Raises ConfigurationError, saying what differs, when the directory holds another study, or rows
     of other code or without a record.
     """
 
-    plugin: Plugin[RecordT]
-    models: Models
+    kind: Kind
     out: Path
-    record: RecordT = field(init=False)
 
     def __post_init__(self) -> None:
-        self.progress = Progress()
-        now = self.plugin.describe()
-        code = {name: digest for name, digest in self.plugin.code(now).items() if digest}
-        now = replace(now, code=code)
-        self.record = now
-        earlier = read_record(self.out, type(now))
-        self.store = RowStore(self.out, self.plugin.files)
-        self.answers = self.store.of(next(iter(self.plugin.files)))
+        kind, self.progress = self.kind, Progress()
+        now = kind.describe()
+        code = {name: digest for name, digest in digests(kind.roots(now)).items() if digest}
+        self.record = now = replace(now, code=code)
+        earlier = read_record(self.out, kind.name)
+        self.store = RowStore(self.out, kind.files)
+        answers = [self.store.of(one) for one in kind.files if issubclass(one, StudyRow)]
+        self.rows: ChainMap[Any, StudyRow] = ChainMap(*answers)
         if earlier is not None:
             self.record = now.continuing(earlier)
-            check_code(earlier, self.authors(), self.plugin.code(earlier))
+            check_code(earlier, self.authors(), digests(kind.roots(earlier)))
         elif any(self.store.rows.values()):
             raise ConfigurationError(f"{self.out} holds rows without their {RECORD}. {WAYS_OUT}")
-        self.models = noting_use(self.models, self.note_use)
-        self.batches = self.plugin.plan(self)
+        self.models = noting_use(kind.models, self.note_use)
+        kind.begin(self)
+        self.counted: dict[tuple[str, str], tuple[int, int, int]] = {}
+        for condition in kind.conditions:
+            self.progress.expected[EVIDENCE_WORK] += len(kind.missing(condition))
+            for method in kind.methods:
+                self.count(method, condition)
 
     def authors(self) -> list[str]:
         """Everyone with a row that did not fail, whose code is on record, in the order of rows."""
-        rows = (row for kind in self.plugin.files for row in self.store.of(kind).values())
+        rows = (row for one in self.kind.files for row in self.store.of(one).values())
         return list(dict.fromkeys(row.author for row in rows if row.error is None))
+
+    @property
+    def held(self) -> int:
+        """How many answers there are."""
+        return sum(map(len, self.rows.maps))
+
+    def is_done(self, key: Any) -> bool:
+        """Whether a row is there, without an error."""
+        return key in self.rows and self.rows[key].error is None
+
+    def due(self, owed: Keys) -> dict[Any, int]:
+        """The items with a row that is missing or failed, and how many rows each is worth."""
+        return {item: len(keys) for item, keys in owed.items() if not all(map(self.is_done, keys))}
+
+    def count(self, method: Spec, condition: str) -> dict[Any, int]:
+        """What a method owes, counted in the progress in place of what was counted before."""
+        owed = self.kind.owed(method, condition)
+        due, keys = self.due(owed), [key for each in owed.values() for key in each]
+        now = len(keys), sum(key in self.rows for key in keys), sum(due.values())
+        before = self.counted.get((method.name, condition), (0, 0, 0))
+        self.counted[method.name, condition] = now
+        self.progress.wanted += now[0] - before[0]
+        self.progress.answered += now[1] - before[1]
+        self.progress.expected[method.name] += now[2] - before[2]
+        return due
+
+    def work(self) -> Iterator[Batch]:
+        """Everything that is left: under each condition what is gathered, then every method."""
+        kind, progress = self.kind, self.progress
+        if not progress.total:
+            return
+        for units, rows in kind.prepare():
+            yield Batch(EVIDENCE_WORK, units, rows)
+        yield PREPARED
+        for condition in kind.conditions:
+            if not kind.missing(condition) and not any(
+                self.due(kind.owed(method, condition)) for method in kind.methods
+            ):
+                continue
+            progress.doing = f"{condition}: {kind.gathers}"
+            kind.stage(condition)
+            yield PREPARED
+            for part in batched(kind.missing(condition), kind.batch):
+                yield Batch(EVIDENCE_WORK, len(part), kind.gather(condition, part))
+            for method in kind.methods:
+                yield from self.answers(method, condition)
+
+    def answers(self, method: Spec, condition: str) -> Iterator[Batch]:
+        """What a method owes under a condition."""
+        if due := self.count(method, condition):
+            self.progress.doing = f"{condition}: {method.name}"
+            self.kind.ready(method)
+            yield PREPARED
+            for units, rows in self.kind.answer(method, condition, list(due)):
+                yield Batch(method.name, units, rows)
 
     def run(self) -> None:
         """Do what is left. The record holds the seconds even of a run that was stopped."""
         started = perf_counter()
+        self.update(left=self.progress.total)
         self.write_record()
-        answers = self.answers
         try:
             with self.store.appending() as append:
                 since = perf_counter()
-                for batch in self.batches:
-                    before = len(answers)
+                for batch in self.work():
+                    before = self.held
                     append(batch.rows)
-                    self.progress.answered += len(answers) - before
+                    self.progress.answered += self.held - before
                     now = perf_counter()
                     self.progress.record(batch.kind, batch.units, now - since)
                     since = now
         finally:
-            self.update(seconds=self.record.seconds + perf_counter() - started)
+            left = self.progress.total - self.progress.done
+            self.update(left=left, seconds=self.record.seconds + perf_counter() - started)
             self.write_record()
 
     def note(self, notes: Iterable[str]) -> None:
         """Add to the notes on what was left out and why."""
         self.update(notes=tuple(dict.fromkeys((*self.record.notes, *notes))))
 
-    def judge(
-        self,
-        answers: Iterable[JudgedAnswer],
-        questions: Mapping[str, str],
-        judge: Generator,
-        long_form: Collection[str] = (),
-    ) -> None:
+    def judge(self, judge: Generator) -> None:
         """What a judge says of answers, written down one a line; asked again at no cost."""
-        found = judge_rows(answers, questions, judge, long_form=long_form)
+        answers, questions, long_form = self.kind.judged()
+        found = judge_rows(answers, questions, judge, long_form={*long_form})
         (self.out / JUDGEMENTS).write_bytes(b"".join(map(encode_line, found)))
         notes = (note for note in self.record.notes if not note.startswith(JUDGED_BY))
         self.update(notes=(*notes, JUDGED_BY + judge.model_id))
         self.write_record()
+
+    def threshold(self, name: str, measure: Callable[[], float | None]) -> float | None:
+        """The threshold of a method, measured once in the life of the directory."""
+        thresholds = self.record.thresholds
+        if name not in thresholds and (found := measure()) is not None:
+            self.update(thresholds=thresholds | {name: found})
+            self.write_record()
+        return self.record.thresholds.get(name)
 
     def update(self, **changes: Any) -> None:
         """Change fields of the record; `run` writes it before the first batch and at the end."""
@@ -173,26 +248,27 @@ class Study(Generic[RecordT]):
             self.update(prompts=prompts)
             self.write_record()
 
-    def failed(self, names: Iterable[str]) -> list[str]:
-        """Those of the contenders none of whose answers of the questions asked is without an error,
+    @property
+    def failed(self) -> list[str]:
+        """Those of the methods none of whose answers to the questions asked is without an error,
         though some were tried.
         """
-        rows = [row for row in self.answers.values() if row.query_id in self.record.asked]
+        rows = [row for row in self.rows.values() if row.query_id in self.record.asked]
         tried = {row.author for row in rows}
         sound = {row.author for row in rows if row.error is None}
-        return [name for name in names if name in tried - sound]
+        return [spec.name for spec in self.kind.methods if spec.name in tried - sound]
 
     @property
     def uncounted(self) -> int:
         """How many questions have answers there and are not asked now. Rows that are about no
         question of the data have an empty id.
         """
-        return len({row.query_id for row in self.answers.values()} - {*self.record.asked, ""})
+        return len({row.query_id for row in self.rows.values()} - {*self.record.asked, ""})
 
 
-def start_over(out: Path, plugin: Plugin[Any]) -> None:
+def start_over(out: Path, kind: Kind) -> None:
     """Forget the rows of earlier runs, but not what their models answered."""
-    for name in (*plugin.files.values(), JUDGEMENTS, RECORD, RESULTS, TABLES, REPORT):
+    for name in (*kind.files.values(), JUDGEMENTS, RECORD, RESULTS, TABLES, REPORT):
         (out / name).unlink(missing_ok=True)
 
 
@@ -204,13 +280,11 @@ def kept_in(out: Path, settings: Settings) -> Settings:
 
 
 @contextmanager
-def opened(
-    plugin: Plugin[RecordT], models: Models, out: Path, *, resume: bool
-) -> Iterator[Study[RecordT]]:
+def opened(kind: Kind, out: Path, *, resume: bool) -> Iterator[Study]:
     """The study in the directory, which no other run may use meanwhile; earlier rows are deleted
     unless it is to be resumed.
     """
     with hold_directory(out):
         if not resume:
-            start_over(out, plugin)
-        yield Study(plugin, models, out)
+            start_over(out, kind)
+        yield Study(kind, out)

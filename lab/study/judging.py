@@ -95,7 +95,6 @@ def parse_scores(text: str) -> LongFormScores | None:
 
 
 JUDGEMENTS: Final = "judgements.jsonl"  # beside the rows of a study
-JUDGED_BY: Final = "judged by "  # start of a note that names the judge
 BATCH = 64  # cases a call, so that a run that is stopped has what the cache was given
 NO_SCORES = "the judge did not give its three scores"
 UNSCORED = LongFormScores(0, 0, 0)  # of an abstention

@@ -2,20 +2,22 @@
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Final, Self
 
 from pydantic import TypeAdapter
 
 from radarstream.connectors.files.directories import write_json
 from radarstream.lab.study.halves import Half
 from radarstream.lab.study.rows import ADVICE, summary
+from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.job.replaying import answering_code
 from radarstream.pipelines.job.replaying.provenance import differing, reworded
 from radarstream.schemas.errors import ConfigurationError
 
 RECORD = "study.json"
+JUDGED_BY: Final = "judged by "  # start of a note that names the judge
 # The code behind every row, besides its author's.
 SHARED = (
     *answering_code.SHARED,
@@ -38,26 +40,18 @@ class Run:
 class StudyRecord:
     """Provenance of a directory of rows: enough to repeat it, stored beside them.
 
+    `kind` is that of the study, `facts` are, by their words, what else all of its runs must share.
+    Later runs may add to `conditions` and `methods`. Differences are to the method `reference`.
     `command`, `revision`, `versions` and `settings` are the last run's, `runs` all that differ.
     `code` has one digest per author of rows, of the code that the rows depend on; `prompts` one per
-    task that was asked. `asked` are the ids of the questions asked last, `half` is where they were
-    taken from: rows of others may lie beside theirs. `notes` say what was left
-    out and why.
-
-    `SAME` names the fields that all runs must share, each with its words. `MEMBERS` names the
-    fields that later runs may add to: tuples of things with a `name`, or of names.
+    task that was asked; `thresholds` are those that methods were given, `data` says more about the
+    data, by its words. `asked` are the ids of the questions asked last, `half` is where they were
+    taken from: rows of others may lie beside theirs. `left` is how much work a run that was cut
+    short left. `notes` say what was left out and
+    why.
     """
 
-    KIND: ClassVar[str]
-    SAME: ClassVar[Mapping[str, str]] = {
-        "dataset_digest": "data set (its content)",
-        "k": "k",
-        "seed": "seed",
-        "models": "models",
-    }
-    MEMBERS: ClassVar[tuple[str, ...]] = ()
-
-    kind: str = ""
+    kind: str
     dataset: str
     dataset_digest: str
     k: int
@@ -67,77 +61,66 @@ class StudyRecord:
     command: str
     revision: str
     versions: dict[str, str] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    conditions: tuple[str, ...] = ()
+    methods: tuple[Spec, ...] = ()
+    reference: str = ""
     code: dict[str, str] = field(default_factory=dict)
     prompts: dict[str, str] = field(default_factory=dict)
+    thresholds: dict[str, float] = field(default_factory=dict)
+    data: dict[str, str] = field(default_factory=dict)
     asked: tuple[str, ...] = ()
     half: Half = Half.ALL
+    left: int = 0
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     runs: tuple[Run, ...] = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "kind", self.KIND)
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the methods."""
+        return tuple(spec.name for spec in self.methods)
 
     @property
     def asked_in_words(self) -> str:
         """Which questions were asked."""
         return f"Asked: {self.half.described(len(self.asked))}."
 
+    def shared_with(self, other: Self) -> dict[str, Any]:
+        """What both runs must agree on, by its words: a model where both ask one of that name."""
+        models = {n: id_ for n, id_ in self.models.items() if n in other.models}
+        same = {"data set (its content)": self.dataset_digest, "k": self.k, "seed": self.seed}
+        return {**same, **models, **self.facts}
+
     def continuing(self, earlier: Self) -> Self:
-        """The record of both runs together: members are added to. What was noted about other
-        questions than those asked now is left out.
+        """The record of both runs together. What was noted about other questions than those asked
+        now is left out, but for who judged the answers.
 
         Raises ConfigurationError, naming what differs, when they are not one study.
         """
-        before, now = (
-            {words: getattr(record, name) for name, words in self.SAME.items()}
-            for record in (earlier, self)
-        )
         found = [
-            *differing(before, now),
+            *differing(earlier.shared_with(self), self.shared_with(earlier)),
             *reworded(earlier.prompts),
-            *(text for name in self.MEMBERS for text in redefined(earlier, self, name)),
+            *redefined(earlier.methods, self.methods),
         ]
         if found:
             raise ConfigurationError(
                 f"the results there are of another study: {'; '.join(found)}. {WAYS_OUT}"
             )
-        members: dict[str, Any] = {
-            name: tuple(dict.fromkeys((*getattr(earlier, name), *getattr(self, name))))
-            for name in self.MEMBERS
-        }
-        notes = earlier.notes if earlier.asked == self.asked else ()
+        same = earlier.asked == self.asked
+        notes = [note for note in earlier.notes if same or note.startswith(JUDGED_BY)]
         return replace(
             self,
-            **members,
+            models=earlier.models | self.models,
+            conditions=tuple(dict.fromkeys((*earlier.conditions, *self.conditions))),
+            methods=tuple(dict.fromkeys((*earlier.methods, *self.methods))),
             prompts=earlier.prompts,
+            thresholds=earlier.thresholds,
             notes=tuple(dict.fromkeys((*notes, *self.notes))),
             seconds=earlier.seconds,
             code=earlier.code | self.code,
             runs=(*earlier.runs, *(run for run in self.runs if run not in earlier.runs)),
         )
-
-
-@dataclass(frozen=True, kw_only=True)
-class CorpusRecord(StudyRecord):
-    """Provenance of a study over a corpus, which has so many `texts` without an attack."""
-
-    SAME: ClassVar[Mapping[str, str]] = {
-        **StudyRecord.SAME,
-        "texts": "texts of the corpus",
-        "half": "half of the questions",
-        "questions": "questions",
-    }
-
-    texts: int
-
-    @property
-    def questions(self) -> int:
-        """How many questions are asked."""
-        return len(self.asked)
-
-
-RecordT = TypeVar("RecordT", bound=StudyRecord)
 
 
 def check_code(
@@ -173,17 +156,14 @@ def digests(roots: Mapping[str, Callable[[], Iterable[str]]]) -> dict[str, str |
     return found
 
 
-def redefined(earlier: StudyRecord, now: StudyRecord, members: str) -> Iterator[str]:
-    """Members that share a name and not their meaning, in words."""
-    known = {getattr(member, "name", member): member for member in getattr(earlier, members)}
-    for member in getattr(now, members):
-        name = getattr(member, "name", member)
-        before = known.get(name, member)
-        if before != member:
-            there, here = (
-                {f.name: getattr(m, f.name) for f in fields(m)} for m in (before, member)
-            )
-            yield f"{name}: {', '.join(differing(there, here, colon=''))}"
+def redefined(earlier: Iterable[Spec], now: Iterable[Spec]) -> Iterator[str]:
+    """Methods that share a name and not their meaning, in words."""
+    known = {spec.name: spec for spec in earlier}
+    for spec in now:
+        before = known.get(spec.name, spec)
+        if before != spec:
+            told = differing(asdict(before), asdict(spec), colon="")
+            yield f"{spec.name}: {', '.join(told)}"
 
 
 def write_record(directory: Path, record: StudyRecord) -> None:
@@ -191,7 +171,7 @@ def write_record(directory: Path, record: StudyRecord) -> None:
     write_json(directory / RECORD, asdict(record))
 
 
-def read_record(directory: Path, kind: type[RecordT]) -> RecordT | None:
+def read_record(directory: Path, kind: str) -> StudyRecord | None:
     """What an earlier run in the directory was; None if there was none.
 
     Raises ConfigurationError for a damaged record and for one of another kind of study.
@@ -199,10 +179,10 @@ def read_record(directory: Path, kind: type[RecordT]) -> RecordT | None:
     data = stored(directory)
     if data is None:
         return None
-    if data["kind"] != kind.KIND:
+    if data["kind"] != kind:
         raise ConfigurationError(f"{directory} holds a study of {data['kind']}. {WAYS_OUT}")
     try:
-        return TypeAdapter(kind).validate_python(data)
+        return TypeAdapter(StudyRecord).validate_python(data)
     except (ValueError, RecursionError) as error:
         raise damaged(directory, summary(error)) from None
 

@@ -4,14 +4,16 @@ how it is shown in tables.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import Final, Literal
 
 import polars as pl
 
-from radarstream.lab.study.comparison import Cell, Difference
+from radarstream.lab.study.comparison import Cell, Difference, compared
 from radarstream.lab.study.frame import mean_of_all, pooled
 from radarstream.lab.study.rates import Rate, rates_by, sound
-from radarstream.lab.study.rows import COST
+from radarstream.lab.study.record import StudyRecord
+from radarstream.lab.study.rows import BENIGN, COST
 from radarstream.lab.study.table import (
     NOTHING,
     Table,
@@ -45,21 +47,105 @@ class Result:
     differences: dict[str, Difference]
 
 
-def by_cell(frame: pl.DataFrame, column: str = "condition") -> Cells:
-    """The rows of each contender under each condition."""
-    parts = frame.partition_by("contender", column, as_dict=True, maintain_order=True)
-    return {(str(name), str(condition)): part for (name, condition), part in parts.items()}
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """Columns of a table: those whose rates and means are results, those that are compared with
+    the reference, and of these the ones that mean something under attack alone.
+    """
+
+    rates: Sequence[str] = ()
+    means: Sequence[str] = ()
+    compared: Sequence[str] = ()
+    of_attacks: Collection[str] = ()
 
 
-def results_by(
-    cells: Cells,
-    keys: Iterable[Cell],
-    rates: Sequence[str],
-    means: Sequence[str],
-    differences: Mapping[Cell, dict[str, Difference]],
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """All cells. Their conditions are those of `groups`: conditions, and several together. The
+    methods are in the order of the record; differences are to the `reference`.
+    """
+
+    methods: tuple[str, ...]
+    groups: tuple[str, ...]
+    reference: str
+    cells: tuple[Result, ...]
+
+    @property
+    def whole(self) -> str:
+        """All attacks together, or the only one, or the last condition."""
+        return ATTACKS if ATTACKS in self.groups else self.groups[-1]
+
+    @property
+    def attacked(self) -> list[str]:
+        """The groups with an attack, the largest first."""
+        found = [group for group in self.groups if group not in (BENIGN, ATTACKS)]
+        return [ATTACKS, *found] if ATTACKS in self.groups else found
+
+    @property
+    def alone(self) -> list[Result]:
+        """The cells of single conditions."""
+        return [cell for cell in self.cells if cell.condition != ATTACKS]
+
+    def cell(self, contender: str, condition: str) -> Result | None:
+        """The cell of a method and a condition; None where there is none."""
+        wanted = contender, condition
+        return next((c for c in self.cells if (c.contender, c.condition) == wanted), None)
+
+    def on(self, *groups: str) -> list[Result]:
+        """The cells of some groups."""
+        return [cell for cell in self.cells if cell.condition in groups]
+
+
+def groups_of(conditions: Iterable[str]) -> Groups:
+    """Every condition by itself, and all attacks together where there are several."""
+    named = list(conditions)
+    attacks = [name for name in named if name != BENIGN]
+    return {name: [name] for name in named} | ({ATTACKS: attacks} if len(attacks) > 1 else {})
+
+
+def grouped(frame: pl.DataFrame, groups: Groups) -> Cells:
+    """The rows of each contender in each group of conditions."""
+    found: dict[Cell, pl.DataFrame] = {}
+    for group, conditions in groups.items():
+        mine = frame.filter(pl.col("condition").cast(pl.String).is_in(list(conditions)))
+        parts = mine.partition_by("contender", as_dict=True, maintain_order=True)
+        found |= {(str(name), group): part for (name,), part in parts.items()}
+    return found
+
+
+def scored_cells(
+    cells: Cells, record: StudyRecord, scoring: Scoring, *, static: bool = False
 ) -> tuple[Result, ...]:
-    """The results of cells, with the rates and means of columns."""
-    return tuple(result_of(k, cells[k], rates, means, differences.get(k, {})) for k in keys)
+    """The results of cells, in the order of groups and then of methods.
+
+    Holm's correction takes all conditions of a column as one family, and all attacks together as
+    another, since these are the same answers again. `static` says that a question has one answer
+    under a condition.
+    """
+    order = {name: place for place, name in enumerate(record.names)}
+    groups = dict.fromkeys(group for _, group in cells)
+    keys = [(name, group) for group in groups for name in order if (name, group) in cells]
+    found: dict[Cell, dict[str, Difference]] = {}
+    for column, whole in product(scoring.compared, (False, True)):
+        family = [
+            key
+            for key in keys
+            if (key[1] == ATTACKS) is whole
+            and not (column in scoring.of_attacks and key[1] == BENIGN)
+        ]
+        moved = compared(
+            cells,
+            family,
+            (column,),
+            record.reference,
+            static=static and not whole,
+            seed=record.seed,
+        )
+        for key, differences in moved.items():
+            found.setdefault(key, {}).update(differences)
+    return tuple(
+        result_of(k, cells[k], scoring.rates, scoring.means, found.get(k, {})) for k in keys
+    )
 
 
 def result_of(
@@ -77,32 +163,18 @@ def result_of(
     return Result(*key, held.height, lines.height - held.height, found, mean, differences)
 
 
-def grouped(frame: pl.DataFrame, groups: Groups) -> Cells:
-    """The rows of each contender in each group of conditions."""
-    found: dict[Cell, pl.DataFrame] = {}
-    for group, conditions in groups.items():
-        mine = frame.filter(pl.col("condition").is_in(list(conditions)))
-        parts = mine.partition_by("contender", as_dict=True, maintain_order=True)
-        found |= {(str(name), group): part for (name,), part in parts.items()}
-    return found
-
-
-def with_texts(results: Iterable[Result], texts: Cells, rates: Sequence[str]) -> tuple[Result, ...]:
-    """The results, with rates over the texts of their rows besides."""
+def with_texts(
+    results: Iterable[Result], texts: Iterable[Result], rates: Sequence[str]
+) -> tuple[Result, ...]:
+    """The results, with rates over the texts of their rows and the differences of these."""
+    known = {(one.contender, one.condition): one for one in texts}
     found = []
     for one in results:
-        key = one.contender, one.condition
-        more = dict.fromkeys(rates, Rate(0, 0))
-        if key in texts:
-            more = result_of(key, texts[key], rates, (), {}).rates
-        found.append(replace(one, rates=one.rates | more))
+        of_texts = known.get((one.contender, one.condition))
+        more = of_texts.rates if of_texts else dict.fromkeys(rates, Rate(0, 0))
+        moved = of_texts.differences if of_texts else {}
+        found.append(replace(one, rates=one.rates | more, differences=one.differences | moved))
     return tuple(found)
-
-
-def cell_of(cells: Iterable[Result], contender: str, condition: str) -> Result | None:
-    """The cell of a contender and a condition; None where there is none."""
-    wanted = contender, condition
-    return next((one for one in cells if (one.contender, one.condition) == wanted), None)
 
 
 def grid(

@@ -22,6 +22,7 @@ from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Document
 
 ERROR_CHARACTERS: Final = 300
+BENIGN: Final = "benign"  # the condition without an attack
 EVIDENCE_WORK: Final = "evidence"  # the author of material; every other one is a contender
 
 

@@ -2,9 +2,9 @@
 `radar:pair_scale=0.3`.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from radarstream.pipelines.settings.loading import option
 from radarstream.schemas.errors import ConfigurationError
@@ -12,25 +12,16 @@ from radarstream.schemas.errors import ConfigurationError
 ALL = "all"
 
 
-class Named(Protocol):
-    """A contender with its heading and options."""
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-    @property
-    def options(self) -> Collection[Any]: ...  # noqa: D102
-
-
-NamedT = TypeVar("NamedT", bound=Named)
-
-
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A method with its options. `name` is its heading, unique in a study."""
+    """A method with its options. `name` is its heading, unique in a study. `how` is the way in
+    which it is applied: an adaptation to time, or the reranker that it stands behind.
+    """
 
     name: str
     method: str
     options: tuple[tuple[str, Any], ...] = ()
+    how: str = ""
 
     @staticmethod
     def of(text: str) -> "Spec":
@@ -65,16 +56,30 @@ def expanded(
     return list(dict.fromkeys(found))
 
 
+def parse_specs(
+    text: str,
+    check: Callable[[Spec], object],
+    families: Mapping[str, Iterable[str]],
+    always: Iterable[str] = (),
+) -> tuple[Spec, ...]:
+    """Read a list of methods, each once. Raises ConfigurationError, also that of the check."""
+    specs = {spec.name: spec for spec in map(Spec.of, expanded(text, families, always))}
+    for spec in specs.values():
+        check(spec)
+    return tuple(specs.values())
+
+
 def servable(
-    contenders: Iterable[NamedT], check: Callable[[NamedT], object], insisted: str
-) -> tuple[list[NamedT], list[str]]:
+    contenders: Iterable[Spec], check: Callable[[Spec], object], insisted: str
+) -> tuple[tuple[Spec, ...], tuple[str, ...]]:
     """The contenders that pass a check, and notes on those left out.
 
     Raises the check's ConfigurationError for one that has options, or that `insisted`, the list it
-    came from, names by itself.
+    came from, names by itself; and where none is left.
     """
     named = {*split_specs(insisted)}
-    kept, notes = [], []
+    kept: list[Spec] = []
+    notes: list[str] = []
     for one in contenders:
         try:
             check(one)
@@ -84,7 +89,9 @@ def servable(
             notes.append(f"{one.name} is left out: {error}")
         else:
             kept.append(one)
-    return kept, notes
+    if not kept:
+        raise ConfigurationError("; ".join(["no method is left to evaluate", *notes]))
+    return tuple(kept), tuple(notes)
 
 
 def split_specs(text: str) -> list[str]:

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.lab.study.plugin import batched
+from radarstream.lab.study.kind import batched
 from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.beam.graph import NO_LOG

@@ -16,16 +16,13 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.defenses.protocol import Attributing, Complete, Signal
 from radarstream.lab.attribution.scenarios import parse_scenarios
-from radarstream.lab.attribution.scoring import Result, Results, frame_of, scored
-from radarstream.lab.attribution.study import (
-    AttributionPlugin,
-    AttributionRequest,
-    AttributionStudy,
-    parse_attributors,
-)
+from radarstream.lab.attribution.scoring import AttributionResults, frame_of, scored
+from radarstream.lab.attribution.study import Attributions, parse_attributors
 from radarstream.lab.study.datasets import Dataset, digest_of
 from radarstream.lab.study.harness import Study
-from radarstream.pipelines.settings import load_settings
+from radarstream.lab.study.kind import Request
+from radarstream.lab.study.results import Result
+from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.attribution import Attribution, Case, Finding, TextScore
 from radarstream.schemas.evidence import FloatArray
@@ -145,28 +142,43 @@ class Bench:
         tokens = ScriptedTokens(ScriptedGenerator(script=obedient))
         return Models(self.generator, ScriptedRelations(), self.embedder, tokens)
 
-    def study(self, scenarios: str, attributors: str, **request: Any) -> AttributionStudy:
+    def study(self, scenarios: str, attributors: str, **options: Any) -> Study:
         self.out.mkdir(exist_ok=True)
-        options = {"dataset": towns(), "k": 2, **request}
-        found = AttributionRequest(
+        settings = load_settings(profile="scripted", batch={"snapshots": 2, "queries": 2})
+        request, own = asked(options, settings, {"k": 2})
+        kind = Attributions(
+            request,
+            self.models,
             scenarios=parse_scenarios(scenarios),
             attributors=parse_attributors(attributors),
-            **options,
+            **own,
         )
-        settings = load_settings(profile="scripted", batch={"snapshots": 2, "queries": 2})
-        return Study(AttributionPlugin(found, settings, self.models), self.models, self.out)
+        return Study(kind, self.out)
 
-    def run(self, scenarios: str, attributors: str, **request: Any) -> AttributionStudy:
-        study = self.study(scenarios, attributors, **request)
+    def run(self, scenarios: str, attributors: str, **options: Any) -> Study:
+        study = self.study(scenarios, attributors, **options)
         study.run()
         return study
 
 
-def results(study: AttributionStudy) -> Results:
+SHARED = ("half", "limit", "seed", "command")
+
+
+def asked(
+    options: dict[str, Any], settings: Settings, own: dict[str, Any]
+) -> tuple[Request, dict[str, Any]]:
+    """What is asked about the towns, and the options of a kind, which has defaults."""
+    shared = {name: options[name] for name in SHARED if name in options}
+    request = Request(dataset=options.get("dataset", towns()), settings=settings, **shared)
+    left = {n: value for n, value in options.items() if n not in (*shared, "dataset")}
+    return request, own | left
+
+
+def results(study: Study) -> AttributionResults:
     return scored(study.record, study.store, frame_of(study.record, study.store))
 
 
-def cell(study: AttributionStudy, name: str, group: str) -> Result:
+def cell(study: Study, name: str, group: str) -> Result:
     return next(one for one in results(study).on(group) if one.contender == name)
 
 

@@ -15,23 +15,16 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.lab.attacks.conditions import parse_condition
 from radarstream.lab.defences.contenders import parse_contenders
-from radarstream.lab.defences.records import (
-    FILES,
-    Contender,
-    DefencesRecord,
-    DefencesRequest,
-    EvidenceRow,
-    Key,
-    Row,
-    counted,
-)
-from radarstream.lab.defences.scores import Results
+from radarstream.lab.defences.records import FILES, EvidenceRow, Key, Row, counted
+from radarstream.lab.defences.scores import DefenceResults
 from radarstream.lab.defences.study import Defences
 from radarstream.lab.pages.defences import DEFENCES
 from radarstream.lab.study.datasets import Dataset, History, digest_of
 from radarstream.lab.study.harness import Study
-from radarstream.lab.study.record import read_record
+from radarstream.lab.study.kind import Request
+from radarstream.lab.study.record import StudyRecord, read_record
 from radarstream.lab.study.rows import RowStore
+from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Generator, Model, Models, TokenScorer
 from radarstream.schemas.snapshot import Labels
@@ -71,25 +64,20 @@ def static_dataset(questions: int = 4, said: int = 3) -> Dataset:
     )
 
 
-class Experiment(Study[DefencesRecord]):
+class Experiment(Study):
     """A study of defences, with its rows at hand."""
 
-    plugin: Defences
-
     @property
-    def rows(self) -> list[Row]:
+    def answered(self) -> list[Row]:
         return counted(self.store, self.record, Row)
 
     @property
     def evidence(self) -> list[EvidenceRow]:
         return counted(self.store, self.record, EvidenceRow)
 
-    def failed_contenders(self) -> list[str]:
-        return self.failed(contender.name for contender in self.plugin.request.contenders)
-
-    def results(self, judge: Generator | None = None) -> Results:
+    def results(self, judge: Generator | None = None) -> DefenceResults:
         if judge is not None:
-            self.plugin.judged(self, judge)
+            self.judge(judge)
         return DEFENCES.report(self.out, self.record, self.store).results
 
 
@@ -121,20 +109,18 @@ class Bench:
     def experiment(
         self,
         dataset: Dataset,
-        contenders: str | Sequence[Contender] = "radar,vanilla",
+        contenders: str | Sequence[Spec] = "radar,vanilla",
         conditions: Sequence[str] = ("benign", "pia@1"),
         **options: Any,
     ) -> Experiment:
         self.out.mkdir(parents=True, exist_ok=True)
         listed = parse_contenders(contenders) if isinstance(contenders, str) else contenders
-        request = DefencesRequest(
-            dataset=dataset,
-            conditions=tuple(map(parse_condition, conditions)),
-            contenders=tuple(listed),
-            **{"reference": listed[0].name, "k": 10, **options},
-        )
-        engine = open_engine(self.settings.database)
-        cache = ResponseCache(engine)
+        of_kind = {"reference": listed[0].name, "k": 10, "insisted": contenders, "reader": None}
+        of_kind = {name: options.pop(name, value) for name, value in of_kind.items()}
+        if not isinstance(of_kind["insisted"], str):
+            of_kind["insisted"] = "all"
+        request = Request(dataset=dataset, settings=self.settings, **options)
+        cache = ResponseCache(open_engine(self.settings.database))
         models = Models(
             Cached(self.generator, cache),
             Cached(self.relations, cache),
@@ -142,7 +128,9 @@ class Bench:
             tokens=self.tokens,
             plugins={} if self.gradients is None else {"gradients": self.gradients},
         )
-        return Experiment(Defences(request, self.settings, engine, models), models, self.out)
+        conditions = [*map(parse_condition, conditions)]
+        kind = Defences(request, conditions, listed, models=models, **of_kind)
+        return Experiment(kind, self.out)
 
     def run(self, *arguments: Any, **options: Any) -> Experiment:
         experiment = self.experiment(*arguments, **options)
@@ -162,7 +150,7 @@ def answers(experiment: Experiment, contender: str, condition: str) -> list[str 
 
 
 def cell_rows(experiment: Experiment, contender: str, condition: str) -> list[Row]:
-    rows = [r for r in experiment.rows if (r.contender, r.condition) == (contender, condition)]
+    rows = [r for r in experiment.answered if (r.contender, r.condition) == (contender, condition)]
     return sorted(rows, key=lambda row: (row.query_id, row.step))
 
 
@@ -176,8 +164,8 @@ def read_evidence(out: Path) -> dict[tuple[str, str, int], EvidenceRow]:
     return RowStore(out, FILES).of(EvidenceRow)
 
 
-def stored_record(out: Path) -> DefencesRecord:
+def stored_record(out: Path) -> StudyRecord:
     """The stored record of a study."""
-    record = read_record(out, DefencesRecord)
+    record = read_record(out, "defences")
     assert record is not None
     return record

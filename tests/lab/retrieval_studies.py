@@ -21,19 +21,16 @@ from radarstream.lab.models.scripted_networks import (
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.retrieval.pools import parse_conditions
 from radarstream.lab.retrieval.rerankers import parse_rerankers
-from radarstream.lab.retrieval.scoring import Result, Results, frame_of, scored
-from radarstream.lab.retrieval.study import (
-    RetrievalPlugin,
-    RetrievalRequest,
-    RetrievalStudy,
-)
+from radarstream.lab.retrieval.scoring import RetrievalResults, frame_of, scored
+from radarstream.lab.retrieval.study import Retrieval
 from radarstream.lab.study.halves import Split
 from radarstream.lab.study.harness import Study
+from radarstream.lab.study.results import Result
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.retrieval import CandidatePool
-from tests.lab.attribution_studies import WordEmbedder, obedient, towns
+from tests.lab.attribution_studies import WordEmbedder, asked, obedient
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,37 +78,37 @@ class Bench:
             {"gradients": self.gradients, "masked": self.masked, "attention": self.attention},
         )
 
-    def study(
-        self, attacks: str = "injection", rerankers: str = "drop", **request: Any
-    ) -> RetrievalStudy:
+    def study(self, attacks: str = "injection", rerankers: str = "drop", **options: Any) -> Study:
         self.out.mkdir(exist_ok=True)
-        options = {"dataset": towns(), "k": 3, "pool": 8, "split": Split.ALL, **request}
-        found = RetrievalRequest(
-            conditions=parse_conditions(attacks), rerankers=parse_rerankers(rerankers), **options
-        )
         settings = load_settings(profile="scripted", batch={"snapshots": 2, "queries": 2})
+        request, own = asked(options, settings, {"k": 3, "pool": 8, "split": Split.ALL})
         words = self.words
-        tools = None if words is None else lambda: Tools(words)
-        plugin = RetrievalPlugin(found, settings, self.models, tools, self.kept)
-        return Study(plugin, self.models, self.out)
+        kind = Retrieval(
+            request,
+            self.models,
+            conditions=parse_conditions(attacks),
+            rerankers=parse_rerankers(rerankers),
+            tools=None if words is None else lambda: Tools(words),
+            texts=self.kept,
+            **own,
+        )
+        return Study(kind, self.out)
 
-    def run(
-        self, attacks: str = "injection", rerankers: str = "drop", **request: Any
-    ) -> RetrievalStudy:
-        study = self.study(attacks, rerankers, **request)
+    def run(self, attacks: str = "injection", rerankers: str = "drop", **options: Any) -> Study:
+        study = self.study(attacks, rerankers, **options)
         study.run()
         return study
 
 
-def results(study: RetrievalStudy) -> Results:
+def results(study: Study) -> RetrievalResults:
     return scored(study.record, study.store, frame_of(study.record, study.store))
 
 
-def cell(study: RetrievalStudy, name: str, condition: str, before: str = "") -> Result:
+def cell(study: Study, name: str, condition: str, before: str = "") -> Result:
     found = results(study)
     cells = found.answers[before] if before else found.cells
     return next(c for c in cells if (c.contender, c.condition) == (name, condition))
 
 
-def all_of(study: RetrievalStudy, kind: type[Any]) -> Sequence[Any]:
+def all_of(study: Study, kind: type[Any]) -> Sequence[Any]:
     return list(study.store.of(kind).values())

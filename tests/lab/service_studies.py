@@ -17,18 +17,14 @@ from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attacks.service.protocol import MaskedDocument, World
 from radarstream.lab.attacks.service.registry import parse_streams
 from radarstream.lab.service.policies import parse_policies
-from radarstream.lab.service.study import (
-    ServicePlugin,
-    ServiceRequest,
-    ServiceStudy,
-)
+from radarstream.lab.service.study import Services
 from radarstream.lab.study.datasets import Dataset, digest_of
 from radarstream.lab.study.harness import Study
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.prompt import ContinuationQuery, Prompt
 from radarstream.schemas.snapshot import Document
-from tests.lab.attribution_studies import WordEmbedder, obedient, towns
+from tests.lab.attribution_studies import WordEmbedder, asked, obedient, towns
 
 TEXT = "alpha bravo charlie dover echo foxtrot golf hotel india juliett kilo lima mike november"
 RIVER = (
@@ -107,26 +103,30 @@ class Bench:
         tokens = ScriptedTokens(ScriptedGenerator(script=obedient))
         return Models(self.generator, ScriptedRelations(), self.embedder, tokens)
 
-    def study(self, attacks: str = "", policies: str = "", **request: Any) -> ServiceStudy:
+    def study(self, attacks: str = "", policies: str = "", **options: Any) -> Study:
         self.out.mkdir(exist_ok=True)
-        options = {"dataset": towns(), "k": 3, "members": 2, "others": 2, **request}
-        asked = ServiceRequest(
-            streams=parse_streams(attacks), policies=parse_policies(policies), **options
-        )
         settings = load_settings(
             profile="scripted",
             defense={"name": "vanilla"},
             reading={"windows": 0},
         )
-        engine = open_engine(sqlite_url(self.out / "state.sqlite"))
-        plugin = ServicePlugin(asked, settings, self.models, engine, self.proxy)
-        return Study(plugin, self.models, self.out)
+        request, own = asked(options, settings, {"k": 3, "members": 2, "others": 2})
+        kind = Services(
+            request,
+            self.models,
+            open_engine(sqlite_url(self.out / "state.sqlite")),
+            streams=parse_streams(attacks),
+            policies=parse_policies(policies),
+            proxy=self.proxy,
+            **own,
+        )
+        return Study(kind, self.out)
 
-    def run(self, attacks: str = "", policies: str = "", **request: Any) -> ServiceStudy:
-        study = self.study(attacks, policies, **request)
+    def run(self, attacks: str = "", policies: str = "", **options: Any) -> Study:
+        study = self.study(attacks, policies, **options)
         study.run()
         return study
 
 
-def all_of(study: ServiceStudy, kind: type[Any]) -> list[Any]:
+def all_of(study: Study, kind: type[Any]) -> list[Any]:
     return list(study.store.of(kind).values())

@@ -7,9 +7,11 @@ import polars as pl
 
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences.answers import study_frame
-from radarstream.lab.defences.records import Contender, DefencesRecord, EvidenceRow, Row
-from radarstream.lab.defences.scores import Results, results_of
+from radarstream.lab.defences.records import EvidenceRow, Row
+from radarstream.lab.defences.scores import DefenceResults, results_of
+from radarstream.lab.study.record import StudyRecord
 from radarstream.lab.study.rows import Cost
+from radarstream.lab.study.specs import Spec
 from radarstream.schemas.snapshot import Labels
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
 
@@ -52,30 +54,28 @@ def record(
     conditions: Sequence[Condition] = (Condition(), PIA),
     *,
     reference: str = "radar",
-) -> DefencesRecord:
-    return DefencesRecord(
+) -> StudyRecord:
+    return StudyRecord(
+        kind="defences",
         dataset="toy",
         dataset_digest="0" * 64,
-        questions=1,
-        snapshots=1,
         k=10,
-        conditions=tuple(conditions),
-        contenders=tuple(Contender(name, name) for name in contenders),
+        conditions=tuple(condition.name for condition in conditions),
+        methods=tuple(Spec(name, name) for name in contenders),
         reference=reference,
         seed=7,
         settings={},
         models={},
         revision="unknown",
         command="radarstream evaluate",
-        statistics={},
     )
 
 
 def scored(
     rows: Sequence[Row],
-    settings: DefencesRecord | None = None,
+    settings: StudyRecord | None = None,
     evidence: Sequence[EvidenceRow] = (),
-) -> tuple[Results, pl.DataFrame]:
+) -> tuple[DefenceResults, pl.DataFrame]:
     """The results of some rows, and the table of answers that they were computed from."""
     settings = settings or record()
     frame = study_frame(rows, settings)

@@ -11,7 +11,6 @@ from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses import registry
 from radarstream.lab.attacks.questions import Questions
 from radarstream.lab.attribution import scenarios as staging
-from radarstream.lab.attribution import study as attributors
 from radarstream.lab.attribution.events import won
 from radarstream.lab.attribution.records import (
     AttributionRow,
@@ -208,7 +207,7 @@ def test_an_attribution_that_fails_is_a_row_with_an_error_and_tried_again(bench)
         script=lambda prompt: obedient(prompt), fail_on_calls=frozenset({1})
     )
     study = bench.study("injection", "marked:asks=true", limit=1)
-    study.plugin.scope_rule = one_text
+    study.kind.scope_rule = one_text
     study.run()
     (row,) = (r for r in rows_of(study).values() if r.contender == "marked:asks=true")
     assert row.error and "scripted failure" in row.error and row.attribution is None
@@ -226,7 +225,7 @@ def one_text(_):
 
 def test_thresholds_come_from_benign_texts_and_are_kept(bench):
     study = bench.run("injection", "norm,perplexity")
-    longest = max(len(e.document.passage) for e in study.plugin.questions.corpus.entries)
+    longest = max(len(e.document.passage) for e in study.kind.questions.corpus.entries)
     assert study.record.thresholds["norm"] == longest
     before = len(bench.embedder.asked)
     again = bench.run("injection", "norm,perplexity")
@@ -234,26 +233,26 @@ def test_thresholds_come_from_benign_texts_and_are_kept(bench):
     assert len(bench.embedder.asked) == before
 
 
-def test_attributors_that_the_models_cannot_serve_are_left_out(bench):
+def test_attributors_that_the_models_cannot_serve_are_left_out(bench, monkeypatch):
     poor = replace(bench.models, tokens=None)
-    specs = attributors.parse_attributors("rag_origin,marked")
-    kept, notes = attributors.served(specs, poor, 1_000, insisted="all")
-    assert [spec.name for spec in kept] == ["marked"] and "rag_origin" in notes[0]
+    monkeypatch.setattr(Bench, "models", poor)
+    study = bench.study("injection", "rag_origin,marked")
+    assert study.record.names == ("marked",) and "rag_origin" in study.record.notes[0]
     with pytest.raises(ConfigurationError, match="token probabilities"):
-        attributors.served(specs, poor, 1_000, insisted="rag_origin,marked")
+        bench.study("injection", "rag_origin,marked", insisted="rag_origin,marked")
 
 
 def test_the_record_tells_how_to_repeat_it(bench):
     bench.run("injection", EVERYBODY, command="radarstream evaluate attribution ...")
     record = json.loads((bench.out / "study.json").read_text())
-    assert record["texts"] == 18 and record["models"]["embedder"] == "words"
+    assert record["facts"]["texts of the corpus"] == 18 and record["models"]["embedder"] == "words"
     assert set(record["code"]) == {"events", "marked"} and record["kind"] == "attribution"
     assert "answer_from_documents" in record["prompts"] and record["seconds"] > 0
 
 
 def test_tables_say_what_was_measured(bench):
     study = bench.run("injection,clean", f"{oracle('injection')},{NOBODY}")
-    tables = {table.key: table for table in tables_of(study.record, results(study))}
+    tables = {table.key: table for table in tables_of(results(study))}
     assert {"scenarios", "micro", "removal", "corpus", "clean", "cost"} == set(tables)
     whole, alone = tables["micro"].rows
     assert (whole.heading, alone.heading) == ("all plain", "injection")
@@ -286,11 +285,18 @@ def test_the_family_several_is_not_its_scenario_of_that_name(bench):
 
 def test_a_limit_shrinks_the_corpus_with_the_questions(bench):
     study = bench.run("injection,injection/crowd", NOBODY, limit=1)
-    assert study.record.texts == len(study.plugin.questions.corpus.entries) == 6
+    assert (
+        study.record.facts["texts of the corpus"] == len(study.kind.questions.corpus.entries) == 6
+    )
     embedded = set(bench.embedder.asked)
     assert not any(town in text for text in embedded for town in ("Corvane", "Tethra"))
     assert {len(e.texts) for e in study.store.of(EventRow).values()} == {11}
-    assert Bench(bench.out.with_name("whole")).study("injection", NOBODY).record.texts == 18
+    assert (
+        Bench(bench.out.with_name("whole"))
+        .study("injection", NOBODY)
+        .kind.facts["texts of the corpus"]
+        == 18
+    )
 
 
 def test_questions_that_all_ask_for_long_answers_are_refused(bench):
@@ -313,11 +319,13 @@ def test_questions_without_documents_are_asked_of_as_many_that_have_some(bench):
 
 
 def test_attributors_without_benign_texts_for_their_thresholds_are_left_out(bench):
-    specs = attributors.parse_attributors("marked,norm,perplexity,norm:threshold=3")
-    kept, notes = attributors.served(specs, bench.models, 0, insisted="all,norm:threshold=3")
-    assert [spec.name for spec in kept] == ["marked", "norm:threshold=3"]
-    assert [note.split()[0] for note in notes] == ["the", "norm", "perplexity"]
+    bare = tuple((replace(h[0], documents=()),) for h in towns().histories)
+    asked = "marked,norm,perplexity,norm:threshold=3"
+    options = {"dataset": replace(towns(), histories=bare), "insisted": "all,norm:threshold=3"}
+    study = bench.study("injection", asked, **options)
+    assert study.record.names == ("marked", "norm:threshold=3")
+    assert [note.split()[0] for note in study.record.notes] == ["the", "norm", "perplexity"]
     with pytest.raises(ConfigurationError, match="norm takes its threshold from benign texts"):
-        attributors.served(specs, bench.models, 0, insisted="norm")
-    _, notes = attributors.served(specs, bench.models, 9, insisted="all")
-    assert notes == ("thresholds of norm, perplexity come from 9 benign texts, not from 1,000",)
+        bench.study("injection", asked, **options | {"insisted": "norm"})
+    notes = Bench(bench.out.with_name("whole")).study("injection", asked).record.notes
+    assert notes == ("thresholds of norm, perplexity come from 18 benign texts, not from 1,000",)

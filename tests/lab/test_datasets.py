@@ -9,7 +9,7 @@ import pytest
 
 from radarstream.connectors.files.robust_rag import UNDATED
 from radarstream.lab.simulation.history import SimulationOptions, simulate_history
-from radarstream.lab.study.datasets import describe, digest_of, load_dataset
+from radarstream.lab.study.datasets import changes_of, digest_of, load_dataset
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Query
@@ -96,7 +96,6 @@ def test_what_is_not_usable_is_counted_with_its_reason(tmp_path) -> None:
     assert "set.json item 2: context: Input should be a valid tuple" in data.complaint
     one = load_dataset(written(tmp_path, items[:2]))
     assert one.complaint.startswith("1 item skipped: 1 wrong_type")
-    assert describe(data)["skipped"] == {"wrong_type": 1, "missing_field": 1, "repeated": 1}
 
 
 def test_nothing_usable_is_refused(tmp_path) -> None:
@@ -162,37 +161,31 @@ def test_statistics_of_histories_as_published(tmp_path) -> None:
         history(f"Q{i}?", y2015=year(h[0]), y2017=year(h[1]), y2018=year(h[2]))
         for i, h in enumerate(("AAA", "ABB", "ABC", "ABA"))
     ]
-    found = describe(load_dataset(written(tmp_path, items)))
-    changes = {name: rate["share"] for name, rate in found["answer_changes"].items()}
+    found = changes_of(load_dataset(written(tmp_path, items)))
+    changes = {n.partition(": ")[2]: text for n, text in found.items() if "changes" in n}
     assert changes == {
-        "never": 0.25,
-        "at_least_once": 0.75,
-        "once": 0.25,
-        "more_than_once": 0.5,
-        "adjacent_years": 0.625,
+        "never": "1 of 4",
+        "at least once": "3 of 4",
+        "once": "1 of 4",
+        "more than once": "2 of 4",
+        "adjacent years": "5 of 8",
     }
-    assert found["answer_changes"]["adjacent_years"]["trials"] == 8
-    assert (found["questions"], found["snapshots"], found["documents"]) == (4, 12, 12)
-    assert found["snapshots_per_question"] == {"least": 3, "median": 3, "mean": 3, "most": 3}
+    assert (found["questions"], found["snapshots"], found["documents"]) == ("4", "12", "12")
 
 
-def test_statistics_are_plain_json_and_skip_unlabelled_years(tmp_path) -> None:
-    bare = {"docs": []}
-    items = [history("Q?", y2015=year("A"), y2016=bare, y2017=year("A"))]
-    found = describe(load_dataset(written(tmp_path, items)))
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert found["answer_changes"]["never"] == {"hits": 1, "trials": 1, "share": 1.0}
-    assert found["labelled"] == {"hits": 2, "trials": 3, "share": 2 / 3}
-    assert found["documents_per_snapshot"]["least"] == 0
-    assert found["provenance"] == {"date_restricted": 3}
+def test_statistics_skip_unlabelled_years(tmp_path) -> None:
+    items = [history("Q?", y2015=year("A"), y2016={"docs": []}, y2017=year("A"))]
+    found = changes_of(load_dataset(written(tmp_path, items)))
+    assert found["answer changes: never"] == "1 of 1"
 
 
 def test_simulated_histories(tmp_path) -> None:
     options = SimulationOptions(questions=5, k=6)
     data = load_dataset(written(tmp_path, simulate_history(options)))
     assert len(data.histories) == 5
-    assert describe(data)["provenance"] == {"simulated": data.snapshots}
-    assert describe(data)["with_false_passages"]["share"] == 1.0
+    snapshots = [snapshot for history in data.histories for snapshot in history]
+    assert {snapshot.provenance for snapshot in snapshots} == {"simulated"}
+    assert all(snapshot.labels.false_passages for snapshot in snapshots)
 
 
 @pytest.mark.parametrize(
@@ -203,8 +196,8 @@ def test_real_sets(name, questions, documents) -> None:
     if not (DATA / name).exists():
         pytest.skip(f"{DATA / name} is absent; set RADARSTREAM_DATA to its directory")
     data = load_dataset(DATA / name)
-    found = describe(data)
+    found = changes_of(data)
     assert data.static
     assert data.complaint is None
-    assert (found["questions"], found["documents"]) == (questions, documents)
-    assert "answer_changes" not in found
+    assert (found["questions"], found["documents"]) == (str(questions), str(documents))
+    assert not any("changes" in name for name in found)

@@ -15,8 +15,7 @@ from radarstream.lab.defences.contenders import (
     remembers,
     spread_over_time,
 )
-from radarstream.lab.defences.records import Adaptation, Contender
-from radarstream.lab.study.specs import heading, split_specs
+from radarstream.lab.study.specs import Spec, heading, split_specs
 from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.settings import Profile, load_settings
 from radarstream.pipelines.settings.loading import scalar
@@ -67,17 +66,17 @@ def test_adaptations_are_written_with_a_plus() -> None:
     contenders = parse_contenders(
         "radar+none,vanilla+cumulative,vanilla+cumulative-20,vanilla+none"
     )
-    assert [(c.name, c.adaptation, c.pool) for c in contenders] == [
-        ("radar+none", Adaptation.NONE, None),
-        ("vanilla+cumulative", Adaptation.CUMULATIVE, None),
-        ("vanilla+cumulative-20", Adaptation.CUMULATIVE, 20),
-        ("vanilla", Adaptation.NONE, None),  # a static defence has nothing to forget
+    assert [(c.name, c.how) for c in contenders] == [
+        ("radar+none", "none"),
+        ("vanilla+cumulative", "cumulative"),
+        ("vanilla+cumulative-20", "cumulative-20"),
+        ("vanilla", "none"),  # a static defence has nothing to forget
     ]
 
 
 def test_only_defences_without_memory_are_spread_over_time() -> None:
-    assert remembers(Contender("radar", "radar"))
-    assert not remembers(Contender("vanilla", "vanilla"))
+    assert remembers(Spec("radar", "radar"))
+    assert not remembers(Spec("vanilla", "vanilla"))
     spread = spread_over_time(
         parse_contenders("radar,vanilla,radar+none"), ["none", "cumulative-30", "lightweight"]
     )
@@ -96,7 +95,7 @@ def test_production_is_what_the_job_does(profile: Profile, name: str) -> None:
     assert built(contender) == build_methods(settings)[0]
     spelled = heading(name, contender.options)
     (same,) = parse_contenders(spelled)
-    assert replace(same, name="", alias="") == replace(contender, name="", alias="")
+    assert replace(same, name="") == replace(contender, name="")
     assert notes_on_production([contender, same]) == (
         f"production is {spelled}: what `run` and `replay` do with these settings",
     )

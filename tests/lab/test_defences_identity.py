@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
-from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.defences import contenders
-from radarstream.lab.defences.records import EVIDENCE, ROWS, Contender
+from radarstream.lab.defences.records import EVIDENCE, ROWS
 from radarstream.lab.defences.study import Defences, reference_among
 from radarstream.lab.study.harness import start_over
 from radarstream.lab.study.record import RECORD, write_record
 from radarstream.lab.study.rows import RowFile
+from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.job.replaying import answering_code, provenance
 from radarstream.pipelines.job.replaying.answering_code import digest_of
 from radarstream.schemas.errors import ConfigurationError
@@ -44,25 +44,21 @@ def test_another_k_seed_or_data_set_is_refused_by_name(bench: Bench) -> None:
         bench.experiment(static_dataset(2), seed=3)
     with pytest.raises(ConfigurationError, match="data set"):
         bench.experiment(static_dataset(3))
-    with pytest.raises(ConfigurationError, match="--no-resume"):
-        bench.experiment(static_dataset(2), surface="corpus")
+    with pytest.raises(ConfigurationError, match="place that attacks.*--no-resume"):
+        bench.experiment(static_dataset(2), conditions=["pia@m2"])
     assert (bench.out / ROWS).read_bytes() == rows
 
 
 def test_another_model_is_refused(bench: Bench) -> None:
     bench.generator.model_id = "larger"
-    with pytest.raises(ConfigurationError, match="models: .*scripted/3.* there, larger"):
+    with pytest.raises(ConfigurationError, match="generator: scripted/3 there, larger"):
         bench.experiment(static_dataset(2))
 
 
 def test_a_name_keeps_its_meaning(bench: Bench) -> None:
-    other = Contender("radar", "radar", (("pair_scale", 0.3),))
+    other = Spec("radar", "radar", (("pair_scale", 0.3),))
     with pytest.raises(ConfigurationError, match="radar: options"):
         bench.experiment(static_dataset(2), [other])
-    record = stored_record(bench.out)
-    moved = replace(record, conditions=(Condition("pia", (1,), place="top"),))
-    with pytest.raises(ConfigurationError, match="pia@1: place"):
-        moved.continuing(record)
 
 
 def test_only_the_wording_of_prompts_that_were_asked_counts(
@@ -111,7 +107,7 @@ def test_the_record_tells_where_results_come_from(bench: Bench) -> None:
     assert record["settings"]["profile"] == "scripted"
     assert record["versions"]["numpy"]
     assert record["revision"]
-    assert record["statistics"]["questions"] == 2
+    assert record["data"]["questions"] == "2"
     assert len(record["dataset_digest"]) == 64
 
 
@@ -121,10 +117,8 @@ def test_what_was_noted_of_other_questions_is_forgotten(tmp_path: Path) -> None:
     whole = bench.run(data, "vanilla", ["benign", "stale@1"])
     noted = [note for note in whole.record.notes if "without 1 of the questions" in note]
     assert len(noted) == 1
-    assert whole.record.owed == {"benign": 5, "stale@1": 2}
     part = bench.run(data, "vanilla", ["benign"], limit=1)
     assert not set(noted) & set(part.record.notes)
-    assert part.record.owed == {"benign": 2}
     again = bench.run(data, "vanilla", ["stale@1"])
     assert set(noted) <= set(again.record.notes)
 
@@ -151,7 +145,7 @@ def test_a_torn_last_line_is_removed_and_a_damaged_one_named(bench: Bench) -> No
 
 
 def test_the_reference_takes_part() -> None:
-    contenders = [Contender("vanilla", "vanilla"), Contender("radar", "radar")]
+    contenders = [Spec("vanilla", "vanilla"), Spec("radar", "radar")]
     assert reference_among(contenders, None) == "radar"
     assert reference_among(contenders[:1], None) == "vanilla"
     assert reference_among(contenders, "vanilla") == "vanilla"
@@ -216,9 +210,11 @@ def test_a_contender_that_only_failed_may_be_mended(
     bench.run(static_dataset(1), "vanilla", ["benign"])
     bench.generator.fail_on_text = None
     edited("radarstream.defenses.vanilla")
-    assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).rows] == [None]
+    assert [row.error for row in bench.run(static_dataset(1), "vanilla", ["benign"]).answered] == [
+        None
+    ]
     record = stored_record(bench.out)
-    assert record.code == {"vanilla": digest_of(contenders.modules_of(record.contenders[0]))}
+    assert record.code == {"vanilla": digest_of(contenders.modules_of(record.methods[0]))}
 
 
 def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:
@@ -226,7 +222,7 @@ def test_rows_of_unknown_code_are_refused(bench: Bench) -> None:
     write_record(bench.out, replace(record, code={}, runs=()))
     with pytest.raises(ConfigurationError, match="radar, vanilla were computed by other code"):
         bench.experiment(static_dataset(2), "vanilla")
-    gone = replace(record, contenders=(*record.contenders, Contender("old", "old_rag")))
+    gone = replace(record, methods=(*record.methods, Spec("old", "old_rag")))
     write_record(bench.out, gone)
     bench.experiment(static_dataset(2))  # it has no rows
     first, *others = (bench.out / ROWS).read_text().splitlines(keepends=True)

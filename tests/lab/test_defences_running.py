@@ -37,14 +37,14 @@ def bench(tmp_path: Path) -> Bench:
 
 def test_every_contender_answers_every_question_under_every_condition(bench: Bench) -> None:
     experiment = bench.run(static_dataset(4), "radar,vanilla,reliability_rag")
-    keys = {(row.contender, row.condition, row.query_id) for row in experiment.rows}
-    assert len(experiment.rows) == len(keys) == 3 * 2 * 4
+    keys = {(row.contender, row.condition, row.query_id) for row in experiment.answered}
+    assert len(experiment.answered) == len(keys) == 3 * 2 * 4
     assert answers(experiment, "radar", "benign") == ["Rome", "Bern", "Oslo", "Cork"]
     stored = read_rows(bench.out)
-    assert list(stored.values()) == experiment.rows
+    assert list(stored.values()) == experiment.answered
     assert list(read_evidence(bench.out).values()) == experiment.evidence
     record = stored_record(bench.out)
-    assert (record.questions, record.snapshots, record.dataset) == (4, 4, "cups")
+    assert (len(record.asked), record.left, record.dataset) == (4, 0, "cups")
     assert record.seconds > 0
 
 
@@ -56,7 +56,7 @@ def test_evidence_holds_what_contenders_saw(bench: Bench) -> None:
     assert row.answers[1:] == ("Rome", "Rome")
     assert len(row.entailment) == 3
     assert row.entailment[1][2] == 0.95
-    (answer,) = experiment.rows
+    (answer,) = experiment.answered
     assert answer.labels == replace(row.labels, false_passages=())
 
 
@@ -75,7 +75,7 @@ def test_costs_are_exact(bench: Bench) -> None:
     documents = tuple(replace(d, text=text) for d, text in zip(same, texts, strict=True))
     data = make_dataset((replace(snapshot, documents=documents),))
     experiment = bench.run(data, "radar,vanilla,reliability_rag", ["benign"])
-    costs = {row.contender: row.cost for row in experiment.rows}
+    costs = {row.contender: row.cost for row in experiment.answered}
     assert (costs["vanilla"].calls, costs["vanilla"].pairs) == (1, 0)
     # Two distinct documents and the final prompt; after it the belief relates the answer, which
     # is Rome, to Rome and Bern in both directions: pairs that the evidence has asked already.
@@ -117,20 +117,20 @@ def test_only_signals_that_are_read_are_gathered_and_charged(bench: Bench) -> No
     assert {prompt.task for batch in bench.generator.log for prompt in batch} == {
         Task.ANSWER_FROM_DOCUMENTS
     }
-    declared, light, sampling = (row.cost for row in experiment.rows)
+    declared, light, sampling = (row.cost for row in experiment.answered)
     assert declared.calls == light.calls == sampling.calls <= 21
     assert declared.pairs == light.pairs == sampling.pairs
     assert experiment.evidence[0].answers == ()
     mixed = Bench(bench.out.with_name("mixed"))
     experiment = mixed.run(make_dataset(few, many), specs[:15], ["benign"], k=50)
-    assert [row.error for row in experiment.rows] == [None, None]
-    assert [row.cost.calls for row in experiment.rows] == [4, sampling.calls]
+    assert [row.error for row in experiment.answered] == [None, None]
+    assert [row.cost.calls for row in experiment.answered] == [4, sampling.calls]
 
 
 def test_a_pool_keeps_the_answers_that_it_may_need(bench: Bench) -> None:
     history = (*make_history(0, ["Rome"], said=25), *make_history(0, ["Rome", "Bern"])[1:])
     experiment = bench.run(make_dataset(history), "reliability_rag+cumulative-5", ["benign"], k=50)
-    assert [row.error for row in experiment.rows] == [None, None]
+    assert [row.error for row in experiment.answered] == [None, None]
 
 
 def test_a_contender_added_later_costs_what_it_would_have_cost(bench: Bench) -> None:
@@ -146,9 +146,9 @@ def test_a_contender_added_later_costs_what_it_would_have_cost(bench: Bench) -> 
 
 def test_the_corpus_has_the_documents_of_the_questions_within_the_limit(bench: Bench) -> None:
     data = static_dataset(3)
-    whole = bench.run(data, "vanilla", ["pia@m2"], surface="corpus")
+    whole = bench.run(data, "vanilla", ["pia@m2"])
     part = Bench(bench.out.with_name("part"))
-    limited = part.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=1)
+    limited = part.run(data, "vanilla", ["pia@m2"], limit=1)
     assert len(whole.evidence[0].documents) == 10 > 3
     assert limited.evidence[0].documents != whole.evidence[0].documents
     texts = {document.text for document in limited.evidence[0].documents}
@@ -157,7 +157,7 @@ def test_the_corpus_has_the_documents_of_the_questions_within_the_limit(bench: B
     assert not any("of 1:" in text or "of 2:" in text for text in texts)
     for limit in (2, None):
         with pytest.raises(ConfigurationError, match="documents are searched: 1 there, [23] here"):
-            part.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=limit)
+            part.run(data, "vanilla", ["pia@m2"], limit=limit)
 
 
 def test_questions_without_documents_search_those_of_another_data_set(bench: Bench) -> None:
@@ -166,7 +166,7 @@ def test_questions_without_documents_search_those_of_another_data_set(bench: Ben
         for number in (7, 8)
     ]
     data = make_dataset(*bare, make_history(0, ["Rome"]), make_history(1, ["Bern"]))
-    limited = bench.run(data, "vanilla", ["pia@m2"], surface="corpus", limit=1)
+    limited = bench.run(data, "vanilla", ["pia@m2"], limit=1)
     (row,) = limited.evidence
     assert row.query_id == "cup-7"
     texts = {document.text for document in row.documents}
@@ -185,7 +185,7 @@ def test_what_attacks_borrow_does_not_depend_on_how_many_are_asked(bench: Bench)
         for row in limited.evidence:
             assert row.documents == known[row.condition, row.query_id]
         grown = part.run(static_dataset(3), "vanilla,robust_rag", conditions)
-        assert len(grown.rows) == 12
+        assert len(grown.answered) == 12
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_evidence_without_answers_agrees_with_the_same_and_answers(bench: Bench)
     assert read_evidence(bench.out)["benign", "cup-0", 0].answers == ()
     bench.run(static_dataset(1), "radar", ["benign"])
     experiment = bench.run(static_dataset(1), "instruct_rag", ["benign"])
-    assert len(experiment.rows) == 3
+    assert len(experiment.answered) == 3
     assert read_evidence(bench.out)["benign", "cup-0", 0].answers == ("Rome",) * 3
 
 
@@ -238,14 +238,16 @@ def test_a_warm_run_asks_no_model_and_finds_the_same(tmp_path: Path) -> None:
     start_over(bench.out, Defences)
     warm = bench.run(static_dataset(4), "radar,vanilla,reliability_rag,trust_rag")
     assert bench.calls() == calls
-    assert [(r.verdict, r.cost.calls, r.cost.prompt_tokens) for r in warm.rows] == [
-        (r.verdict, r.cost.calls, r.cost.prompt_tokens) for r in cold.rows
+    assert [(r.verdict, r.cost.calls, r.cost.prompt_tokens) for r in warm.answered] == [
+        (r.verdict, r.cost.calls, r.cost.prompt_tokens) for r in cold.answered
     ]
     # What a cached completion took is remembered with it.
-    assert [r.cost.generation_seconds for r in warm.rows] == [
-        r.cost.generation_seconds for r in cold.rows
+    assert [r.cost.generation_seconds for r in warm.answered] == [
+        r.cost.generation_seconds for r in cold.answered
     ]
-    assert [r.cost.atomic_seconds for r in warm.rows] == [r.cost.atomic_seconds for r in cold.rows]
+    assert [r.cost.atomic_seconds for r in warm.answered] == [
+        r.cost.atomic_seconds for r in cold.answered
+    ]
     assert len((bench.out / EVIDENCE).read_bytes().splitlines()) == len(evidence.splitlines())
 
 
@@ -254,7 +256,7 @@ def test_a_finished_run_is_left_alone(bench: Bench) -> None:
     files = [(bench.out / name).read_bytes() for name in (ROWS, EVIDENCE)]
     again = bench.run(static_dataset(3))
     assert [(bench.out / name).read_bytes() for name in (ROWS, EVIDENCE)] == files
-    assert (again.progress.total, again.plugin.models.generator.hits) == (0, 0)  # type: ignore[attr-defined]
+    assert (again.progress.total, again.kind.models.generator.hits) == (0, 0)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 5, 11])
@@ -268,7 +270,7 @@ def test_an_interrupted_run_goes_on_to_the_same_rows(tmp_path: Path, kept: int) 
     calls = bench.calls()
     resumed = bench.run(static_dataset(3), "radar,vanilla")
     assert bench.calls() == calls
-    assert answered(resumed.rows) == answered(whole.rows)
+    assert answered(resumed.answered) == answered(whole.answered)
     assert (bench.out / ROWS).read_bytes().startswith(b"".join(lines[:kept]))
 
 
@@ -279,20 +281,20 @@ def answered(rows: Any) -> dict[Any, Any]:
 def test_a_failed_call_is_an_error_row_and_is_tried_again(bench: Bench) -> None:
     bench.generator.fail_on_text = "of 1: Bern"
     experiment = bench.run(static_dataset(3), "radar,vanilla", ["benign"])
-    failed = [row for row in experiment.rows if row.error is not None]
+    failed = [row for row in experiment.answered if row.error is not None]
     assert {(row.contender, row.query_id) for row in failed} == {
         ("radar", "cup-1"),
         ("vanilla", "cup-1"),
     }
     assert all(row.verdict is None and row.response is None for row in failed)
     assert all("ModelError: scripted failure" in (row.error or "") for row in failed)
-    assert experiment.failed_contenders() == []
+    assert experiment.failed == []
     assert experiment.results().cell("vanilla", "benign").errors == 1
     assert (experiment.progress.answered, experiment.progress.wanted) == (6, 6)
     bench.generator.fail_on_text = None
     mended = bench.run(static_dataset(3), "radar,vanilla", ["benign"])
     assert answers(mended, "radar", "benign") == ["Rome", "Bern", "Oslo"]
-    assert [row.error for row in mended.rows] == [None] * 6
+    assert [row.error for row in mended.answered] == [None] * 6
     assert (mended.progress.answered, mended.progress.wanted) == (6, 6)  # mended, not more
     assert len((bench.out / ROWS).read_bytes().splitlines()) == 8  # the last of a key counts
     assert read_evidence(bench.out)["benign", "cup-1", 0].answers == ("Bern",) * 3
@@ -302,7 +304,7 @@ def test_relations_that_fail_only_fail_who_reads_them(bench: Bench) -> None:
     """The support of an answer is read from its relations to the atomic answers."""
     bench.relations = ScriptedRelations(fail_on_calls=frozenset(range(1, 100)))
     experiment = bench.run(static_dataset(2), "radar,vanilla,robust_rag", ["benign"])
-    assert experiment.failed_contenders() == ["radar", "robust_rag"]
+    assert experiment.failed == ["radar", "robust_rag"]
     assert answers(experiment, "vanilla", "benign") == ["Rome", "Bern"]
 
 
@@ -351,7 +353,7 @@ def test_an_interrupted_history_is_answered_anew_from_its_start(tmp_path: Path) 
     lines = (bench.out / ROWS).read_bytes().splitlines(keepends=True)
     (bench.out / ROWS).write_bytes(b"".join(lines[:3]))
     resumed = bench.run(HISTORIES, "radar", ["pia@1"])
-    assert answered(resumed.rows) == answered(whole.rows)
+    assert answered(resumed.answered) == answered(whole.answered)
     assert len((bench.out / ROWS).read_bytes().splitlines()) == len(lines)  # none written twice
 
 
@@ -372,9 +374,9 @@ def test_contenders_and_conditions_may_be_added_later(bench: Bench) -> None:
     experiment = bench.run(static_dataset(2), "vanilla", ["benign", "pia@1"])
     assert (bench.out / ROWS).read_bytes().startswith(before)
     record = experiment.record
-    assert [contender.name for contender in record.contenders] == ["radar", "vanilla"]
-    assert [condition.name for condition in record.conditions] == ["benign", "pia@1"]
-    assert len(experiment.rows) == 2 + 4
+    assert record.names == ("radar", "vanilla")
+    assert record.conditions == ("benign", "pia@1")
+    assert len(experiment.answered) == 2 + 4
     # The evidence of the clean condition has been there with answers since the first run.
     assert read_evidence(bench.out)["benign", "cup-0", 0].answers
 
@@ -382,9 +384,9 @@ def test_contenders_and_conditions_may_be_added_later(bench: Bench) -> None:
 def test_more_questions_may_be_asked_later_and_fewer_shown(bench: Bench) -> None:
     bench.run(static_dataset(4), "vanilla", ["benign"], limit=2)
     grown = bench.run(static_dataset(4), "vanilla", ["benign"])
-    assert len(grown.rows) == 4
+    assert len(grown.answered) == 4
     shown = bench.run(static_dataset(4), "vanilla", ["benign"], limit=1)
-    assert [row.query_id for row in shown.rows] == ["cup-0"]
+    assert [row.query_id for row in shown.answered] == ["cup-0"]
     assert len(read_rows(bench.out)) == 4
 
 
@@ -413,9 +415,9 @@ def test_no_documents_are_an_abstention(bench: Bench) -> None:
     (snapshot,) = make_history(0, ["Rome"])
     data = make_dataset((replace(snapshot, documents=()),))
     experiment = bench.run(data, "radar,vanilla,reliability_rag", ["benign"])
-    assert [row.response for row in experiment.rows] == [None] * 3
-    assert [row.error for row in experiment.rows] == [None] * 3
-    assert [row.cost.calls for row in experiment.rows] == [0] * 3
+    assert [row.response for row in experiment.answered] == [None] * 3
+    assert [row.error for row in experiment.answered] == [None] * 3
+    assert [row.cost.calls for row in experiment.answered] == [0] * 3
 
 
 def test_questions_for_a_text_are_asked_for_descriptions(bench: Bench) -> None:

@@ -14,7 +14,7 @@ ATTACKED = replace(PARIS, attack="pia", poisoned_ranks=(1,))
 
 
 def board_of(rows, settings=None):
-    return {table.key: table for table in tables_of(scored(rows, settings)[0])}
+    return {table.key: table for table in tables_of(scored(rows, settings)[0]) if table.rows}
 
 
 def static_board():

@@ -85,16 +85,15 @@ def test_a_study_asks_one_half_and_keeps_the_answers_of_the_other(tmp_path, surf
     data, bench = static_dataset(12), Bench(tmp_path)
     condition = "pia@1" if surface == "list" else "pia@m2"
     asked = {h[0].query.id for h in in_half(data.histories, Half.TEST)}
-    whole = bench.run(data, "radar", [condition], surface=surface)
-    half = bench.run(data, "radar", [condition], surface=surface, half=Half.TEST)
+    whole = bench.run(data, "radar", [condition])
+    half = bench.run(data, "radar", [condition], half=Half.TEST)
     assert half.record.half is Half.TEST
-    assert {row.query_id for row in half.rows} == {*half.record.asked} == asked
+    assert {row.query_id for row in half.answered} == {*half.record.asked} == asked
     assert half.uncounted == 12 - len(asked) > 0
     board = half.results()
-    assert (board.half, board.questions) == (Half.TEST, len(asked))
     assert f"Asked: test half, {len(asked)} questions." in rate_notes(board)
     before = {row.key: row.verdict for row in whole.store.of(Row).values()}
-    assert all(before[row.key] == row.verdict for row in half.rows)
+    assert all(before[row.key] == row.verdict for row in half.answered)
 
 
 def test_attribution_asks_one_half_of_the_questions_of_the_whole_corpus():
@@ -109,7 +108,7 @@ def test_attribution_asks_one_half_of_the_questions_of_the_whole_corpus():
 
 def test_rows_say_how_sure_an_answer_is(tmp_path):
     study = Bench(tmp_path).run(static_dataset(3), "radar,vanilla", ["benign", "pia@1"])
-    by_key = {(row.contender, row.condition): row for row in study.rows}
+    by_key = {(row.contender, row.condition): row for row in study.answered}
     assert by_key["vanilla", "benign"].confidence is not None  # pages that name its answer
     benign, attacked = (by_key["radar", name].confidence for name in ("benign", "pia@1"))
     assert 0.0 < attacked < benign <= 1.0

@@ -72,6 +72,7 @@ def test_a_study_goes_on_and_refuses_another(history: Path, tmp_path: Path) -> N
         "benign",
         "pia@1",
         "poison@1",
+        "all attacks",
     }
     lines = (tmp_path / "rows.jsonl").read_text()
     assert study().run().equals(table)
@@ -95,7 +96,7 @@ def test_a_study_keeps_the_answers_where_its_settings_say(history: Path, tmp_pat
         (None, own),
     ):
         study = Study([history], out=tmp_path, settings=settings, profile="scripted")
-        assert study.settings.database == expected
+        assert study.request.settings.database == expected
 
 
 def test_a_study_asks_the_half_that_it_is_told(tmp_path: Path) -> None:

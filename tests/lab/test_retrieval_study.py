@@ -86,7 +86,7 @@ class TestPools:
         keys = [(row.contender, row.query_id) for row in all_of(study, RerankingRow)
                 if row.condition == "injection"]  # fmt: skip
         assert keys == [(name, id_) for name in ("none", "drop") for id_ in ("q-1", "q-2")]
-        assert results(study).conditions[1].unattackable == 1
+        assert results(study).pools[1].unattackable == 1
 
 
 class TestStudy:
@@ -108,9 +108,9 @@ class TestStudy:
         assert [row.error for row in (*rows, *answers) if row.error] == []
         assert len(rows) == len(registry.RERANKERS) * 2 * 2
         assert len(answers) == 2 * len(rows)
-        tables = {table.key for table in tables_of(study.record, results(study))}
+        tables = {table.key for table in tables_of(results(study))}
         assert {"poison", "clean", "order", "before_vanilla", "before_radar", "cost"} <= tables
-        assert set(study.record.probed) >= {"gradients", "masked", "attention"}
+        assert set(study.record.models) >= {"gradients", "masked", "attention"}
         assert {"pools of injection", "grada", "vanilla behind prog_rank"} < set(study.record.code)
 
     def test_rows_are_keyed_and_kept_documents_are_answered_from_in_their_new_order(self, bench):
@@ -121,7 +121,7 @@ class TestStudy:
                 range(1, len(pool.candidates) + 1)
             )
             assert len(row.kept) <= 3
-            snapshot = study.plugin.snapshot(row.condition, row.query_id, row.kept)
+            snapshot = study.kind.snapshot(row.condition, row.query_id, row.kept)
             texts = study.store.of(PassageRow)
             said = [texts[pool.candidates[rank - 1].id].document.text for rank in row.kept]
             assert [document.text for document in snapshot.documents] == said
@@ -160,7 +160,10 @@ class TestThresholds:
         data = asked_of(TUNING, *NOT_TUNING)
         assert [Split.TUNING.holds(h[0].query.text) for h in data.histories] == [True, False, False]
         study = bench.run("injection", "gmtp", dataset=data, split=Split.TEST)
-        assert set(study.record.asked) == {"q-1", "q-2"} and study.record.tuning == 1
+        assert (
+            set(study.record.asked) == {"q-1", "q-2"}
+            and study.record.facts["questions for thresholds"] == 1
+        )
         probed = [query for batch in bench.gradients.log for query in batch]
         tuning = {q.passage for q in probed if Split.TUNING.holds(q.question)}
         first = data.histories[0][0]
@@ -229,7 +232,7 @@ class TestRefusals:
 
     def test_no_document(self, bench):
         histories = tuple((replace(h[0], documents=()),) for h in towns().histories)
-        with pytest.raises(ConfigurationError, match="no clean passages"):
+        with pytest.raises(ConfigurationError, match="bring no documents"):
             bench.study("injection", dataset=Dataset("t", histories, digest_of(histories)))
 
 

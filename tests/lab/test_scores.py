@@ -76,7 +76,7 @@ def test_holm_takes_all_differences_of_one_quantity_together():
     rows += static_rows("PPPPPP", "LLLLLL", condition="pia@1", labels=ATTACKED)
     found = board(rows)
     p_value = mcnemar_exact(0, 6)
-    accuracy = [found.cell("vanilla", c).differences["correct"] for c in found.conditions]
+    accuracy = [found.cell("vanilla", c).differences["correct"] for c in found.groups]
     assert [d.p_holm for d in accuracy] == [2 * p_value] * 2
     assert found.cell("vanilla", "pia@1").differences["fooled"].p_holm == p_value
     assert "fooled" not in found.cell("vanilla", "benign").differences
@@ -172,10 +172,10 @@ def test_scheduled_attack_scores_the_attacked_steps_apart():
         row("Paris", condition="pia@1", step=1),
     ]
     found = board(rows)
-    (attacked,) = found.attacked
+    (attacked,) = found.attacked_steps
     assert attacked.rates["fooled"] == Rate(1, 1)
     assert found.cell("radar", "pia@1").rates["fooled"].value == 0.5
-    assert board(rows[:1]).attacked == ()
+    assert board(rows[:1]).attacked_steps == ()
 
 
 @pytest.mark.parametrize(
@@ -298,6 +298,6 @@ def test_cells_follow_the_record():
     keys = [(cell.contender, cell.condition) for cell in found.cells]
     assert keys == [
         (contender, condition)
-        for contender in ("vanilla", "radar")
         for condition in ("pia@1", "benign")
+        for contender in ("vanilla", "radar")
     ]

@@ -11,7 +11,7 @@ from radarstream.lab.pages.service import SERVICE
 from radarstream.lab.service.playing import drawn, without
 from radarstream.lab.service.policies import FAMILIES, MECHANISMS, Gaussian, parse_policies
 from radarstream.lab.service.records import AskRow, ReplyRow
-from radarstream.lab.service.scoring import Copied, copied, judge_answers
+from radarstream.lab.service.scoring import Copied, copied
 from radarstream.lab.service.tables import tables_of
 from radarstream.lab.study.judging import JUDGEMENTS
 from radarstream.lab.study.scoring import is_correct
@@ -140,7 +140,7 @@ class TestStudy:
         assert [row.error for row in all_of(study, ReplyRow) if row.error] == []
         results = scored(study)
         asked = {counts.stream: counts.questions + counts.run_up for counts in results.streams}
-        for name in study.record.policies:
+        for name in study.record.names:
             for stream, count in asked.items():
                 rows = [
                     r
@@ -148,7 +148,7 @@ class TestStudy:
                     if (r.contender, r.condition) == (name, stream)
                 ]
                 assert len(rows) == count
-        keys = {table.key.partition("-")[0] for table in tables_of(study.record, results)}
+        keys = {table.key.partition("-")[0] for table in tables_of(results) if table.rows}
         assert keys >= {"utility", "poisoning", "probes", "leakage", "jailbreak", "farming",
                         "modules", "cost", "streams"}  # fmt: skip
 
@@ -181,7 +181,7 @@ class TestStudy:
 
     def test_without_a_proxy_nothing_can_be_hidden(self, bench):
         bench.proxy = None
-        assert bench.run("leakage,poisoning").record.proxy == ""
+        assert bench.run("leakage,poisoning").record.facts["proxy of the attacker"] == ""
         with pytest.raises(ConfigurationError, match="ranks of tokens"):
             bench.study("mba")
 
@@ -209,7 +209,7 @@ class TestStudy:
 
     def test_a_judge_is_asked_about_readers_answers(self, bench):
         study = bench.run("poisoning")
-        judge_answers(study, ScriptedGenerator())
+        study.judge(ScriptedGenerator())
         results = scored(study)
         assert results.cell("none", "poisoning").rates["judge_fooled"].value == 1.0
         assert results.cell("none", BENIGN).rates["judge_correct"].value == 1.0

@@ -59,5 +59,5 @@ def test_what_a_model_does_not_count_and_what_nobody_planted_is_not_known() -> N
 def test_the_table_is_there_where_the_evidence_is_known() -> None:
     for evidence in ([], [SEEN]):
         results, _ = scored([row("Rome")], evidence=evidence)
-        keys = [table.key for table in tables_of(results)]
+        keys = [table.key for table in tables_of(results) if table.rows]
         assert ("documents" in keys) == bool(evidence)

@@ -1,9 +1,9 @@
 """The harness with a plug-in of its own: what any kind of study can rely on."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -12,92 +12,94 @@ from radarstream.connectors.models.scripted import (
     ScriptedGenerator,
     ScriptedRelations,
 )
+from radarstream.lab.study.datasets import Dataset
 from radarstream.lab.study.harness import Progress, Study, start_over
-from radarstream.lab.study.plugin import Batch
+from radarstream.lab.study.kind import Keys, Kind, Request, Roots, Rows
 from radarstream.lab.study.record import StudyRecord
-from radarstream.lab.study.rows import EVIDENCE_WORK
+from radarstream.lab.study.rows import EVIDENCE_WORK, StudyRow
+from radarstream.lab.study.specs import Spec
+from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError
 
 MODELS = Models(ScriptedGenerator(), ScriptedRelations(), ScriptedEmbedder())
 
 
-@dataclass(frozen=True)
-class Square:
-    number: int
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Square(StudyRow):
     value: int | None
-    error: str | None = None
-
-    @property
-    def key(self) -> int:
-        return self.number
-
-    @property
-    def author(self) -> str:
-        return "squaring"
-
-    @property
-    def query_id(self) -> str:
-        return f"q{self.number}"
 
 
-class SquaresRecord(StudyRecord):
-    KIND: ClassVar[str] = "squares"
-
-
-@dataclass
-class Squares:
+class Squares(Kind):
     """Squares numbers, one a batch; stops before `stop`, and fails on what is in `failing`."""
 
-    numbers: tuple[int, ...]
-    stop: int | None = None
-    failing: frozenset[int] = frozenset()
-    digest: str = "1"
-    seed: int = 0
-    computed: list[int] = field(default_factory=list)
+    name: ClassVar[str] = "squares"
+    files: ClassVar[Mapping[type[Any], str]] = {Square: "squares.jsonl"}
+    gathers: ClassVar[str] = "nothing"
 
-    files: ClassVar[Mapping[type[Square], str]] = {Square: "squares.jsonl"}
+    def __init__(
+        self,
+        numbers: tuple[int, ...],
+        stop: int | None = None,
+        failing: frozenset[int] = frozenset(),
+        module: str = "radarstream.lab.study.rows",
+        seed: int = 0,
+    ) -> None:
+        self.stop, self.failing, self.module = stop, failing, module
+        settings = load_settings(profile="scripted")
+        self.request = Request(dataset=Dataset("n", (), "0"), settings=settings, seed=seed)
+        self.k, self.models, self.facts, self.reference = 1, MODELS, {}, "squaring"
+        self.conditions, self.methods = ("all",), (Spec("squaring", "squaring"),)
+        self.asked = tuple(f"q{number}" for number in numbers)
+        self.computed: list[int] = []
 
-    def describe(self) -> SquaresRecord:
-        return SquaresRecord(
-            dataset="numbers", dataset_digest="0", k=1, seed=self.seed, models={}, settings={},
-            command="squares", revision="1", code={"squaring": self.digest},
-            asked=tuple(f"q{number}" for number in self.numbers)
-        )  # fmt: skip
+    def roots(self, _: StudyRecord) -> Roots:
+        return {"squaring": lambda: [self.module]}
 
-    def code(self, _: SquaresRecord) -> dict[str, str | None]:
-        return {"squaring": self.digest}
+    def missing(self, condition: str) -> Sequence[Any]:
+        return []
 
-    def plan(self, study: Study[SquaresRecord]) -> Iterator[Batch]:
-        rows = study.store.of(Square)
-        left = [n for n in self.numbers if n not in rows or rows[n].error]
-        study.progress.expected["squaring"] = len(left)
-        study.progress.wanted = len(self.numbers)
-        study.progress.answered = sum(n in rows for n in self.numbers)
-        return self.work(left)
+    def gather(self, condition: str, items: Sequence[Any]) -> Rows:
+        raise AssertionError
 
-    def work(self, left: list[int]) -> Iterator[Batch]:
-        for number in left:
+    def owed(self, method: Spec, condition: str) -> Keys:
+        return {id_: [("squaring", "all", id_, 0)] for id_ in self.asked}
+
+    def answer(
+        self, method: Spec, condition: str, items: Sequence[str]
+    ) -> Iterator[tuple[int, Rows]]:
+        for id_ in items:
+            number = int(id_[1:])
             if number == self.stop:
                 raise KeyboardInterrupt
             self.computed.append(number)
             failed = number in self.failing
-            row = Square(number, None if failed else number**2, "down" if failed else None)
-            yield Batch("squaring", 1, [row])
+            yield (
+                1,
+                [
+                    Square(
+                        contender="squaring",
+                        condition="all",
+                        query_id=id_,
+                        error="down" if failed else None,
+                        value=None if failed else number**2,
+                    )
+                ],
+            )
 
 
-def values(study: Study[SquaresRecord]) -> dict[int, int | None]:
-    return {row.number: row.value for row in study.store.of(Square).values()}
+def values(study: Study) -> dict[int, int | None]:
+    return {int(row.query_id[1:]): row.value for row in study.store.of(Square).values()}
 
 
 def test_an_interrupted_study_keeps_its_rows_and_goes_on(tmp_path: Path) -> None:
-    cut = Study(Squares((1, 2, 3, 4), stop=3), MODELS, tmp_path)
+    cut = Study(Squares((1, 2, 3, 4), stop=3), tmp_path)
     with pytest.raises(KeyboardInterrupt):
         cut.run()
     assert (cut.progress.answered, cut.progress.wanted, cut.progress.done) == (2, 4, 2)
     assert cut.progress.seconds_left() is not None
     plugin = Squares((1, 2, 3, 4))
-    rest = Study(plugin, MODELS, tmp_path)
+    rest = Study(plugin, tmp_path)
     assert (rest.progress.answered, rest.progress.total) == (2, 2)
     rest.run()
     assert plugin.computed == [3, 4]
@@ -106,35 +108,37 @@ def test_an_interrupted_study_keeps_its_rows_and_goes_on(tmp_path: Path) -> None
 
 
 def test_what_failed_is_done_again_and_the_last_row_counts(tmp_path: Path) -> None:
-    Study(Squares((1, 2), failing=frozenset({2}), digest="old"), MODELS, tmp_path).run()
+    Study(
+        Squares((1, 2), failing=frozenset({2}), module="radarstream.lab.study.specs"), tmp_path
+    ).run()
     with pytest.raises(ConfigurationError, match="answers there of squaring .* other code"):
-        Study(Squares((1, 2)), MODELS, tmp_path)
-    mended = Study(Squares((1, 2), digest="old"), MODELS, tmp_path)
+        Study(Squares((1, 2)), tmp_path)
+    mended = Study(Squares((1, 2), module="radarstream.lab.study.specs"), tmp_path)
     mended.run()
     assert values(mended) == {1: 1, 2: 4}
     assert len((tmp_path / "squares.jsonl").read_bytes().splitlines()) == 3
 
 
 def test_another_study_is_refused_until_it_starts_over(tmp_path: Path) -> None:
-    Study(Squares((1, 2)), MODELS, tmp_path).run()
+    Study(Squares((1, 2)), tmp_path).run()
     with pytest.raises(ConfigurationError, match="seed: 0 there, 1 here.*--no-resume"):
-        Study(Squares((1, 2), seed=1), MODELS, tmp_path)
-    fewer = Study(Squares((1,)), MODELS, tmp_path)
+        Study(Squares((1, 2), seed=1), tmp_path)
+    fewer = Study(Squares((1,)), tmp_path)
     assert fewer.uncounted == 1
     start_over(tmp_path, Squares((1,)))
     assert list(tmp_path.iterdir()) == []
-    fresh = Study(Squares((1, 2), seed=1), MODELS, tmp_path)
+    fresh = Study(Squares((1, 2), seed=1), tmp_path)
     fresh.run()
     assert values(fresh) == {1: 1, 2: 4}
 
 
 def test_rows_without_their_record_are_of_nobody_knows_which_study(tmp_path: Path) -> None:
-    Study(Squares((1, 2), seed=1), MODELS, tmp_path).run()
+    Study(Squares((1, 2), seed=1), tmp_path).run()
     (tmp_path / "study.json").unlink()
     with pytest.raises(ConfigurationError, match="rows without their study.json.*--no-resume"):
-        Study(Squares((1, 2)), MODELS, tmp_path)
+        Study(Squares((1, 2)), tmp_path)
     start_over(tmp_path, Squares((1, 2)))
-    Study(Squares((1, 2)), MODELS, tmp_path).run()
+    Study(Squares((1, 2)), tmp_path).run()
 
 
 def test_each_kind_of_work_has_its_own_pace() -> None:

@@ -62,7 +62,7 @@ def test_the_table_of_the_paper_in_one_command(cups: Path) -> None:
     assert record["command"].startswith("radarstream ")
     assert record["reference"] == "radar"
     results = json.loads((out / "results.json").read_text())
-    assert len(results["cells"]) == len(DEFENSES) * 5
+    assert len(results["cells"]) == len(DEFENSES) * 6  # and all attacks together
     assert all(cell["errors"] == 0 for cell in results["cells"])
 
 
@@ -71,7 +71,7 @@ def test_json_is_the_whole_result(cups: Path) -> None:
     output = run(*options, "--out", "out", "--json", "--reference", "vanilla").stdout
     found = json.loads(output)
     assert found["record"]["command"]
-    assert found["results"]["conditions"] == ["benign"]
+    assert found["results"]["groups"] == ["benign"]
     assert found["results"] == json.loads(Path("out/results.json").read_text())
     assert found["results"]["reference"] == "vanilla"
 
@@ -142,14 +142,14 @@ def test_a_schedule_that_never_applies_and_questions_without_documents_are_noted
     run("--dataset", cups, "--dataset", bare, "--dry-run", "--defenses", "vanilla",
               "--condition", "pia@1:1999", "--out", "out")  # fmt: skip
     notes = " ".join(json.loads(Path("out/study.json").read_text())["notes"])
-    assert "pia@1:1999 attacks no step of any question" in notes
+    assert "pia@1:1999: attacks no step of any question" in notes
     assert "questions without any documents of their own: 1" in notes
 
 
 def test_wrong_usage_is_told_in_a_line(cups: Path) -> None:
     for arguments, message in {
         "--defenses radr": "no defence named 'radr'",
-        "--defenses=": "no defence to evaluate",
+        "--defenses=": "no method is left to evaluate",
         "--attacks pio": "pio",
         "--positions 0": "pia@0",
         "--positions 11": "beyond k = 10",
@@ -190,7 +190,7 @@ def test_a_contender_that_always_fails_ends_with_1_and_a_few_errors_are_a_note(
     monkeypatch.setattr(ScriptedGenerator, "__init__", failing)
     words = ("--dataset", cups, "--dry-run", "--attacks", "", "--out", "out")
     if failed == "one":
-        assert "1 answer failed" in run(*words, "--defenses", "vanilla").output
+        assert "1 answer failed;" in run(*words, "--defenses", "vanilla").output
     else:
         code, error = refused(*words, "--defenses", "radar,vanilla")
         assert code == 1
@@ -250,7 +250,7 @@ def test_an_evaluation_goes_on_where_it_was_cut_off(
     assert (number != signal.SIGKILL) == (told in error)
     if number != signal.SIGKILL:  # what is there can be looked at
         shown = CliRunner().invoke(app, ["report", "out"]).output.replace("\n", " ")
-        assert f"Only {cut} of 30 answers are there" in shown
+        assert "The run was cut short: the same command goes on." in shown
     assert cut < len(read_rows(Path("whole")))
     with Path("out/rows.jsonl").open("ab") as rows:
         rows.write(b'{"contender":"radar","cond')  # what a crash amid a write leaves
@@ -285,13 +285,11 @@ def test_an_error_tells_what_is_done(cups: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) -> None:
     common = ["--dataset", cups, "--dry-run", "--attacks", "pia", "--positions", "1"]
-    whole = run(*common, "--defenses", "radar,vanilla", "--out", "out")
-    assert "Of 4 questions" not in whole.stdout
+    run(*common, "--defenses", "radar,vanilla", "--out", "out")
     rows, results = read_rows(Path("out")), Path("out/results.json").read_bytes()
     part = run(*common, "--defenses", "radar,vanilla,trust_rag", "--out", "out", "--limit", 1)
     assert "4 of 6 answers are in out already" in part.stderr
     assert "answers to 3 other questions are kept there and not counted" in part.stderr
-    assert "Of 4 questions of the data set 1 were asked" in part.stdout
     cells = json.loads(Path("out/results.json").read_text())["cells"]
     assert {(c["contender"], c["rows"]) for c in cells} == {
         ("radar", 1), ("vanilla", 1), ("trust_rag", 1),
@@ -300,7 +298,6 @@ def test_fewer_questions_than_are_there_are_told_and_lose_nothing(cups: Path) ->
     again = run(*common, "--defenses", "radar,vanilla", "--out", "out")
     assert "16 of 16 answers are in out already" in again.stderr
     assert "not counted" not in again.stderr
-    assert "Only 18 of 24 answers are there" in again.stdout.replace("\n", " ")
     found, before = json.loads(Path("out/results.json").read_text()), json.loads(results)
     kept = [cell for cell in found["cells"] if cell["contender"] != "trust_rag"]
     assert [c["rates"] for c in kept] == [c["rates"] for c in before["cells"]]
@@ -317,7 +314,7 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
     lines = result.stdout.splitlines()
     assert max(map(len, lines)) <= 80
     assert "…" not in result.stdout
-    assert sum(line.startswith("reliability_rag ") for line in lines) == 3
+    assert sum(line.startswith("reliability_rag ") for line in lines) >= 3
     assert "Accuracy / attack success (whole words), continued" in result.stdout
     (heads,) = [line for line in lines if "calls" in line and "seconds" in line]
     assert heads.split() == [
@@ -331,7 +328,7 @@ def test_a_narrow_terminal_shows_whole_names_and_the_verdict(
         "pairs",
     ]
     assert lines[-1] == "report: out/report.html"
-    assert any(" has the best trade-off" in line for line in lines)
+    assert any(line.startswith("All attacks: radar (attack success") for line in lines)
 
 
 def test_report_renders_the_same_files_again(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_study_says_who_chose_the_documents(history: Path, tmp_path: Path) -> 
     run("evaluate", "--dataset", history, "--dry-run", "--defenses", "vanilla,radar", "--attacks",
         "", "-k", 12, "--reranker", "grada", "--keep", 5, "--out", out)  # fmt: skip
     record = json.loads((out / "study.json").read_text())
-    assert '"name":"grada"' in record["reranker"]
+    assert '"name":"grada"' in record["facts"]["reranker"]
     assert any("grada chose at most 5 documents" in note for note in record["notes"])
     (evidence,) = (json.loads(line) for line in (out / "evidence.jsonl").open())
     assert len(evidence["documents"]) == 5

@@ -54,11 +54,11 @@ def same_requests(first: list, second: list) -> bool:
     return [repr(request) for request in first] == [repr(request) for request in second]
 
 
-@pytest.mark.parametrize("adaptation", [*ADAPTATIONS, "own"])
+@pytest.mark.parametrize("adaptation", [*ADAPTATIONS, "", "cumulative-10"])
 @pytest.mark.parametrize("name", sorted(DEFENSES))
 def test_the_first_snapshot_is_judged_as_by_the_defence_itself(name: str, adaptation: str):
     static = build_defense(name)
-    adapted = adapt(static, adaptation, context=10)
+    adapted = adapt(static, adaptation)
     assert adapted.needs == static.needs
     for evidence in map(claims_evidence, SNAPSHOTS):
         plain = judge(static, evidence, static.initial_state())
@@ -72,7 +72,7 @@ def test_the_first_snapshot_is_judged_as_by_the_defence_itself(name: str, adapta
 def test_histories_are_deterministic_and_every_snapshot_gets_its_verdicts(
     name: str, adaptation: str
 ):
-    adapted = adapt(build_defense(name), adaptation, context=8)
+    adapted = adapt(build_defense(name), adaptation)
     runs = []
     for defense in (adapted, pickle.loads(pickle.dumps(adapted))):
         state, verdicts = defense.initial_state(), []
