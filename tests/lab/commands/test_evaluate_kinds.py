@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from radarstream.connectors.models.scripted_tokens import ScriptedTokens
+from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.lab.attribution.study import Attributions
 from radarstream.lab.cli.kinds import KINDS
 from radarstream.schemas.errors import ConfigurationError
