@@ -82,6 +82,10 @@ def _free_words(
     kinds = _KINDS - apart - titled - _of_other_places(wording) - (owned - words("places"))
     joins = "WHAT_IS" in question.traits and not here & words("particles")
     dated = any(isinstance(v, PartialDate) and v.day for v in wording.values)
+    behind = set[str]()
+    last = wording.tokens[-1] if wording.tokens else None
+    if last and last.is_name and len(wording.tokens) > 2 and "," not in wording.text:
+        behind = {last.word}  # Stephen King
     free_titles = named and "OFFICE" not in question.traits and not theirs & (TITLES - HONORIFICS)
     rules = (
         (words("suffixes") - owned, True),
@@ -107,7 +111,7 @@ def _free_words(
             words("of_a_share"),
             told and any(map(is_share, wording.values)),
         ),
-        (TITLES - words("ranks") - owned, free_titles),
+        (TITLES - words("ranks") - owned - behind, free_titles),
     )
     return frozenset().union(*(free for free, holds in rules if holds))
 

@@ -38,15 +38,14 @@ def cores(text: str, traits: frozenset[str]) -> dict[str, bool]:
 
 
 def _revoked(match: re.Match[str]) -> bool:
-    """Whether what is left out takes the core back, rather than something else that it names."""
-    parts = match.groupdict()
-    bearer, told, role = (parts.get(name) or "" for name in ("bearer", "told", "role"))
-    if pattern("TAKES_BACK").search(role):
-        return True
-    if pattern("OF_KIN").search(bearer) or pattern("REVOKES").search(bearer):
-        return True
-    if not pattern("REVOKES").search(told):
-        return False
-    named = set(re.findall(r"[A-Z]\w+|\d[\d.,]*", told.lstrip(";,:- ")[1:]))
-    mistaken = named and pattern("MISTAKEN").search(told)
-    return not (mistaken and named.isdisjoint((parts.get("core") or "").split()))
+    """Whether a part that is left out takes the core back, by the pattern NOT_… of its group; that
+    something else is wrong does not.
+    """
+    parts = {name: text or "" for name, text in match.groupdict().items()}
+    core = parts.pop("core", "").split()
+    for name, text in parts.items():
+        if name.islower() and pattern(f"NOT_{name.upper()}").search(text):
+            named = set(re.findall(r"[A-Z]\w+|\d[\d.,]*", text.lstrip(";,:- ")[1:]))
+            if not (named and pattern("MISTAKEN").search(text) and named.isdisjoint(core)):
+                return True
+    return False

@@ -73,7 +73,7 @@ def _fraction(match: re.Match[str]) -> str:
 
 
 def _share(match: re.Match[str]) -> str:
-    part, whole = int(match[1]), int(match[2])
+    part, whole = int(match[1]), int(match[2].replace(",", ""))
     return f"{100 * part / whole:.6g}%" if part < whole else match.group()
 
 
@@ -95,6 +95,10 @@ def _tens(word: str) -> int:
     return in_order("tens").index(f"{word.lower()}ty") + 2
 
 
+def _ordinal(word: str) -> int:
+    return in_order("ordinals").index(word.lower()) + 1
+
+
 FUNCTIONS: Final[dict[str, Callable[..., str]]] = {
     "numbered": _numbered,
     "day_of": lambda m: in_digits(m[1] or f"the {m[2]}") + " ",
@@ -109,6 +113,9 @@ FUNCTIONS: Final[dict[str, Callable[..., str]]] = {
     "share": _share,
     "rate": _rate,
     "century": lambda m: f"the {int(m[1]) + 1}th century",
+    "tens_th": lambda m: (
+        f"{10 * _tens(m[1][:-2]) + in_order('ordinals').index(m[2].lower()) + 1}th"
+    ),
     "spoken_year": lambda m: in_digits(m[1]) + in_digits(m[2]),
     "roman_century": lambda m: f"{read_roman(m[1]) or 0:.0f}th ",
     "decade": lambda century, m: f"the {century}{_tens(m[1])}0s",

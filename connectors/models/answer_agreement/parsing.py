@@ -119,9 +119,9 @@ _DATES = tuple(
         r"(?<![\d-])(?P<year><YEAR>)(?P<mark>[-/.])(?P<month>\d\d)(?P=mark)(?P<day>\d\d)(?![\d-])",
         r"(?<![\d./-])(?P<day>\d\d?)(?P<mark>[-/.])\s?(?P<month>\d\d?)(?P=mark)\s?(?P<year><YEAR>)"
         r"(?![\d./-])",
-        r"\b(?P<month><MONTH>)\s+(?P<day><DAY>)\b(?:,?\s+(?:of\s+)?(?P<year><YEAR>)\b)?",
+        r"\b(?P<month><MONTH>)\s+(?P<day><DAY>)\b(?:,?\s+(?:of\s+|in\s+)?(?P<year><YEAR>)\b)?",
         r"\b(?:the )?(?P<day><DAY>)\.?[\s-]+(?:of\s+)?(?P<month><MONTH>)"
-        r"(?:,?[\s-]+(?:of\s+)?(?P<year><YEAR>)\b)?",
+        r"(?:,?[\s-]+(?:of\s+|in\s+)?(?P<year><YEAR>)\b)?",
         r"\b(?P<month><MONTH>)\s*,?\s+(?:of\s+)?(?P<year><YEAR>)\b",
     )
 )

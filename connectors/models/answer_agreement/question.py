@@ -11,7 +11,7 @@ from radarstream.connectors.models.answer_agreement.parsing import (
     take_quantities,
 )
 from radarstream.connectors.models.answer_agreement.spelling import in_english, one_spelling
-from radarstream.connectors.models.answer_agreement.synonyms import alike
+from radarstream.connectors.models.answer_agreement.synonyms import alike, root_of
 from radarstream.connectors.models.answer_agreement.tables import mapping, pattern, pattern_names
 from radarstream.connectors.models.answer_agreement.values import NO_UNIT, Unit, unit_named
 from radarstream.connectors.models.answer_agreement.words import Word, plain_text, read_words
@@ -171,5 +171,6 @@ def _turns_round(word: str, said: frozenset[str]) -> bool:
     """Whether a word is the opposite of one of the question: "undamaged", "closed"."""
     if word in said:
         return False
-    turned = bare(word) != word and is_said(bare(word), said)
+    roots = {root_of(other) for other in said} if bare(word) != word else set()
+    turned = bare(word) != word and (is_said(bare(word), said) or root_of(bare(word)) in roots)
     return turned or any(are_opposites(word, other) for other in said)
