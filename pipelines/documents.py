@@ -86,7 +86,7 @@ def in_path(
         return list(_in_file(path, limits, tell))
     found: list[Document | Given] = []
     passed_over = 0
-    for file in _files_in(path):
+    for file in _listed(path):
         if file.name.lower().endswith((*SUFFIXES, *JSON_LINES)):
             found += _in_file(file, limits, tell)
             limits.check_count(len(found))
@@ -98,6 +98,14 @@ def in_path(
     if not found:
         raise DocumentError(str(path), "no_text", "there is no document in it")
     return found
+
+
+def _listed(folder: Path) -> Iterator[Path]:
+    """The files of a folder. Raises DocumentError where one in it cannot be opened."""
+    try:
+        yield from _files_in(folder)
+    except OSError as error:
+        raise unread_because(str(error.filename or folder), error) from error
 
 
 def _files_in(folder: Path) -> Iterator[Path]:
@@ -112,7 +120,7 @@ def _files_in(folder: Path) -> Iterator[Path]:
 
 
 def _in_file(path: Path, limits: Limits, tell: Callable[[str], None]) -> Iterator[Document | Given]:
-    if not path.name.endswith(JSON_LINES):
+    if not path.name.lower().endswith(JSON_LINES):
         yield Given(path=path, title=path.name, name=str(path))
         return
     for line in read_corpus(path, limits):
@@ -168,7 +176,7 @@ class DocumentReader(Closing):
         from radarstream.connectors.webpages.reading import text_of
 
         if isinstance(raw, BaseException):
-            raise raw
+            raise raw if isinstance(raw, PageError) else PageError("network")
         if monotonic() > until:
             raise PageError(LATE)
         text, pages = paged(text_of(raw, self._sandbox))
@@ -212,4 +220,5 @@ def unread_because(name: str, error: Exception) -> DocumentError:
     """The error of a document that was not read."""
     if isinstance(error, OSError):
         return DocumentError(name, "file", f"cannot be read: {error.strerror or 'no reason given'}")
-    return DocumentError(name, str(error), WHY[str(error)])
+    word = str(error) if str(error) in WHY else "parse_crash"
+    return DocumentError(name, word, WHY[word])
