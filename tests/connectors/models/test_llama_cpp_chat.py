@@ -1,7 +1,11 @@
-"""Weights with a chat template are asked in conversations, by a real llama.cpp server."""
+"""Weights with a chat template are asked in conversations, by a real llama.cpp server.
+
+The client of services asks the same server over HTTP.
+"""
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -9,9 +13,16 @@ import pytest
 
 from radarstream.connectors.models import llama_cpp
 from radarstream.connectors.models.llama_cpp import API_KEY, LlamaCpp
+from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
+from radarstream.connectors.models.openai_http.options import OpenAiOptions
 from radarstream.connectors.models.rendering import chat_messages, completion_text
 from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.errors import ModelError, PartialModelError
+from radarstream.schemas.errors import (
+    ConfigurationError,
+    ModelError,
+    ModelOutageError,
+    PartialModelError,
+)
 from radarstream.schemas.prompt import Prompt, Task
 from tests import tiny_gguf
 
@@ -110,3 +121,60 @@ def test_a_page_beyond_the_context_costs_its_own_text_only(tuned: LlamaCpp, repl
 def test_an_empty_reply_is_an_error(tuned: LlamaCpp) -> None:
     with pytest.raises(PartialModelError, match="no text"):
         tuned.complete(prompts())
+
+
+@contextmanager
+def client_of(model: LlamaCpp) -> Iterator[OpenAiGenerator]:
+    """The client of services, asking the server of this model."""
+    options = OpenAiOptions(
+        base_url=f"{model.server().listening_address}/v1",
+        model="any",
+        api_key_variable="LLAMA_KEY",
+        seed=0,
+        concurrency=2,
+        deadline_s=300.0,
+        call_timeout_s=150.0,
+    )
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("LLAMA_KEY", API_KEY)
+        opened = OpenAiGenerator(options)
+        yield opened
+        opened.close()
+
+
+@pytest.mark.models
+@pytest.mark.long
+def test_the_embedded_model_answers_the_client_of_services() -> None:
+    model, towns = LlamaCpp(slots=2, context_tokens=2048), ("Bern", "Oslo", "Lima")
+    pages = [f"The zoo is in {town}." for town in towns]
+    asked = [build_prompt(Task.ATOMIC_ANSWER, "In which town is the zoo?", [p]) for p in pages]
+    with client_of(model) as remote:
+        completions = remote.complete(asked)
+        said = [town in c.text for town, c in zip(towns, completions, strict=True)]
+        assert sum(said) >= 2  # a small model: not every answer need be right
+        assert remote.client.tokens_in == sum(c.prompt_tokens for c in completions) > 100
+        assert 0 < remote.client.tokens_out <= 3 * asked[0].max_tokens
+        assert not remote.client.errors
+    llama_cpp._SERVERS.pop(model, None)
+
+
+def test_the_client_of_services_meets_its_context_and_its_key(
+    tuned: LlamaCpp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "".join(chr(0x12000 + i) for i in range(900))  # four tokens each: beyond the context
+    with client_of(tuned) as remote:
+        # Random weights use their tokens up and write nothing.
+        with pytest.raises(PartialModelError, match="token limit was used up"):
+            remote.complete([build_prompt(Task.ATOMIC_ANSWER, "Which town?", [page])])
+        assert remote.client.errors["too_long"] >= 1
+        assert remote.client.breaker.state == "closed"
+        assert remote.probe()
+        options = remote.options
+    monkeypatch.setenv("LLAMA_KEY", "wrong")
+    stranger = OpenAiGenerator(options)
+    with pytest.raises(PartialModelError) as raised:
+        stranger.complete(prompts()[:1])
+    assert isinstance(raised.value.outcomes[0], ModelOutageError)
+    with pytest.raises(ConfigurationError, match="LLAMA_KEY"):
+        stranger.probe()
+    stranger.close()
