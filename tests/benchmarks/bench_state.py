@@ -1,15 +1,12 @@
-"""What the state table costs: bytes per query, commits per second, microseconds per cache hit."""
+"""What the state table costs: bytes per query, rows loaded and commits per second."""
 
-from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
 
-import numpy as np
 import pytest
 from pytest_benchmark.fixture import BenchmarkFixture
 from sqlalchemy import Engine
 
-from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
@@ -19,9 +16,7 @@ from radarstream.connectors.state_table.queries.memory import (
 )
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.schemas.codec.state import encode_state
-from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.memory import Belief
-from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.benchmarks.figures import Figures
 
@@ -100,58 +95,3 @@ def test_fold_commits(benchmark: BenchmarkFixture, figures: Figures, tmp_path: P
     assert load(engine, [row.query_id]) == {row.query_id: row}
     assert len(pending(engine, 10_000)) == 1_020
     engine.dispose()
-
-
-def per_item(benchmark: BenchmarkFixture, size: int) -> float:
-    """Median microseconds of one of `size` items."""
-    return float(benchmark.stats["median"]) / size * 1e6
-
-
-class FixedModel:
-    """Answers at once, so that what is measured is the cache."""
-
-    model_id = "fixed/1"
-
-    def complete(self, prompts: Sequence[Prompt]) -> list[Completion]:
-        return [Completion("an answer of a few words", 200, 6) for _ in prompts]
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        return np.tile(np.eye(1, 384), (len(texts), 1))
-
-
-@pytest.mark.parametrize("size", [1, BATCH])
-def test_cached_completions(
-    benchmark: BenchmarkFixture, figures: Figures, engine: Engine, size: int
-) -> None:
-    """Prompts of 1 kB, all found, in batches of `size`."""
-    prompts = [
-        Prompt(Task.ATOMIC_ANSWER, "Answer.", (), "Who?", (f"{i} " + "x" * 1_000,), 16)
-        for i in range(size)
-    ]
-    model = Cached(FixedModel(), ResponseCache(engine))
-    model.complete(prompts)
-    benchmark(model.complete, prompts)
-    figures.add(f"cached completion, {size} at once", per_item(benchmark, size), "µs")
-    assert model.calls == size
-
-
-def test_cached_embeddings(benchmark: BenchmarkFixture, figures: Figures, engine: Engine) -> None:
-    texts = [f"answer {i}" for i in range(BATCH)]
-    model = Cached(FixedModel(), ResponseCache(engine))
-    model.embed(texts)
-    benchmark(model.embed, texts)
-    figures.add(f"cached embedding, {BATCH} at once", per_item(benchmark, BATCH), "µs")
-    assert model.calls == BATCH
-
-
-def test_stored_misses(benchmark: BenchmarkFixture, figures: Figures, engine: Engine) -> None:
-    """Texts never seen: what writing through costs on top of the model."""
-    numbers = count()
-    model = Cached(FixedModel(), ResponseCache(engine))
-
-    def miss() -> None:
-        model.embed([f"answer {next(numbers)}" for _ in range(BATCH)])
-
-    benchmark.pedantic(miss, rounds=20, warmup_rounds=1)
-    figures.add(f"stored embedding, {BATCH} at once", per_item(benchmark, BATCH), "µs")
-    assert model.hits == 0

@@ -19,9 +19,6 @@ from radarstream.connectors.models.scripted import (
 )
 from radarstream.connectors.state_table.queries.memory import load, row_bytes
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.defenses.cut_graph import verdict_on
-from radarstream.defenses.kernels.independence import alike_in
-from radarstream.defenses.kernels.min_cut import min_cut
 from radarstream.defenses.voices import Voices
 from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries, outgoing
@@ -30,14 +27,13 @@ from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Concluded
 from radarstream.pipelines.settings import ReadingSettings, load_settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.codec import encode_state, outbox_record
+from radarstream.schemas.codec import encode_state
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import Belief, Memory
 from radarstream.schemas.records import OutboxRecord, RawRecord
 from radarstream.schemas.snapshot import Document, Provenance, Query, SearchSnapshot
 from radarstream.schemas.verdict import MemoryDecision
 from tests.benchmarks.figures import Figures
-from tests.benchmarks.profiling import shares
 from tests.benchmarks.timing import interleaved
 
 pytestmark = pytest.mark.bench
@@ -46,15 +42,6 @@ STEPS = {10: 300, 50: 120}
 WARM_UP = 5
 TARGET_MS = {50: 5.0}
 TARGET_BYTES = 300
-PARTS = {
-    "encoding events": [outbox_record],
-    "the cut": [min_cut],
-    "the verdict": [verdict_on],
-    "independent voices": [alike_in],
-    "scripted models": [
-        ScriptedGenerator.complete, ScriptedRelations.probabilities, ScriptedEmbedder.embed
-    ],
-}  # fmt: skip
 QUERY = Query.from_text("Which team won the cup?")
 LOG_EPOCH = sha256(b"a history").hexdigest()
 START = datetime(2025, 6, 1, tzinfo=UTC)
@@ -140,9 +127,6 @@ def test_whole_step(figures: Figures, engine: Engine, k: int) -> None:
     row = load(engine, [QUERY.id])[QUERY.id]
     assert (row.step, row.state) == (STEPS[k], in_memory.state)
     assert [p.record for p in pending(engine, 100_000)] == in_memory.records
-    again = InMemory(guard)
-    for part, share in shares(lambda: [again.fold(ready) for ready in steps], PARTS).items():
-        figures.add(f"step, k={k}, share of {part}", share, "%")
     target = ("<", TARGET_MS[k]) if k in TARGET_MS else None
     figures.add(f"step, k={k}, decision", seconds["decision"] * 1e3, "ms")
     figures.add(f"step, k={k}, decision and events", seconds["in memory"] * 1e3, "ms", target)

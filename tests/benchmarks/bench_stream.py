@@ -7,28 +7,15 @@ Every document is new, which no cache can help with. SOAK_MINUTES sets the lengt
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
-from statistics import median
-from time import process_time
 
 import numpy as np
 import psutil
 import pytest
 
 from radarstream.connectors.kafka.options import KafkaOptions
-from radarstream.lab.study.kind import batched
-from radarstream.pipelines.beam.elements import Recorded
-from radarstream.pipelines.beam.folding import Item, fold_queries
-from radarstream.pipelines.beam.graph import NO_LOG
-from radarstream.pipelines.beam.model_stages import gathered
-from radarstream.pipelines.beam.running import MicroBatch
-from radarstream.pipelines.beam.witnesses import witnesses_of
-from radarstream.pipelines.build import shared_engine, shared_pipeline
-from radarstream.pipelines.settings import Settings, load_settings
-from radarstream.schemas.codec import decode_record, encode
-from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.benchmarks.figures import Figures
 from tests.brokers import Broker, running_broker
@@ -101,46 +88,6 @@ def test_throughput(options: KafkaOptions, tmp_path: Path, figures: Figures) -> 
         rate = (SNAPSHOTS - done_before) / (ended - started)
         figures.add(f"stream, k={K}", rate, "snapshots per second", (">", TARGET_PER_SECOND))
         assert job.terminate() == 0
-
-
-def by_hand(settings: Settings, records: Sequence[RawRecord]) -> int:
-    """What the graph does with a batch, without Beam; how many answers there are."""
-    guard, engine, size = shared_pipeline(settings), shared_engine(settings), settings.batch
-    now = datetime.now(UTC)
-    seen = [Recorded(r, decode_record(r, limits=settings.limits, now=now)) for r in records]
-    queries: dict[str, list[Item]] = {}
-    for part in batched(seen, size.snapshots):
-        for item in gathered(guard, part):
-            assert isinstance(item, Recorded)
-            queries.setdefault(item.value.chosen.snapshot.query.id, []).append(item)
-    witnesses = witnesses_of(settings)
-    return sum(
-        len(list(fold_queries(guard, engine, dict(part), NO_LOG, witnesses)))
-        for part in batched(queries.items(), size.queries)
-    )
-
-
-def test_what_beam_adds(tmp_path: Path, figures: Figures) -> None:
-    """CPU of batches through the graph, and of the same steps called one after another."""
-    of_graph, of_hand = (
-        load_settings(profile="scripted", database=f"sqlite:///{tmp_path / name}")
-        for name in ("graph.db", "hand.db")
-    )
-    records = [
-        RawRecord("epoch/topic/0", place, encode(snapshot), log=LogPosition("epoch", 0, place))
-        for place, snapshot in enumerate(story(BATCHES * BATCH))
-    ]
-    graph = MicroBatch(of_graph)
-    ways = {"graph": lambda part: len(graph(part)), "hand": lambda part: by_hand(of_hand, part)}
-    spent: dict[str, list[float]] = {name: [] for name in ways}
-    for part in batched(records, BATCH):
-        for name, way in ways.items():
-            before = process_time()
-            assert way(part) == BATCH
-            spent[name].append(1e3 * (process_time() - before) / BATCH)
-    whole, steps = (median(times[1:]) for times in spent.values())  # the first one warms up
-    figures.add(f"CPU of the graph, k={K}", whole, "ms per snapshot")
-    figures.add(f"of it what Beam adds, k={K}", whole - steps, "ms per snapshot")
 
 
 def test_idle_cpu(tmp_path: Path, figures: Figures) -> None:
