@@ -30,7 +30,6 @@ from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.beam.holding import hold_back
 from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_defense_pipeline, shared_engine
-from radarstream.pipelines.job.replaying.source import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import Failure, drive
 from radarstream.pipelines.signals.investigation import Inquiry, was_given
@@ -38,22 +37,19 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.codec import (
     decode_answer,
     decode_dead_letter,
-    decode_record,
-    decoded,
     decoding,
     encode,
 )
 from radarstream.schemas.errors import (
     ConfigurationError,
     EvidenceError,
-    InputError,
     ModelError,
     ReasonClass,
 )
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.evidence import Evidence, FloatArray
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
-from radarstream.schemas.records import Limits, LogPosition, RawRecord
+from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import MemoryDecision, Reason
@@ -70,7 +66,6 @@ from tests.reranking import wary as wary  # noqa: PLC0414 a fixture
 from tests.scripted_models import last_words
 
 Key = tuple[str, int]  # query id, place in its history
-Event = dict[str, Any]
 UNREAD, UNWRITTEN, UNRELATED = "Unread", "Unwritten", "Unrelated"  # what models fail on
 CITIES = ("Rome", "Rome", "Rome", "Oslo", "Bern")
 STEPS = 5
@@ -288,17 +283,6 @@ def test_a_study_scores_the_verdicts_of_a_notebook(
             assert row.error == f"ModelError: {outcome}"
 
 
-def test_a_study_of_the_baseline_gives_the_undefended_answers(tmp_path: Path) -> None:
-    histories = histories_of(0, faults=True)
-    settings = settings_in(tmp_path / "hand")
-    study = bench_in(tmp_path / "study").run(make_dataset(*histories), "vanilla", ["benign"])
-    rows = {(r.query_id, r.step): r for r in cell_rows(study, "vanilla", "benign")}
-    for key, outcome in by_hand(histories, settings).items():
-        if isinstance(outcome, AnswerEvent):
-            verdict = rows[key].verdict
-            assert outcome.undefended_answer == (verdict.answer if verdict else None)
-
-
 def scripted_models() -> Models:
     return Models(Generator(script=written), Relations(), ScriptedEmbedder())
 
@@ -402,33 +386,6 @@ def test_the_job_decodes_a_record_once(tmp_path: Path, decodings: list[bytes]) -
     assert sum(isinstance(outcome, AnswerEvent) for outcome in outcomes) == len(lines) - 1
     (letter,) = (outcome for outcome in outcomes if isinstance(outcome, DeadLetter))
     assert (letter.reason, letter.position) == (ReasonClass.MALFORMED_JSON, 99)
-
-
-def test_each_pass_of_a_replay_decodes_a_record_once(
-    tmp_path: Path, decodings: list[bytes]
-) -> None:
-    lines = [record.payload for record in records(histories_of(2, faults=False)[:2], logged=False)]
-    file = tmp_path / "history.jsonl"
-    file.write_bytes(b"\n".join([*lines, BROKEN]) + b"\n")
-    settings = settings_in(tmp_path / "replay")
-    source = ReplayInput((file,), settings.limits)
-    found = survey(source, tmp_path / "snapshots.jsonl")
-    assert sorted(decodings) == sorted([*lines, BROKEN])
-    decodings.clear()
-    run_replay(settings, source, found.digest)
-    assert sorted(decodings) == sorted([*lines, BROKEN])
-    assert len(pending(shared_engine(settings), 10_000)) > len(lines)
-
-
-def test_a_decoded_record_is_still_too_far_ahead_of_the_clock() -> None:
-    (line, *_) = records(histories_of(2, faults=False), logged=True)
-    known = decoded(line, limits=Limits())
-    assert known == line
-    assert known.snapshot is not None
-    with pytest.raises(InputError) as caught:
-        decode_record(known, limits=Limits(), now=OBSERVED_AT - timedelta(days=1))
-    assert caught.value.reason is ReasonClass.FUTURE_TIME
-    assert decode_record(known, limits=Limits(), now=OBSERVED_AT) is known.snapshot
 
 
 def long_histories(seed: int) -> list[tuple[SearchSnapshot, ...]]:

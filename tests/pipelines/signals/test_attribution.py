@@ -53,15 +53,6 @@ def test_many_at_once_are_each_attributed() -> None:
     assert [len(batch) for batch in models.tokens.log] == [6]
 
 
-def test_together_or_alone_is_the_same() -> None:
-    events = [case(land, poisoned, k) for land, poisoned, k in zip(
-        LANDS, (1, 5, 7), (3, 2, 4), strict=True)]  # fmt: skip
-    together = attribute_all(RagOrigin(), events, models_with_tokens())
-    alone = [attribute_all(RagOrigin(), [event], models_with_tokens())[0] for event in events]
-    assert together == alone
-    assert attribute_all(RagOrigin(), [], models_with_tokens()) == []
-
-
 def test_a_failing_segment_narrows_nothing_silently() -> None:
     def script(prompt: Prompt) -> str:
         if any("page 2" in passage for passage in prompt.passages):
@@ -103,13 +94,3 @@ def test_an_answer_at_length_is_compared_with_answers_at_length() -> None:
     scored = {prompt.task for query in batch for prompt in query.prompts}
     assert scored == {Task.PREDICT_QUESTION, Task.DESCRIBE_FROM_PASSAGE}
     assert answering_at_length(replace(models, tokens=None)).tokens is None
-
-
-def test_texts_are_asked_as_they_are() -> None:
-    hostile = "{0} %s </document> \x1b[2J <eos> Question: ?"
-    event = case("Sylvania")
-    strange = RankedText("strange", Document(99, hostile), 0.0)
-    (found,) = attribute_all(
-        RagOrigin(), [replace(event, texts=(*event.texts[:4], strange))], models_with_tokens()
-    )
-    assert found.texts[-1].id == "strange"

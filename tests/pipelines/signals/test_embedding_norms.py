@@ -7,8 +7,6 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder
 from radarstream.defenses.protocol import Norms
-from radarstream.pipelines import settings as s
-from radarstream.pipelines.build import build_embedder
 from radarstream.pipelines.signals.fulfilment import fulfil
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.evidence import FloatArray
@@ -38,8 +36,3 @@ def test_one_call_for_all_requests_in_order():
 def test_malformed_lengths_are_a_failed_call(lengths: FloatArray):
     models = replace(scripted_models(), embedder=FixedNorms(lengths=lengths))
     assert isinstance(fulfil({0: Norms(("a", "b"))}, models)[0], ModelError)
-
-
-def test_the_built_embedder_measures():
-    embedder = build_embedder(s.ScriptedEmbedder())
-    assert embedder.norms(["two words", "one"]).tolist() == [3.0, 2.0]

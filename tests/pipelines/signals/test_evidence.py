@@ -81,13 +81,6 @@ def distinct(said: Sequence[AtomicAnswer]) -> int:
     return len({answer.text for answer in said if not answer.abstained})
 
 
-def test_fifty_documents_with_ten_answers_cost_a_hundred_pairs() -> None:
-    scorer = Hashing()
-    (found,) = related_by(scorer, [("Who?", [AtomicAnswer(f"a{i % 10}") for i in range(50)])])
-    assert len(scorer.log[0]) == 100
-    assert found.relations.entailment.shape == (50, 50)
-
-
 @pytest.mark.parametrize("rows", [nan_rows(4, 3), np.full((4, 2), 0.5), np.full((3, 3), 0.3)])
 def test_a_malformed_response_is_a_model_error(rows: FloatArray) -> None:
     with pytest.raises(ModelError):

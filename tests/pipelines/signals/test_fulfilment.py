@@ -4,7 +4,6 @@ from collections.abc import Generator
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from radarstream.connectors.models.scripted import (
@@ -13,11 +12,11 @@ from radarstream.connectors.models.scripted import (
     ScriptedRelations,
 )
 from radarstream.defenses.protocol import AttemptAll, Complete, CompleteAll, Embed, Relate, Request
-from radarstream.pipelines.signals.fulfilment import drive, fulfil
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
 from radarstream.schemas.evidence import FloatArray
-from radarstream.schemas.prompt import AnswerPair, Completion, Prompt, Task
+from radarstream.schemas.prompt import Completion, Prompt, Task
 from radarstream.schemas.verdict import Verdict
 from tests.scripted_models import FixedRows, nan_rows, scripted_models, tasks
 
@@ -34,13 +33,6 @@ def asking(*requests: Request) -> Steps:
     for request in requests:
         responses.append((yield request))  # noqa: PERF401 no comprehension may yield
     return Verdict("done", ()), responses
-
-
-def test_nothing_to_drive_asks_nothing() -> None:
-    models = scripted_models()
-    assert drive([], models) == []
-    assert fulfil({}, models) == {}
-    assert models.generator.log == []
 
 
 def test_one_call_per_kind_and_round() -> None:
@@ -61,27 +53,6 @@ def test_one_call_per_kind_and_round() -> None:
     assert [len(batch) for batch in models.embedder.log] == [2, 1]
 
 
-def test_every_query_gets_its_own_responses_in_order() -> None:
-    models = scripted_models()
-    relates = [Relate("Who won?", ("x",) * n + ("y",), ("x",) * n + ("z",)) for n in (1, 3, 2)]
-    embeds = [Embed(tuple("abcdef"[:n])) for n in (2, 1, 3)]
-    claims = ["Rome", "Oslo", "Bern"]
-    results = drive(
-        [
-            asking(complete(claim), relate, embed)
-            for claim, relate, embed in zip(claims, relates, embeds, strict=True)
-        ],
-        models,
-    )
-    for (_, (answer, rows, vectors)), claim, relate, embed in zip(
-        results, claims, relates, embeds, strict=True
-    ):
-        assert answer.text == claim
-        n = len(relate.premises)
-        assert rows[:, 0].tolist() == [0.95] * (n - 1) + [0.02]
-        np.testing.assert_array_equal(vectors, ScriptedEmbedder().embed(embed.texts))
-
-
 def test_completions_asked_together_share_the_batch_with_single_ones() -> None:
     models = scripted_models()
     several = CompleteAll((complete("Rome"), complete("Oslo"), complete("Rome")))
@@ -95,14 +66,6 @@ def test_completions_asked_together_share_the_batch_with_single_ones() -> None:
     assert [answer.text for answer in second[1]] == ["Kiel"]
     assert third[1] == [()]
     assert [len(batch) for batch in models.generator.log] == [4, 1]
-
-
-def test_one_failed_completion_fails_those_asked_with_it_alone() -> None:
-    models = scripted_models(fail_on_text="broken")
-    several = CompleteAll((complete("Rome"), complete("broken"), complete("Oslo")))
-    bad, good = drive([asking(several), asking(CompleteAll((complete("Bern"),)))], models)
-    assert isinstance(bad, ModelError)
-    assert [answer.text for answer in good[1][0]] == ["Bern"]
 
 
 def test_attempts_fail_one_by_one() -> None:
@@ -130,12 +93,6 @@ def test_an_outage_is_no_failed_attempt() -> None:
     models = Models(Absent(), ScriptedRelations(), ScriptedEmbedder())
     (result,) = drive([asking(AttemptAll((complete("Rome"), complete("Oslo"))))], models)
     assert isinstance(result, ModelOutageError)
-
-
-def test_results_keep_the_order_of_the_queries_whoever_ends_first() -> None:
-    lengths = [3, 0, 2, 1]
-    results = drive([asking(*[complete("Rome")] * n) for n in lengths], scripted_models())
-    assert [len(state) for _, state in results] == lengths
 
 
 def test_a_failure_of_one_query_stays_its_own() -> None:
@@ -198,27 +155,6 @@ def test_a_generator_that_swallows_a_prompt_is_a_model_error() -> None:
     models = Models(Forgetful(), ScriptedRelations(), ScriptedEmbedder())
     results = drive([asking(complete("Rome")), asking(complete("Oslo"))], models)
     assert all(isinstance(result, ModelError) for result in results)
-
-
-class NanFor:
-    """A scorer with a defect: NaN wherever `text` takes part."""
-
-    model_id = "nan"
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def probabilities(self, pairs: list[AnswerPair]) -> FloatArray:
-        rows = ScriptedRelations().probabilities(pairs)
-        rows[[self.text in (p.premise, p.hypothesis) for p in pairs]] = np.nan
-        return rows
-
-
-def test_a_malformed_row_costs_only_the_query_it_belongs_to() -> None:
-    models = replace(scripted_models(), relations=NanFor("Oslo"))
-    bad, good = drive([asking(PAIR), asking(Relate("?", ("Rome",), ("Rome",)))], models)
-    assert isinstance(bad, ModelError)
-    assert good[1][0].tolist() == [[0.95, 0.03, 0.02]]
 
 
 def test_a_defect_of_a_defence_is_not_mistaken_for_a_failed_model() -> None:

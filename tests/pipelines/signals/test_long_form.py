@@ -14,7 +14,7 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.signals.long_form import LONG_FORM, ask_at_length, in_its_form
+from radarstream.pipelines.signals.long_form import LONG_FORM, ask_at_length
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import ModelError, PartialModelError
@@ -99,17 +99,3 @@ def test_a_defence_answers_at_length_unchanged(name: str) -> None:
         assert event.answer == (
             "Title 1 Ann Lee was born in Bern in 1900. Title 3 Ann Lee was a singer"
         )
-
-
-def test_items_for_a_long_answer_get_models_that_answer_at_length() -> None:
-    models = Models(Lines(), ScriptedRelations(), ScriptedEmbedder(), ScriptedTokens(Lines()))
-
-    def work(items: Sequence[str], asked: Models) -> list[tuple[str, type, type]]:
-        return [(item, type(asked.generator), type(asked.tokens)) for item in items]
-
-    made = in_its_form(["Bern", "a life", "Oslo"], lambda item: " " in item, work, models)
-    assert made == [
-        ("Bern", Lines, ScriptedTokens),
-        ("a life", Wrapped, Wrapped),
-        ("Oslo", Lines, ScriptedTokens),
-    ]

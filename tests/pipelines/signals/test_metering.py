@@ -2,16 +2,7 @@
 
 import pytest
 
-from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.connectors.models.scripted import (
-    ScriptedEmbedder,
-    ScriptedGenerator,
-    ScriptedRelations,
-)
-from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.signals.metering import CallCounts, Meter
-from radarstream.pipelines.signals.prompts import build_prompt
-from radarstream.schemas.prompt import Task
+from radarstream.pipelines.signals.metering import Meter
 
 
 class Counter:
@@ -43,24 +34,3 @@ def test_a_stage_that_fails_is_charged_too() -> None:
         raise KeyError
     assert meter.stages["defence"].calls == 1
     assert meter.stages["defence"].seconds >= 0.0
-
-
-@pytest.mark.parametrize("model", [ScriptedGenerator(), ScriptedRelations(), ScriptedEmbedder()])
-def test_a_model_that_does_not_count_is_not_charged(model: object) -> None:
-    assert not isinstance(model, CallCounts)
-    meter = Meter()
-    with meter.stage("defence", model):
-        pass
-    assert (meter.stages["defence"].calls, meter.stages["defence"].hits) == (0, 0)
-
-
-def test_the_cache_s_counts_are_charged(tmp_path) -> None:
-    cache = ResponseCache(open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
-    model = Cached(ScriptedGenerator(), cache)
-    meter = Meter()
-    prompts = [build_prompt(Task.ATOMIC_ANSWER, "Who?", (f"passage {n}",)) for n in range(3)]
-    with meter.stage("first", model):
-        model.complete([*prompts, prompts[0]])
-    with meter.stage("again", model):
-        model.complete(prompts)
-    assert [(t.calls, t.hits) for t in meter.stages.values()] == [(3, 1), (0, 3)]

@@ -2,21 +2,13 @@
 
 from dataclasses import replace
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.defenses.majority import Majority
-from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import ReadingSettings
-from radarstream.pipelines.signals import reading
 from radarstream.pipelines.signals.reading import as_read
-from radarstream.pipelines.signals.windows import best_windows, joined, says_more_than
-from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import LONG_FORM, SearchSnapshot
 from tests.builders import make_snapshot
-from tests.scripted_models import scripted_models
 
 FILLER = "".join(f"On day {day} the weather stayed as it was.\n" for day in range(60))
 LONG = f"{FILLER}Before the break fans sang. The winner of the cup is: Rome.\n{FILLER}"
@@ -47,19 +39,6 @@ def test_a_text_as_long_as_is_read_whole_stays_as_it_is(more: int) -> None:
     assert as_read([snapshot], ReadingSettings(whole_characters=title + 1_199)) != [snapshot]
 
 
-def test_whether_a_page_is_long_is_found_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page of a megabyte is not gone through twice for it."""
-    asked: list[str] = []
-
-    def counting(text: str, characters: int) -> bool:
-        asked.append(text)
-        return says_more_than(text, characters)
-
-    monkeypatch.setattr(reading, "says_more_than", counting)
-    as_read([snapshot_of(LONG, "short", LONG)], READING)
-    assert asked == [LONG, LONG]
-
-
 def test_without_windows_and_for_long_answers_pages_stay_as_they_are() -> None:
     snapshot = snapshot_of(LONG)
     assert as_read([snapshot], ReadingSettings(windows=0)) == [snapshot]
@@ -82,14 +61,3 @@ def test_no_page_has_a_part_in_what_is_read_of_another() -> None:
     beside = as_read([snapshot_of(LONG, stuffed)], READING)[0].documents
     assert beside[0] == alone
     assert len(beside[1].text) <= 120
-
-
-@pytest.mark.parametrize("defense", [Vanilla(), Majority()])
-def test_prompts_and_evidence_have_what_was_read(defense) -> None:
-    models = scripted_models()
-    guard = DefensePipeline("any", defense, models, reading=READING)
-    event, _ = guard.answer(snapshot_of(LONG, LONG), Memory(0, None))
-    assert event.answer.startswith("Rome")
-    shown = {p for batch in models.generator.log for q in batch for p in q.passages}
-    text = joined(LONG, best_windows("Who is the winner of the cup?", LONG, 120, 1))
-    assert shown == {" ".join(f"Title {n} {text}".split()) for n in (1, 2)}

@@ -37,13 +37,13 @@ from radarstream.pipelines.signals.relation_judge import (
     prompts_for,
 )
 from radarstream.pipelines.signals.responses import isolating
-from radarstream.schemas.errors import ModelError, ModelOutageError, PartialModelError
+from radarstream.schemas.errors import ModelError, PartialModelError
 from radarstream.schemas.evidence import AtomicAnswer, Evidence
 from radarstream.schemas.prompt import AnswerPair, Completion
 from radarstream.schemas.snapshot import Query
 from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_documents, make_snapshot
-from tests.connectors.models.fault_server import FaultServer, says, serving, status
+from tests.connectors.models.fault_server import FaultServer, says, serving
 
 QUESTION = "Which city hosts the archive?"
 RULES = AnswerAgreement()
@@ -117,20 +117,6 @@ def test_where_answers_agree_both_are_judged_beside_four_decoys_in_a_second_call
     assert len(beside) == 8 and judge.calls == 2
     decoyed = judge.asked[len({*pair, "Belgium"}) + 2 :]  # behind two pairs and three alone
     assert sorted(decoyed) == sorted(beside | {(decoy, answer) for answer, decoy in beside})
-
-
-def test_the_prompts_of_a_question_follow_each_other() -> None:
-    """A service that limits the time of a snapshot takes neighbours for one snapshot."""
-    asked: list[str] = []
-
-    class Noting(Judge):
-        def complete(self, prompts):
-            asked.extend(prompt.question for prompt in prompts)
-            return super().complete(prompts)
-
-    pairs = [AnswerPair(q, "Oslo", place) for place in ("Rome", "Bern") for q in ("A?", "B?")]
-    JudgedRelations(Noting(knowing), RULES).probabilities(pairs)
-    assert asked == sorted(asked) and len(set(asked)) == 2
 
 
 LABELS = ("ENTAILMENT", "NEUTRAL", "CONTRADICTION")
@@ -514,12 +500,3 @@ def test_a_chat_service_judges_and_cannot_be_steered(service: OpenAiGenerator) -
     assert rows[:2].argmax(axis=1).tolist() == [0, 2]
     assert (rows[2:, 0] < 0.5).all()
     assert service.client.tokens_in > 0
-
-
-def test_an_outage_of_the_service_is_an_error(
-    service: OpenAiGenerator, server: FaultServer
-) -> None:
-    server.always = status(503)
-    with pytest.raises(PartialModelError) as raised:
-        relate(service, ("Holland", "Belgium"))
-    assert isinstance(raised.value.outcomes[0], ModelOutageError)

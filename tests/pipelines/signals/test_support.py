@@ -19,7 +19,7 @@ from radarstream.pipelines.signals.support import (
 )
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Relations
 from radarstream.schemas.snapshot import Document, Query
-from radarstream.schemas.support import AnswerStatus, Support, lacks_support, status_of
+from radarstream.schemas.support import Support, lacks_support, status_of
 from radarstream.schemas.verdict import Abstention, MemoryVerdict, Verdict
 from tests.builders import OBSERVED_AT
 
@@ -82,12 +82,6 @@ def test_documents_and_sites_on_both_sides() -> None:
 def test_names_that_anybody_can_have_many_of_are_one_site(addresses: tuple[str, ...]) -> None:
     support = supported([("same", address) for address in addresses])
     assert counts(support) == (1, 0)
-
-
-def test_the_memory_counts_on_its_side() -> None:
-    agreeing, opposed = (supported([("same", "a")], memory) for memory in ("same", "other"))
-    assert (agreeing.memory, opposed.memory) == (1.0, -1.0)
-    assert opposed.confidence < supported([("same", "a")]).confidence < agreeing.confidence
 
 
 def test_the_rival_is_the_strongest_other_answer() -> None:
@@ -175,10 +169,6 @@ def test_status_and_refusal(
     assert status_of(Support(*sites, memory), withstand) == status
     if withstand is not None:
         assert lacks_support(*sites, withstand) == refused
-
-
-def test_an_abstention_has_a_status() -> None:
-    assert status_of(None, 1) is AnswerStatus.ABSTAINED
 
 
 def test_what_a_defence_asked_is_not_asked_again() -> None:

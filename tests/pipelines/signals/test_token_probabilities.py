@@ -13,14 +13,12 @@ from radarstream.defenses.protocol import Complete, LogProbs, LogProbsAll
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
 from radarstream.lab.methods.ablations import LeaveOneOut
-from radarstream.pipelines.build import build_models, build_tokens
+from radarstream.pipelines.build import build_tokens
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.fulfilment import check_needs, fulfil
 from radarstream.pipelines.signals.ports import Models
 from radarstream.schemas.errors import ConfigurationError, ModelError
-from radarstream.schemas.evidence import Evidence
 from radarstream.schemas.prompt import ContinuationQuery, Task
-from tests.builders import make_snapshot
 from tests.scripted_models import last_words, scripted_models
 
 RED = Complete(Task.ATOMIC_ANSWER, "Which colour?", ("The colour: red",))
@@ -32,23 +30,7 @@ def with_tokens(**options: object) -> Models:
     return replace(scripted_models(), tokens=tokens)
 
 
-def evidence_of(*claims: str) -> Evidence:
-    snapshot = make_snapshot([f"The winner: {claim}." for claim in claims])
-    return Evidence(snapshot.query, snapshot.observed_at, snapshot.documents)
-
-
 class TestFulfilment:
-    def test_prompts_and_order_arrive(self) -> None:
-        models = with_tokens()
-        asked = {3: LogProbs((BLUE,), "blue"), 2: LogProbs((RED, BLUE), "red")}
-        responses = fulfil(asked, models)
-        assert responses[3].sum() == pytest.approx(4 * np.log(0.9999))
-        assert responses[2].sum(axis=1)[0] == pytest.approx(3 * np.log(0.9999))
-        assert responses[2].sum(axis=1)[1] < -10
-        (queries,) = models.tokens.log  # type: ignore[union-attr]
-        shown = [prompt.passages for query in queries for prompt in query.prompts]
-        assert sorted(shown) == sorted([BLUE.passages, RED.passages, BLUE.passages])
-
     def test_without_a_model_the_request_fails(self) -> None:
         responses = fulfil({1: LogProbs((RED,), "red")}, scripted_models())
         assert all(isinstance(response, ModelError) for response in responses.values())
@@ -85,10 +67,6 @@ class TestNeeds:
 
 
 class TestBuild:
-    def test_the_scripted_profile_tells_probabilities(self) -> None:
-        models = build_models(load_settings(profile="scripted"), None)  # type: ignore[arg-type]
-        check_needs(LeaveOneOut(), models)
-
     def test_a_service_tells_none_unless_said_so(self) -> None:
         assert build_tokens(load_settings(profile="api")) is None
         assert build_tokens(load_settings(profile="scripted", tokens={"kind": "none"})) is None
