@@ -125,17 +125,6 @@ def test_the_size_of_batches_changes_nothing(history: Path, tmp_path: Path) -> N
     assert small == large
 
 
-def test_replaying_again_adds_nothing(history: Path, tmp_path: Path) -> None:
-    first = replayed(history, tmp_path / "out")
-    settings = settings_for(tmp_path / "out")
-    source = ReplayInput((history,), settings.limits)
-    run_replay(settings, source, survey(source, tmp_path / "again.jsonl").digest)
-    with JsonlSink(tmp_path / "out") as sink:
-        publish_outbox(shared_engine(settings), sink)
-    again = {name: events_in(tmp_path / "out" / f"{name}.jsonl") for name in first}
-    assert again == first
-
-
 def test_the_pipeline_pickles(history: Path, tmp_path: Path) -> None:
     settings = settings_for(tmp_path)
     source = ReplayInput((history,), settings.limits)

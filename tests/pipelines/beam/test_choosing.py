@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from radarstream.connectors.state_table.corpus.listing import newest
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
-from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.recheck import rechecked
 from radarstream.defenses.recheck.checks import Outcome
@@ -29,7 +28,7 @@ from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.reranking import CANDIDATE_CHARACTERS, Reranked, rerank
-from radarstream.schemas.codec import decode_answer, decode_rejected, encode
+from radarstream.schemas.codec import decode_answer, encode
 from radarstream.schemas.errors import ModelError, ModelOutageError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.memory import Memory
@@ -122,24 +121,6 @@ def test_fifty_results_become_the_ten_that_are_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("gradients")
-def test_each_dropped_document_has_an_event_with_its_reason(tmp_path: Path) -> None:
-    settings = settings_in(tmp_path)
-    snapshot = crowd(14, planted=(3,))
-    event = answered(settings, snapshot)
-    queued = [record for _, record in pending(shared_engine(settings))]
-    assert decode_answer(queued[0].data) == event
-    told = {e.rank: e for e in (decode_rejected(record.data) for record in queued[1:])}
-    assert {rank: told[rank].reason for rank in range(11, 15)} == {
-        11: "outranked",
-        12: "outranked",
-        13: "outranked",
-        14: "suspect",
-    }
-    assert told[14].url == snapshot.documents[2].url
-    assert told[14].atomic_answer is None
-
-
-@pytest.mark.usefixtures("gradients")
 def test_without_a_reranker_nothing_is_asked_and_nothing_is_said(tmp_path: Path) -> None:
     settings = settings_in(tmp_path, retrieval={})
     event = answered(settings, crowd(12))
@@ -193,32 +174,6 @@ def test_a_reranker_whose_model_is_down_parks_the_snapshot(
     replayed = MicroBatch(settings)([record_of(s, n) for n, s in enumerate(snapshots, start=2)])
     whole = settings_in(tmp_path / "whole")
     assert list(replayed) == led_to(whole, *snapshots)
-
-
-@pytest.mark.usefixtures("gradients")
-def test_a_page_that_the_reranker_cannot_read_costs_no_other_snapshot(tmp_path: Path) -> None:
-    bad = make_snapshot(["UNREADABLE: Rome.", "Page: Rome."], query_id="bad")
-    letter, event = sorted(
-        led_to(settings_in(tmp_path), bad, crowd(3)), key=lambda o: isinstance(o, AnswerEvent)
-    )
-    assert isinstance(letter, DeadLetter) and letter.reason is ReasonClass.MODEL_UNAVAILABLE
-    assert isinstance(event, AnswerEvent) and event.query_id == "cup"
-
-
-@pytest.mark.usefixtures("gradients")
-def test_a_restart_gives_the_same_reranking(tmp_path: Path) -> None:
-    """A batch that was lost before it was folded, and two halves in place of one batch."""
-    days = [replace(crowd(20), observed_at=OBSERVED_AT + timedelta(days=d)) for d in range(4)]
-    whole = led_to(settings_in(tmp_path / "whole"), *days)
-    settings = settings_in(tmp_path / "torn", cache={"max_entries": 1})
-    records = [record_of(s, n) for n, s in enumerate(days)]
-    guard = shared_pipeline(settings)
-    guard.rerank(guard.withhold(days))  # lost in the crash
-    first = list(MicroBatch(settings)(records[:2]))
-    build._pipeline.cache_clear()
-    again = list(MicroBatch(settings)(records))  # what was folded is not answered again
-    assert [*first, *again] == whole
-    assert all(isinstance(event, AnswerEvent) and event.reranking for event in whole)
 
 
 @pytest.mark.usefixtures("gradients")

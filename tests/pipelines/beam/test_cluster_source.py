@@ -1,25 +1,18 @@
 """Reading partitions on a cluster: turns, gaps, ends, what is held back, older checkpoints."""
 
-import pickle
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
-import apache_beam as beam
 import pytest
-from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
-from apache_beam.testing.util import assert_that, equal_to
 from apache_beam.utils.timestamp import Timestamp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.beam.cluster.job import by_partition
 from radarstream.pipelines.beam.cluster.kafka_source import (
     OFFSET_AND_MARK,
-    Feed,
     FollowPartitions,
     PartitionRange,
     ReadLimits,
@@ -163,14 +156,6 @@ def test_a_range_is_read_once_in_order_whatever_its_gaps(
     assert offsets(list(given_out)) == [o for o in there if o >= start]
 
 
-def test_an_endless_partition_is_read_turn_by_turn() -> None:
-    reader = ScriptedReader([record(o) for o in range(5)], 5, share=2)
-    reading = follower(reader, records=4)
-    assert [reading.turn() for _ in range(3)] == [[0, 1, 2, 3], [4], []]
-    assert reading.next_offset == 5
-    assert reader.remembered == [0, 4, 5]
-
-
 @given(start=st.integers(0, 2**63 - 1))
 def test_a_checkpoint_is_as_long_at_any_offset(start: int) -> None:
     reading = follower(ScriptedReader([], 0))
@@ -304,35 +289,3 @@ def test_readers_are_kept_between_turns_and_closed_at_the_end() -> None:
     source.teardown()
     assert opened == [0]
     assert reader.closed
-
-
-def test_nothing_that_waits_keeps_a_feed_from_its_end() -> None:
-    reader = ScriptedReader([record(0)], 1)
-    feed = Feed(reader, HoldBack(0.0, event_time_of), ReadLimits(), stop=1)
-    assert offsets(feed.turn()) == [0]
-    assert feed.at_end
-    assert not feed.waiting
-    assert feed.next_offset == 1
-
-
-class FourPartitions:
-    """Opens scripted readers on a worker."""
-
-    def __call__(self, partition: int) -> ScriptedReader:
-        records = [record(o) for o in range(partition * 10)]
-        return ScriptedReader(records, partition * 10, share=3, partition=partition)
-
-
-def test_on_a_runner_every_partition_is_read_to_its_end() -> None:
-    assert pickle.loads(pickle.dumps(PartitionRange(1, 2, 3))) == PartitionRange(1, 2, 3)
-    ranges = [PartitionRange(p, 0, p * 10) for p in range(4)]
-    with beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline:
-        read = (
-            pipeline
-            | beam.Create(ranges)
-            | beam.Map(by_partition)
-            | beam.ParDo(ReadPartitions(FourPartitions(), UNHELD, ReadLimits(records=4)))
-            | "Offset" >> beam.Map(lambda r: r.position)
-        )
-        expected = [o for p in range(4) for o in range(p * 10)]
-        assert_that(read, equal_to(expected))

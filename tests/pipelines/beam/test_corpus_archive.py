@@ -9,7 +9,7 @@ from sqlalchemy import Engine, event
 
 from radarstream.connectors.state_table.corpus.listing import newest, statistics
 from radarstream.connectors.state_table.queries.memory import load
-from radarstream.pipelines.beam import folding, witnesses
+from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.running import run_replay
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings, load_settings
@@ -86,9 +86,3 @@ def test_a_fold_that_fails_archives_nothing(
     assert statistics(shared_engine(settings)).texts == 0
     run_replay(settings, records, "log")
     assert statistics(shared_engine(settings)).texts == 5
-
-
-def test_nobody_witnesses_for_an_archive_that_is_off(tmp_path: Path) -> None:
-    off = witnesses.witnesses_of(settings_for(tmp_path, archive=False))
-    on = witnesses.witnesses_of(settings_for(tmp_path, archive=True))
-    assert len(on) == len(off) + 1

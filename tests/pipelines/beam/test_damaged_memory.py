@@ -1,6 +1,5 @@
 """One damaged row of what queries remember: its query waits, the others are answered."""
 
-import pickle
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -130,17 +129,6 @@ def test_a_resumed_replay_parks_the_damaged_query_and_answers_the_others(
     assert [(x.reason, x.position) for x in dead] == [(ReasonClass.DAMAGED_STATE, 5)]
     assert {"cup/1", "pie/1"} <= {record.event_id for record in events}
     assert "tea/1" not in {record.event_id for record in events}
-
-
-def test_an_input_error_survives_pickling_and_being_raised_again() -> None:
-    error = InputError(ReasonClass.MALFORMED_JSON, "not JSON")
-    copy = pickle.loads(pickle.dumps(error))
-    assert (copy.reason, copy.detail, str(copy)) == (error.reason, error.detail, str(error))
-    again = InputError(error.args[0] + " [while running 'Fold']", *error.args[1:])
-    assert again.reason is ReasonClass.MALFORMED_JSON
-    assert again.detail == "not JSON [while running 'Fold']"
-    assert str(pickle.loads(pickle.dumps(again))) == str(again)
-    assert logs.said_of(again)["reason"] == "malformed_json"
 
 
 def test_an_input_error_of_a_step_can_be_logged(

@@ -14,11 +14,10 @@ from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.beam import folding
 from radarstream.pipelines.beam.elements import Recorded
 from radarstream.pipelines.beam.folding import Item, fold_queries
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.schemas.codec import decode_dead_letter, decode_state, decode_stored, encode
+from radarstream.schemas.codec import decode_dead_letter, decode_stored, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import OutboxRecord, RawRecord
@@ -93,17 +92,6 @@ def row(engine: Engine, query_id: str = "cup") -> MemoryRow:
     return load(engine, [query_id])[query_id]
 
 
-def test_snapshots_fold_in_event_time_order_whatever_their_order(engine: Engine) -> None:
-    readies = story()
-    events = fold(engine, {"cup": [readies[i] for i in (3, 0, 4, 2, 1)]})
-    assert [event.answer for event in events] == WINNERS
-    assert [event.step for event in events] == [0, 1, 2, 3, 4]
-    answers = [r for r in outbox(engine) if r.topic == "answers.defended"]
-    assert [r.event_id for r in answers] == [f"cup/{step}" for step in range(5)]
-    assert row(engine).step == 5
-    assert decode_state(row(engine).state).answer == "Bern"
-
-
 @pytest.mark.parametrize("done", range(6))
 def test_resuming_equals_an_uninterrupted_run(
     engine: Engine, other_engine: Engine, done: int
@@ -116,25 +104,6 @@ def test_resuming_equals_an_uninterrupted_run(
     for query_id in queries:
         assert row(engine, query_id) == row(other_engine, query_id)
     assert by_query(engine) == by_query(other_engine)
-
-
-def test_folding_everything_again_changes_nothing(engine: Engine) -> None:
-    queries = {"cup": story()}
-    fold(engine, queries)
-    before = (row(engine), outbox(engine))
-    guard = guard_with()
-    assert fold(engine, queries, guard) == []
-    assert (row(engine), outbox(engine)) == before
-    assert guard.models.generator.log == []  # type: ignore[attr-defined]
-
-
-def test_lockstep_equals_one_query_after_the_other(engine: Engine, other_engine: Engine) -> None:
-    queries = {q: story(q, WINNERS[n:]) for n, q in enumerate("abc")}
-    fold(engine, queries)
-    for query_id, readies in queries.items():
-        fold(other_engine, {query_id: readies})
-    assert by_query(engine) == by_query(other_engine)
-    assert load(engine, list(queries)) == load(other_engine, list(queries))
 
 
 @pytest.mark.parametrize("at_once", [True, False])
@@ -151,17 +120,6 @@ def test_a_snapshot_of_the_same_moment_is_folded_once(engine: Engine, at_once: b
     ]
     assert events[1].answer == "Rome"  # the one that comes first in the source
     assert letters(engine) == []
-
-
-def test_a_late_snapshot_becomes_a_dead_letter(engine: Engine) -> None:
-    early, *rest = story()
-    fold(engine, {"cup": rest})
-    before = row(engine)
-    newer = ready(snapshot_at(9, "Rome"), position=6)
-    events = fold(engine, {"cup": [early, newer]}, epoch="another input")
-    assert [event.step for event in events] == [4]
-    assert letters(engine) == [(ReasonClass.LATE, "poison", 1)]
-    assert row(engine).step == before.step + 1
 
 
 def test_in_another_log_each_of_the_same_snapshots_is_late(engine: Engine) -> None:
@@ -196,23 +154,6 @@ def test_an_outage_for_one_query_parks_only_that(engine: Engine, other_engine: E
     assert row(engine, "bad").step == 2
 
 
-def test_an_outage_of_every_snapshot_leaves_no_row(engine: Engine) -> None:
-    queries = {"cup": story()[:2]}
-    assert fold(engine, queries, guard_with(fail_on_text="winner")) == []
-    assert load(engine, ["cup"]) == {}
-    assert [reason for reason, _, _ in letters(engine)] == [ReasonClass.MODEL_UNAVAILABLE] * 2
-    assert [event.step for event in fold(engine, queries)] == [0, 1]  # tried again
-
-
-def test_a_snapshot_missing_from_an_earlier_run_shifts_nothing(engine: Engine) -> None:
-    """A model failed on an early snapshot; on resuming it is there, and nothing folds twice."""
-    first, second, third = story()[:3]
-    fold(engine, {"cup": [first, third]})
-    before = row(engine)
-    assert fold(engine, {"cup": [first, second, third]}) == []
-    assert row(engine) == before
-
-
 def test_the_memory_of_another_defence_is_refused(engine: Engine) -> None:
     fold(engine, {"cup": story()[:1]}, guard_with("vanilla"))
     before = row(engine)
@@ -230,42 +171,6 @@ def test_a_row_that_moved_meanwhile_is_a_conflict(engine: Engine) -> None:
     with pytest.raises(StateConflictError):
         list(slow)
     assert (row(engine), outbox(engine)) == winner
-
-
-def test_a_crash_before_the_commit_repeats_to_identical_events(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    queries = {"cup": story(), "tea": story("tea", WINNERS[::-1])}
-    committed: list[MemoryRow] = []
-    commit = folding.commit_fold
-
-    def crash_after_one(*arguments: Any) -> MemoryRow:
-        if committed:
-            raise OSError("killed")
-        committed.append(commit(*arguments))
-        return committed[-1]
-
-    with monkeypatch.context() as patched:
-        patched.setattr(folding, "commit_fold", crash_after_one)
-        with pytest.raises(OSError, match="killed"):
-            fold(engine, queries)
-    assert list(load(engine, ["cup", "tea"])) == ["cup"]
-    repeated = fold(engine, queries)
-    assert {event.query_id for event in repeated} == {"tea"}
-    first_time = {e.query_id + str(e.step): encode(e) for e in folded_elsewhere(queries)}
-    assert {e.query_id + str(e.step): encode(e) for e in repeated}.items() <= first_time.items()
-    assert by_query(engine)["tea"][0][0] == "tea/0"
-
-
-def folded_elsewhere(queries: Queries) -> list[AnswerEvent]:
-    """The same fold in one piece, without a database of its own left behind."""
-    guard, events = guard_with(), []
-    for readies in queries.values():
-        memory = guard.initial_memory()
-        for r in readies:
-            event, memory = guard.answer(r.value.chosen.snapshot, memory)
-            events.append(event)
-    return events
 
 
 def test_a_stateless_defence_folds_and_resumes(engine: Engine) -> None:

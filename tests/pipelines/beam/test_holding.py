@@ -36,14 +36,6 @@ def test_without_lateness_nothing_waits_and_order_is_kept() -> None:
     assert holding.next_offsets() == {0: 3}
 
 
-def test_waits_until_event_time_has_moved_on_by_the_lateness() -> None:
-    holding = held_back()
-    assert holding.take([record(0, 100), record(1, 119)], 0.0, MORE_TO_READ) == []
-    assert holding.next_offsets() == {0: 0}
-    assert offsets(holding.take([record(2, 120)], 0.0, MORE_TO_READ)) == [0]
-    assert holding.next_offsets() == {0: 1}
-
-
 def test_a_partition_read_to_its_end_waits_for_the_lateness_only() -> None:
     holding = held_back()
     holding.take([record(0, 100)], 1_000.0, READ_TO_ITS_END)
@@ -58,21 +50,6 @@ def test_waiting_does_not_count_while_there_is_more_to_read(unread: dict[int, in
     assert holding.take([], 1_000.0, unread) == []
 
 
-def test_what_waited_long_takes_everything_older_along() -> None:
-    """A newer record folded first would make the older one look like a repetition."""
-    holding = held_back()
-    holding.take([record(0, 110)], 0.0, READ_TO_ITS_END)
-    holding.take([record(1, 100), record(2, 115)], 15.0, READ_TO_ITS_END)
-    assert offsets(holding.take([], 20.0, READ_TO_ITS_END)) == [1, 0]
-    assert holding.next_offsets() == {0: 2}
-
-
-def test_what_has_no_event_time_does_not_wait() -> None:
-    holding = held_back()
-    assert offsets(holding.take([record(0, 100), record(1, None)], 0.0, MORE_TO_READ)) == [1]
-    assert holding.next_offsets() == {0: 0}
-
-
 def test_a_log_created_anew_releases_what_can_never_be_read_again() -> None:
     holding = held_back()
     holding.take([record(0, 100), record(1, 110)], 0.0, MORE_TO_READ)
@@ -80,13 +57,6 @@ def test_a_log_created_anew_releases_what_can_never_be_read_again() -> None:
     assert [r.source for r in released] == ["e/t/0", "e/t/0"]
     assert holding.held == 1
     assert holding.next_offsets() == {0: 0}
-
-
-def test_partitions_of_other_workers_are_forgotten() -> None:
-    holding = held_back()
-    holding.take([record(0, 100), record(5, 100, partition=1)], 0.0, MORE_TO_READ)
-    holding.keep_only(frozenset({1}))
-    assert holding.next_offsets() == {1: 5}
 
 
 def test_a_record_from_no_log_is_refused() -> None:

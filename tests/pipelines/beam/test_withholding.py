@@ -19,13 +19,12 @@ from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.withholding import Quarantined
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
-from radarstream.schemas.errors import StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import RawRecord
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.verdict import Reason
 from tests.builders import OBSERVED_AT, make_snapshot
-from tests.pipelines.job.attributing_rig import claims, hold, release
+from tests.pipelines.job.attributing_rig import claims, hold
 from tests.scripted_models import scripted_models
 
 
@@ -114,23 +113,6 @@ def test_an_honest_text_quoted_under_a_lying_title_is_not_withheld(engine: Engin
     assert queries["cup"][0].value.chosen.left_out == ()
 
 
-def test_other_queries_only_after_approval(engine: Engine) -> None:
-    mine, other = snapshot_of("Rome", "Oslo"), snapshot_of("Rome", "Oslo", query_id="other")
-    guard, settings = radar(), settings_with()
-
-    def withheld() -> dict[str, int]:
-        queries = gathered(engine, settings, guard, mine, other)
-        return {name: len(ready[0].value.chosen.left_out) for name, ready in queries.items()}
-
-    assert withheld() == {"cup": 0, "other": 0}
-    hold(engine, mine.documents[0])
-    assert withheld() == {"cup": 1, "other": 0}
-    hold(engine, mine.documents[0], everywhere=True)
-    assert withheld() == {"cup": 1, "other": 1}
-    assert release(engine, "cup") == 1
-    assert withheld() == {"cup": 0, "other": 0}
-
-
 def test_without_the_setting_nothing_is_read_or_kept(engine: Engine) -> None:
     snapshot = snapshot_of("Rome", "Oslo", "Oslo")
     hold(engine, snapshot.documents[0])
@@ -143,19 +125,3 @@ def test_without_the_setting_nothing_is_read_or_kept(engine: Engine) -> None:
     assert not any("cases" in s or "quarantine" in s or "reports" in s for s in statements)
     assert queries["cup"][0].value.chosen.left_out == ()
     assert kept_answers(engine, "cup") == []
-
-
-def test_a_fold_that_loses_leaves_no_case(engine: Engine) -> None:
-    guard, settings = radar(), settings_with()
-    first, second = snapshot_of("Oslo", "Oslo"), snapshot_of("Rome", "Rome", step=1)
-    folded(engine, settings, guard, gathered(engine, settings, guard, first))
-    queries = gathered(engine, settings, guard, second)
-    late = fold_queries(guard, engine, queries, "log", witnesses_of(settings))
-    next(late)  # the row is read; another worker moves it now
-    third = snapshot_of("Bern", "Bern", step=2)
-    folded(engine, settings, guard, gathered(engine, settings, guard, third))
-    before = [case.step for case in kept_answers(engine, "cup")]
-    with pytest.raises(StateConflictError):
-        list(late)
-    assert [case.step for case in kept_answers(engine, "cup")] == before
-    assert kept_answers(engine, "cup")[0].answer == "Bern"
