@@ -14,7 +14,7 @@ from radarstream.connectors.models.answer_agreement import AnswerAgreement
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.tables import METADATA
 from radarstream.connectors.state_table.incidents import complaints, senders, store
-from radarstream.connectors.state_table.incidents.kept_answers import find_answer, kept_answers
+from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.incidents.quarantine import list_quarantine, withheld_keys
 from radarstream.connectors.state_table.queries.memory import MemoryRow, commit_fold, load
 from radarstream.connectors.state_table.queries.outbox import pending
@@ -25,7 +25,7 @@ from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, ta
 from radarstream.pipelines.job.incidents.settling import LANE, decide, settle
 from radarstream.pipelines.settings import AttributionSettings
 from radarstream.schemas.attribution import RankedText
-from radarstream.schemas.codec import decode_taught, encode_state
+from radarstream.schemas.codec import encode_state
 from radarstream.schemas.incidents import (
     REMOVING,
     Complaint,
@@ -116,28 +116,6 @@ def test_the_memory_unlearns_a_lie_once_its_texts_are_removed(engine: Engine) ->
     commit_fold(engine, load(engine, ["cup"])["cup"], learned)
     settle(engine, stored, Rules(), now_ms=NOW_MS + 2)
     assert load(engine, ["cup"]) == {"cup": learned}, "only when the removal begins"
-
-
-def test_strangers_who_change_nothing_make_no_events(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    worker = worker_on(engine)
-    for number in range(5):
-        complaint(engine, f"stranger-{number}")
-        run_out(worker)
-    assert len(pending(engine)) == 1
-    assert set(states(engine).values()) == {"judged"}
-
-
-def test_the_same_lie_at_two_steps_has_two_senders(engine: Engine) -> None:
-    trusted(engine, "ada", "bob")
-    worker = worker_on(engine)
-    run_out(worker)
-    keep(engine, LIED, answer="Rome", step=0)
-    keep(engine, LIED, answer="Rome", step=1)
-    complaint(engine, "ada", step=0)
-    complaint(engine, "bob", step=1)
-    statuses = [e.status for e in run_out(worker)[-2:]]
-    assert statuses == [Status.QUARANTINED, Status.QUARANTINED]
 
 
 def confirmed(engine: Engine, name: str, query_id: str, answer: str, step: int = 0) -> None:
@@ -282,15 +260,6 @@ def test_only_a_decision_reaches_other_queries(engine: Engine) -> None:
     assert withheld_keys(engine, ["any", "other"]) == {"any": keys, "other": keys}
 
 
-def test_who_joins_after_the_decision_gains_nothing(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "ada")
-    run_out(worker_on(engine))
-    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
-    complaint(engine, "eve", now=NOW + timedelta(seconds=1))
-    assert record_of(engine, "eve") == SenderRecord()
-
-
 def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve", "Bern")
@@ -303,13 +272,6 @@ def test_what_was_never_answered_is_unverified_and_costs_no_attribution(engine: 
     last = run_out(worker)[-1]
     assert (last.status, last.revision) == (Status.NOTHING_FLAGGED, 1)
     assert not worker.step()
-
-
-def test_the_undefended_answer_is_on_record_too(engine: Engine) -> None:
-    keep(engine, ("Rome", "Oslo", "Oslo"), answer="Oslo", undefended="Rome")
-    complaint(engine, "eve", "rome")
-    (event,) = run_out(worker_on(engine))
-    assert (event.status, event.reproduced) == (Status.PROPOSED, True)
 
 
 class First(Naming):
@@ -383,16 +345,6 @@ def test_nothing_is_removed_that_would_leave_no_answer(engine: Engine) -> None:
     assert withheld_keys(engine, ["cup"]) == {}
 
 
-def test_settling_again_changes_nothing(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
-    (event,) = run_out(worker_on(engine))
-    before = contents(engine)
-    again = settle(engine, stored, DEFAULT, now_ms=NOW_MS)
-    assert again == event
-    assert contents(engine) == before
-
-
 def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
@@ -413,25 +365,6 @@ def test_of_two_workers_the_first_ones_finding_stays(engine: Engine) -> None:
 def reports_open_again(engine: Engine, incident: str) -> None:
     with engine.begin() as connection:
         complaints.reopen(connection, incident)
-
-
-def contents(engine: Engine) -> dict[str, list[object]]:
-    with engine.connect() as connection:
-        tables = METADATA.tables.values()
-        return {t.name: list(map(tuple, connection.execute(select(t)))) for t in tables}
-
-
-def test_events_are_published_in_their_own_lane_under_their_ids(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
-    run_out(worker_on(engine))
-    decide(engine, stored, Decision.APPROVED, Rules(), now_ms=NOW_MS)
-    records = [record for _, record in pending(engine, lanes={LANE})]
-    ids = [f"cup/0/taught/{stored.incident}/{revision}" for revision in (0, 1)]
-    assert [record.event_id for record in records] == ids
-    assert {(r.topic, r.envelope.type) for r in records} == {("events.attribution", "event.taught")}
-    statuses = [decode_taught(record.data).status for record in records]
-    assert statuses == [Status.PROPOSED, Status.APPROVED]
 
 
 def test_priority(engine: Engine) -> None:
@@ -476,23 +409,6 @@ def test_the_budget_of_attributions(engine: Engine) -> None:
     assert set(states(engine).values()) == {"judged"}
 
 
-def test_a_flood_of_strangers_leaves_half_of_the_budget_to_others(engine: Engine) -> None:
-    trusted(engine, "ada")
-    run_out(worker_on(engine))
-    worker = worker_on(engine, attributions_per_hour=4)
-    worker.clock.seconds += 2 * 3600.0
-    for number in range(5):
-        keep(engine, LIED, answer="Rome", query_id=f"q{number}")
-        complaint(engine, "eve", query_id=f"q{number}")
-    assert len(run_out(worker)) == 2
-    for number in range(2):
-        keep(engine, LIED, answer="Rome", query_id=f"ada{number}")
-        complaint(engine, "ada", query_id=f"ada{number}")
-    done = [event.query_id for event in run_out(worker)]
-    assert sorted(done[2:]) == ["ada0", "ada1"]
-    assert not worker.step()
-
-
 def test_the_budget_of_model_calls(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     stored = complaint(engine, "eve")
@@ -535,17 +451,6 @@ def test_a_defect_of_an_attributor_does_not_stop_the_others(engine: Engine) -> N
     }
     assert found["bad"] == ("unusable", "the attribution failed: KeyError")
     assert store.spent(engine, 0, 0, reserved=False)[0] == 2, "what fails counts in the budget"
-
-
-def test_a_dismissed_answer_is_not_attributed(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    stored = complaint(engine, "eve")
-    assert decide(engine, stored, Decision.DISMISSED, Rules(), now_ms=NOW_MS) is None
-    complaint(engine, "bob")
-    worker = worker_on(engine)
-    assert run_out(worker) == []
-    assert set(states(engine).values()) == {"judged"}
-    assert worker.models.generator.log == []
 
 
 def test_the_corpus_widens_the_scope(engine: Engine) -> None:
@@ -606,19 +511,6 @@ def take(engine: Engine, told: Complaint):
     return take_in(engine, told, Rules(), NOW)
 
 
-def test_a_complaint_again_is_the_same_complaint(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome")
-    for _ in range(30):
-        complaint(engine, "eve", "Rome")
-    told = [
-        complaint(engine, "eve", answer, step=step)
-        for answer in ("rome", None)
-        for step in (None, 0)
-    ]
-    assert len({stored.complaint_id for stored in told}) == 1
-    assert len(complaints.find_complaints(engine)) == 1
-
-
 def test_a_sender_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     limit = Rules().complaints_per_day
@@ -634,17 +526,6 @@ def test_a_sender_is_limited_by_our_clock_not_by_theirs(engine: Engine) -> None:
     with pytest.raises(RefusedComplaintError, match="in a day"):
         flood(1, NOW + timedelta(hours=23))
     flood(1, NOW + timedelta(hours=25))
-
-
-def test_kept_answers_with_an_open_complaint_are_kept(engine: Engine) -> None:
-    keep(engine, LIED, answer="Rome", step=0)
-    complaint(engine, "eve", step=0)
-    for step in range(1, 6):
-        keep(engine, LIED, answer="Rome", step=step)
-    assert [case.step for case in kept_answers(engine, "cup")] == [5, 4, 0]
-    run_out(worker_on(engine))
-    keep(engine, LIED, answer="Rome", step=6)
-    assert [case.step for case in kept_answers(engine, "cup")] == [6, 5]
 
 
 def test_a_released_text_stays_released_until_a_person_approves_again(engine: Engine) -> None:

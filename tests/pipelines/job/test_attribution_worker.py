@@ -194,18 +194,6 @@ def test_metrics_survive_a_database_that_is_away(engine: Engine) -> None:
     assert "radarstream_complaints_stored{" not in exposed
 
 
-def test_a_drained_worker_says_what_waits_for_budget(engine: Engine) -> None:
-    for query in ("one", "two"):
-        keep(engine, LIED, answer="Rome", query_id=query)
-    reported = Log([told("eve", query="one"), told("eve", query="two")])
-    worker = built(worker_on(engine, attributions_per_hour=1), reported)
-    with capture_logs() as logs:
-        worker.run(drain=True)
-    assert [
-        line["complaints"] for line in logs if line["event"] == "complaints wait for budget"
-    ] == [1]
-
-
 def test_without_a_broker_events_wait(engine: Engine) -> None:
     keep(engine, LIED, answer="Rome")
     worker = replace(built(worker_on(engine), Log([told("eve")])), sink=None)

@@ -13,7 +13,7 @@ from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.files.reader import read_records
 from radarstream.connectors.search.paged import SearchCounts
-from radarstream.connectors.state_table.queries.watchlist import claim, find, replace_all
+from radarstream.connectors.state_table.queries.watchlist import find, replace_all
 from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.pipelines.job.collecting.backfilling import (
     opened_history,
@@ -40,7 +40,6 @@ from tests.clocks import FakeClock
 from tests.wire_samples import ANSWER
 
 START = datetime(2025, 6, 1, tzinfo=UTC)
-HOUR_MS = 3_600_000
 
 
 class World:
@@ -233,13 +232,6 @@ def test_a_crash_between_publication_and_record_publishes_a_newer_snapshot(world
     assert len(world.published) == 2
     first, second = (int(event.partition("@")[2]) for event in world.published)
     assert second > first
-
-
-def test_of_several_collectors_one_fetches(world: World) -> None:
-    collector = watching(world, "a", "b")
-    assert claim(world.engine, "a", 0, int(START.timestamp() * 1000), 900_000)  # by another
-    run_for(collector, 60.0)
-    assert world.names() == ["b"]
 
 
 @pytest.mark.parametrize("where", ["search", "publish"])

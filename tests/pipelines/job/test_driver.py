@@ -51,33 +51,6 @@ def failing(work: Callable[..., Any], *errors: BaseException) -> Callable[..., A
     return wrapped
 
 
-def test_nothing_new_commits_nothing(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    append(life, payload(0, 0))
-    life.worker.driver.step()
-    monkeypatch.setattr(life.worker.reader, "commit", failing(lambda _: None, AssertionError()))
-    life.worker.driver.step()
-
-
-def test_what_is_read_again_is_committed_again(life: Life, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log leaves offsets of a partition out that was revoked meanwhile, and reads it again."""
-    append(life, payload(0, 0), payload(0, 1))
-    with monkeypatch.context() as patch:
-        patch.setattr(life.worker.reader, "commit", lambda _: None)
-        life.worker.driver.step()
-    life.worker.reader.rewind(0)
-    life.worker.driver.step()
-    assert life.world.topic.committed == {0: 2}
-    assert published(life) == ["cup-0/0", "cup-0/1"]
-
-
-def test_a_poisoned_record_alone_is_parked_and_its_neighbours_are_answered(life: Life) -> None:
-    append(life, payload(0, 0), payload(1, 0), BROKEN, payload(0, 1), b"{", payload(1, 1))
-    while life.world.topic.committed != {0: 6}:
-        life.worker.driver.step()
-    assert sorted(published(life)) == ["cup-0/0", "cup-0/1", "cup-1/0", "cup-1/1"]
-    assert reasons(life) == [ReasonClass.INTERNAL_ERROR, ReasonClass.MALFORMED_JSON]
-
-
 def test_a_poisoned_record_beside_a_failing_model_does_not_end_the_job(
     life: Life, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -94,14 +67,6 @@ def test_a_poisoned_record_beside_a_failing_model_does_not_end_the_job(
     life.worker.driver.step()
     assert reasons(life) == [ReasonClass.INTERNAL_ERROR]
     assert published(life) == ["cup-0/0"]
-
-
-def test_parking_is_tried_again(life: Life) -> None:
-    append(life, BROKEN)
-    driver = life.worker.driver
-    driver.park = failing(driver.park, BrokerError("anything that passes"))
-    driver.step()
-    assert reasons(life) == [ReasonClass.INTERNAL_ERROR]
 
 
 def test_what_does_not_heal_ends_the_job_and_commits_nothing(life: Life) -> None:
@@ -125,18 +90,6 @@ def test_a_fatal_error_is_not_tried_again(life: Life) -> None:
     with pytest.raises(ConfigurationError):
         driver.step()
     assert published(life) == []
-
-
-def test_a_failed_commit_is_made_up_for_with_the_next(
-    life: Life, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    append(life, payload(0, 0))
-    reader = life.worker.reader
-    monkeypatch.setattr(reader, "commit", failing(reader.commit, BrokerError("gone")))
-    life.worker.driver.step()
-    assert life.world.topic.committed == {}
-    life.worker.driver.step()
-    assert life.world.topic.committed == {0: 1}
 
 
 def test_stopping_finishes_the_batch_in_hand(life: Life) -> None:

@@ -60,27 +60,6 @@ def test_a_query_that_was_forgotten_begins_again() -> None:
     assert seen([*events, *events[2:]]) == events
 
 
-def test_selections_are_combined() -> None:
-    events = [
-        answer("a", 0, changed=None, tags=("x",)),
-        answer("b", 0, changed=True, tags=()),
-        answer("a", 1, changed=True, tags=("x", "y")),
-        answer("a", 2, changed=False, tags=("y",)),
-        attribution("a", 2, 1),
-    ]
-    first, second, third, fourth, fifth = events
-    for selection, expected in [
-        (Selection(), events),
-        (Selection(queries=frozenset("b")), [second]),
-        (Selection(queries=frozenset("ab"), changed_only=True), [second, third]),
-        (Selection(tags=frozenset("x")), [first, third]),
-        (Selection(tags=frozenset("xy")), [first, third, fourth]),
-        (Selection(since=ANSWER.observed_at + HOUR), [third, fourth, fifth]),
-        (Selection(queries=frozenset("b"), tags=frozenset("x")), []),
-    ]:
-        assert seen(events, selection) == expected
-
-
 def test_what_is_not_selected_counts_as_seen() -> None:
     following = Following(Selection(changed_only=True))
     assert following.event(ANSWERS, encode(answer(step=1, changed=False))) is None

@@ -100,7 +100,3 @@ def test_a_database_is_quoted_by_its_code_alone(tmp_path: Path) -> None:
 def test_a_server_is_quoted_by_its_state() -> None:
     error = ProgrammingError("SELECT 1", {}, psycopg.errors.UndefinedTable(SECRET))
     assert named(error) == "ProgrammingError (database: SQLSTATE 42P01)"
-
-
-def test_other_errors_are_named_by_their_class() -> None:
-    assert named(KeyError(SECRET)) == "KeyError"

@@ -250,10 +250,3 @@ def test_whatever_is_logged_stays_on_one_printable_line(text: str) -> None:
     assert shown.isprintable()
     assert len(shown) <= 200
     assert shorten(shown) == shown
-
-
-def test_control_and_direction_characters_are_neutralised(lines: Lines) -> None:
-    structlog.get_logger().info("answered\n{}", query_id="a\x1b[2J\r\nb\u202ec\u2028d\x85e\ud800")
-    (line,) = lines()
-    assert line["query_id"] == "a [2J  b c d e "
-    assert line["event"] == "answered {}"

@@ -17,7 +17,6 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.search.paged import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.telemetry.lag import Lag
 from radarstream.pipelines.job.telemetry.metrics import (
@@ -28,14 +27,12 @@ from radarstream.pipelines.job.telemetry.metrics import (
 )
 from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
-from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.errors import BrokerError, ModelOutageError, ReasonClass
 from radarstream.schemas.prompt import Task
 from radarstream.schemas.records import LogPosition, RawRecord
 from radarstream.schemas.snapshot import Provenance, Retrieval
-from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import (
     Abstention,
     DocumentVerdict,
@@ -43,7 +40,6 @@ from radarstream.schemas.verdict import (
     MemoryVerdict,
     Reason,
 )
-from tests.builders import make_snapshot
 from tests.wire_samples import ANSWER, DEAD_LETTER, OBSERVED_AT, SNAPSHOT
 
 NOW = OBSERVED_AT + timedelta(seconds=90)
@@ -172,42 +168,6 @@ def test_stages_are_timed_through_the_meter(observer: Observer, value: Value) ->
     assert value("stage_duration_seconds_sum", stage="batch") == 2.0
     assert value("batch_records_sum") == 16
     assert value("stage_duration_seconds_count", stage="commit") == 1
-
-
-def test_a_real_guard_s_stages_calls_and_decisions(
-    metrics: JobMetrics, value: Value, tmp_path: Any
-) -> None:
-    settings = load_settings(profile="scripted")
-    guard = build_defense_pipeline(settings, open_engine(f"sqlite:///{tmp_path / 'state.db'}"))
-    guard.meter.observers.append(metrics.stage)
-    metrics.registry.register(ModelMetrics.of(guard.models))
-    found = make_snapshot(["Zürich won.", "Yes: Zürich won.", "Basel won."])
-    pages = tuple(replace(d, url=f"https://e{d.rank}.org") for d in found.documents)
-    snapshot = replace(found, documents=pages)
-    memory = guard.initial_memory()
-    for later in range(2):
-        moved = replace(snapshot, observed_at=snapshot.observed_at + timedelta(hours=later))
-        event, memory = guard.answer(moved, memory)
-        metrics.outcomes([event], event.observed_at + timedelta(minutes=1))
-    for stage in ("atomic answers", "undefended answer", "defence", "relations"):
-        assert value("stage_duration_seconds_count", stage=stage) == 2
-    assert (value("model_calls_total", model="generator") or 0) >= 2
-    assert (value("model_cache_hits_total", model="generator") or 0) >= 3
-    assert (value("model_calls_total", model="relations") or 0) > 0
-    kept = value("documents_total", decision="kept", reason="supported") or 0
-    cut = value("documents_total", decision="rejected", reason="cut") or 0
-    assert kept + cut == 6
-    assert value("answers_total", outcome="first") == 1
-    assert value("answers_total", outcome="unchanged") == 1
-    told = {status: value("answer_statuses_total", status=status) for status in AnswerStatus}
-    assert sum(told.values()) == 2
-    assert told["abstained"] == 0
-
-
-def test_the_build_and_the_process_are_told(metrics: JobMetrics) -> None:
-    (build,) = [m for m in metrics.registry.collect() if m.name == "radarstream_build"]
-    assert set(build.samples[0].labels) == {"version", "python"}
-    assert (metrics.registry.get_sample_value("process_resident_memory_bytes") or 0) > 1e6
 
 
 query_ids = st.text(min_size=1, max_size=20)

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.pipelines.job.collecting.watching import opened_collector
 from radarstream.pipelines.job.incidents.worker import opened_worker
@@ -17,9 +16,7 @@ from radarstream.pipelines.job.telemetry.health import Health
 from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError
-from tests.brokers import Noida
 from tests.clocks import until
-from tests.postgresql import PostgresqlServer
 from tests.servers import free_port
 
 QUICK = JobSettings(first_pause_s=0.01, longest_pause_s=0.02)
@@ -57,11 +54,6 @@ def test_what_is_away_is_tried_again_and_told(waiting: Waiting) -> None:
     assert checks == {"broker": False, "partitions": False, "database": True, "models": False}
 
 
-def test_what_does_not_heal_is_not_waited_for(waiting: Waiting) -> None:
-    with pytest.raises(ConfigurationError):
-        waiting.until("database", failing([ConfigurationError("a wrong password")]))
-
-
 def test_who_sits_before_it_is_not_kept_waiting(stop: Stop) -> None:
     waiting = Waiting(Health(60.0, 600.0), stop, QUICK, patient=False)
     with pytest.raises(BrokerError):
@@ -96,52 +88,12 @@ def test_pauses_grow_to_a_limit() -> None:
     assert pauses == [0.5, 1.0, 2.0, 4.0, 5.0, 5.0]
 
 
-def test_a_postgresql_that_starts_later_is_waited_for(
-    postgresql_server: PostgresqlServer, waiting: Waiting
-) -> None:
-    url = f"postgresql://postgres@/postgres?host={postgresql_server.socket}"
-    postgresql_server.stop()
-    with capture_logs() as logged:
-        starter = Thread(target=postgresql_server.start)
-
-        def opening() -> Any:
-            if logged and not starter.ident:
-                starter.start()
-            return open_engine(url)
-
-        waiting.until("database", opening).dispose()
-    starter.join()
-    assert {line["stage"] for line in logged} == {"database"}
-    assert "cannot reach the state database postgres" in logged[0]["detail"]
-
-
 @pytest.mark.parametrize("url", ["postgresql://nobody@/postgres", "postgresql://postgres@/nothing"])
 def test_a_user_or_database_that_does_not_exist_ends_the_start(
     url: str, postgresql_socket: str, waiting: Waiting
 ) -> None:
     with pytest.raises(ConfigurationError, match="does not exist"):
         waiting.until("database", lambda: open_engine(f"{url}?host={postgresql_socket}"))
-
-
-def test_a_broker_that_starts_later_is_waited_for(
-    tmp_path: Path, stop: Stop, waiting: Waiting
-) -> None:
-    broker = Noida(tmp_path)
-    options = broker.options(request_timeout_s=1.0)
-
-    def connecting() -> object:
-        try:
-            return ensure_topics(options)
-        except BrokerError:
-            broker.start()
-            raise
-
-    try:
-        with capture_logs() as logged:
-            assert waiting.until("broker", connecting)
-    finally:
-        broker.kill()
-    assert [line["stage"] for line in logged] == ["broker"]
 
 
 @pytest.mark.parametrize("what", ["watch", "attribute"])

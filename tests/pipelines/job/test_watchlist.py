@@ -161,17 +161,6 @@ def test_jitter_is_bounded_and_the_same_for_everybody(
     )
 
 
-def test_queries_that_were_fetched_together_part() -> None:
-    due = {
-        Watched(question="a", id=f"q{n}", cadence="1d", jitter=0.1).next_due_ms(0)
-        for n in range(100)
-    }
-    assert len(due) == 100
-    day, tenth = 86_400_000, 8_640_000
-    assert min(due) < day - 0.8 * tenth
-    assert max(due) > day + 0.8 * tenth
-
-
 def test_a_query_says_what_it_wants_of_an_answer() -> None:
     first, second = parse_watchlist(
         b"""
