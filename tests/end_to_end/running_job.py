@@ -20,7 +20,6 @@ from tests.builders import OBSERVED_AT, make_snapshot
 from tests.programs import Program, started
 
 PATIENCE_S = 60.0  # starting takes seconds, more on a busy machine
-MAIN = "from radarstream.pipelines.cli.app import main; main()"
 
 
 def snapshots(count: int, queries: int = 3) -> list[SearchSnapshot]:

@@ -185,14 +185,6 @@ def test_a_replay_again_asks_no_model_goes_on_and_reports_alike(
     assert report.read_bytes() == page
 
 
-def test_another_defence_may_be_named(history: Path, tmp_path: Path) -> None:
-    config = tmp_path / "radar.toml"
-    config.write_text('[defense]\nname = "radar"\noptions = {pair_scale = 0.5}\n')
-    out = tmp_path / "out"
-    run("replay", history, "--dry-run", "--config", config, "--defense", "vanilla", "--out", out)
-    assert {event["data"]["defense"] for event in lines(out / "answers.jsonl")} == {"vanilla"}
-
-
 def test_hostile_text_reaches_no_terminal(tmp_path: Path) -> None:
     hidden = "\u202e\u200b\u2066"
     pages = [f"Re{hidden}x won the [bold]Cup[/bold].", f"{hidden}Rex won the Cup."]
@@ -324,15 +316,6 @@ def test_only_the_same_input_is_resumed(replayed: tuple[str, ...]) -> None:
 
 
 CHANGED = "defense.options = {memory_days = 9}\n[limits]\ndocuments = 9"
-UNCHANGED = """cache.max_entries = 3000
-[batch]
-snapshots = 2
-queries = 1
-[telemetry]
-log_level = "debug"
-[kafka]
-topic_prefix = "elsewhere"
-"""
 
 
 def test_a_replay_is_resumed_with_its_own_settings_only(replayed: tuple[str, ...]) -> None:
@@ -377,12 +360,6 @@ def test_a_replay_is_resumed_with_its_own_models_and_code_only(replayed: tuple[s
     file.unlink()
     code, error = refused(*replay)
     assert code == 2 and "no run.json in out" in error
-
-
-def test_where_and_how_fast_a_replay_goes_on_may_differ(replayed: tuple[str, ...]) -> None:
-    Path("out").rename("moved")
-    Path("other.toml").write_text(UNCHANGED)
-    run(*replayed[:-1], "moved", "--config", "other.toml", "--resume")
 
 
 def test_an_attack_skips_snapshots_without_what_it_needs_and_says_so(tmp_path: Path) -> None:
@@ -466,29 +443,14 @@ def test_the_installed_command_refuses_in_one_line(tmp_path: Path) -> None:
     assert result.stderr == "error: missing.json does not exist\n"
 
 
-def test_resuming_an_interrupted_replay_equals_an_uninterrupted_one(
-    history: Path, tmp_path: Path
-) -> None:
-    """`test_replay_crashes` kills it."""
-    config = tmp_path / "small.toml"
-    config.write_text("[batch]\nsnapshots = 2\nqueries = 1\n")
-    out, whole = tmp_path / "out", tmp_path / "whole"
-    common = ["replay", str(history), "--dry-run", "--config", str(config), "--attack", ATTACK]
-    run(*common, "--out", whole)
-    assert interrupted(tmp_path, 9, signal.SIGINT, [*common, "--out", str(out)])[0] == 130
-    assert len((out / "answers.jsonl").read_bytes()) < len((whole / "answers.jsonl").read_bytes())
-    assert not json.loads((out / "run.json").read_text())["finished"]
-    assert "no finished replay" in refused("report", out)[1]
-    run(*common, "--out", out, "--resume")
-    for name in ("answers.jsonl", "attribution.jsonl", "deadletter.jsonl", "snapshots.jsonl"):
-        assert (out / name).read_bytes() == (whole / name).read_bytes()
-
-
 def test_an_interrupt_says_how_to_go_on_also_in_the_background(
     history: Path, tmp_path: Path
 ) -> None:
+    """`test_replay_crashes` goes on and compares."""
     out = str(tmp_path / "out")
     arguments = ["replay", str(history), "--dry-run", "--out", out]
     code, error = interrupted(tmp_path, 1, signal.SIGINT, arguments, background=True)
     assert code == 130
     assert error == "interrupted: the same command with --resume goes on from here\n"
+    assert not json.loads(Path(out, "run.json").read_text())["finished"]
+    assert "no finished replay" in refused("report", out)[1]

@@ -1,9 +1,7 @@
 """What an analyst types: complain, attribute, incidents, quarantine; also against a broker."""
 
 import json
-import signal
 import subprocess
-import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -33,7 +31,7 @@ from tests.brokers import Broker
 from tests.builders import OBSERVED_AT, make_snapshot
 from tests.end_to_end.running_job import produce
 from tests.pipelines.job.attributing_rig import trusted
-from tests.programs import done, started
+from tests.programs import done
 from tests.wire_samples import COMPLAINT
 
 HOSTILE = "Rome\u202e\x9b31m [bold]x[/bold]"
@@ -365,27 +363,3 @@ def test_from_the_topic_to_the_next_answer(own_broker: Broker, prefix: str, tmp_
     flagged = {text.search_rank for text in incident.flagged}
     withheld = {d.rank for d in answers[-1].verdict.documents if d.reason == "quarantined"}
     assert withheld >= flagged > set()
-
-
-def test_a_worker_that_runs_is_stopped_by_a_signal(
-    own_broker: Broker, prefix: str, tmp_path: Path
-) -> None:
-    options = own_broker.options(topic_prefix=prefix, partitions=1)
-    kafka = (
-        f'[kafka]\nbootstrap = "{options.bootstrap}"\ntopic_prefix = "{prefix}"\npartitions = 1\n'
-    )
-    config = tmp_path / "settings.toml"
-    config.write_text(settings_text(tmp_path, kafka))
-    ensure_topics(options)
-    answer_of(config, LIES, "Rome")
-    told = Complaint("ada", datetime.now(UTC), "cup", answer="Rome")
-    out = tmp_path / "log"
-    with started("attribute", "--config", str(config), out=out) as process:
-        with KafkaSink(options) as sink:
-            sink.send([Message("answers.complaints", "cup", encode(told))])
-        deadline = time.monotonic() + 60
-        while not taught_events(options):
-            assert time.monotonic() < deadline
-            assert process.poll() is None
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(30) == 0

@@ -4,36 +4,8 @@ from pathlib import Path
 from time import monotonic
 
 from radarstream.connectors.kafka.options import KafkaOptions
-from tests.brokers import Broker
-from tests.end_to_end.running_job import PATIENCE_S, Job, events, produce, running_job, snapshots
+from tests.end_to_end.running_job import PATIENCE_S, running_job
 from tests.postgresql import PostgresqlServer
-
-
-def drained(options: KafkaOptions, directory: Path, *arguments: str) -> Job:
-    """A job that has come to its end."""
-    with running_job(options, directory, "--once", *arguments) as job:
-        job.process.wait(PATIENCE_S)
-    return job
-
-
-def test_a_lost_database_is_refused_until_told_to_start_over(
-    own_broker: Broker, tmp_path: Path
-) -> None:
-    options = own_broker.options()
-    produce(options, snapshots(6))
-    assert drained(options, tmp_path).process.returncode == 0
-    produce(options, snapshots(9)[6:])
-    for file in tmp_path.glob("state.db*"):
-        file.unlink()
-    refused = drained(options, tmp_path)
-    assert refused.process.returncode == 2
-    said = refused.log_file.read_text()
-    assert (
-        "state.db is empty or another one: consumer group radarstream has committed offset" in said
-    )
-    assert len(events(options, "answers.defended")) == 6
-    assert drained(options, tmp_path, "--start-over").process.returncode == 0
-    assert len(events(options, "answers.defended")) == 9
 
 
 def test_a_start_waits_for_postgresql_and_broker_until_it_is_asked_to_stop(

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.pipelines.cli.app import app
-from radarstream.schemas.codec import decode_answer, decode_dead_letter, encode
+from radarstream.schemas.codec import decode_dead_letter, encode
 from radarstream.schemas.errors import ReasonClass
 from radarstream.schemas.records import Envelope, OutboxRecord
 from tests.brokers import Broker
@@ -15,36 +15,6 @@ from tests.end_to_end.running_job import events, produce, running_job, snapshots
 
 ANSWERS, DEAD = "answers.defended", "snapshots.deadletter"
 SETTINGS = Path(__file__).parents[2] / "infra" / "settings"
-
-
-def test_answers_until_asked_to_stop_and_goes_on_after_a_restart(
-    own_broker: Broker, tmp_path: Path
-) -> None:
-    options = own_broker.options()
-    given = snapshots(12)
-    produce(options, given[:6])
-    with running_job(options, tmp_path) as job:
-        job.wait_for("answered", 6)
-        assert job.get("/healthz")[0] == 200
-        assert job.get("/readyz")[0] == 200
-        metrics = job.get("/metrics")[1]
-        assert 'radarstream_answers_total{outcome="first"} 3.0' in metrics
-        assert "radarstream_records_polled_total 6.0" in metrics
-        assert job.terminate() == 0
-    produce(options, given[6:])
-    with running_job(options, tmp_path, "--once") as job:
-        job.wait_for("stopped")
-        assert job.process.wait(60) == 0
-    published = events(options, ANSWERS)
-    assert sorted(name for name, _ in published) == sorted(
-        f"q{query}/{step}" for query in range(3) for step in range(4)
-    )
-    decoded = [decode_answer(data) for _, data in published]
-    assert {(a.query_id, a.step): a.snapshot_id for a in decoded} == {
-        (s.query.id, i // 3): s.id for i, s in enumerate(given)
-    }
-    assert {answer.answer for answer in decoded} == {"Rome"}
-    assert events(options, DEAD) == []
 
 
 def test_the_runbook_works_with_the_shipped_settings(

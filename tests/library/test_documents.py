@@ -9,37 +9,31 @@ from hypothesis import strategies as st
 from radarstream.library.documents import to_documents
 from radarstream.schemas.snapshot import Document
 
-
-def test_strings_are_ranked_in_their_order() -> None:
-    assert to_documents(["one", "two"]) == (Document(1, "one"), Document(2, "two"))
-
-
-def test_mappings_may_use_the_usual_names() -> None:
-    (document,) = to_documents(
-        [{"content": "text", "title": "T", "link": "https://a.example", "date": "2024-05-06"}]
-    )
-    published = datetime(2024, 5, 6, tzinfo=UTC)
-    assert document == Document(1, "text", "T", "https://a.example", published)
+MAY = datetime(2024, 5, 6, tzinfo=UTC)
+NAMED = {"content": "text", "title": "T", "link": "https://a.example", "date": "2024-05-06"}
+ABOUT = {"url": "https://below.example", "title": "below"}
 
 
-def test_metadata_of_a_mapping_count_below_its_own_entries() -> None:
-    about = {"url": "https://below.example", "title": "below"}
-    (document,) = to_documents([{"text": "t", "title": "own", "metadata": about}])
-    assert (document.title, document.url) == ("own", "https://below.example")
-
-
-def test_documents_of_ours_are_ranked_anew() -> None:
-    found = to_documents([Document(9, "t", "T", "https://a.example")])
-    assert found == (Document(1, "t", "T", "https://a.example"),)
-
-
-def test_control_characters_are_dropped() -> None:
-    assert to_documents(["a\x1b[31mb\ud800"])[0].text == "a[31mb\ufffd"
-
-
-@pytest.mark.parametrize("date", ["yesterday", 5, None, "", "2024-13-01"])
-def test_a_date_that_cannot_be_read_is_no_date(date: object) -> None:
-    assert to_documents([{"text": "t", "date": date}])[0].published_at is None
+@pytest.mark.parametrize(
+    ("one", "read"),
+    [
+        ("a\x1b[31mb\ud800", Document(1, "a[31mb\ufffd")),
+        (Document(9, "t", "T", "https://a.example"), Document(1, "t", "T", "https://a.example")),
+        (NAMED, Document(1, "text", "T", "https://a.example", MAY)),
+        # Metadata count below the entries of the mapping itself.
+        (
+            {"text": "t", "title": "own", "metadata": ABOUT},
+            Document(1, "t", "own", "https://below.example"),
+        ),
+        # A date that cannot be read is no date.
+        *(
+            ({"text": "t", "date": day}, Document(1, "t"))
+            for day in ("yesterday", 5, None, "", "2024-13-01")
+        ),
+    ],
+)
+def test_a_document_of_each_kind_is_read(one: object, read: Document) -> None:
+    assert to_documents([one]) == (read,)
 
 
 @pytest.mark.parametrize("wrong", ["yesterday", 5, "2024-13-01", date(2024, 5, 6)])
@@ -47,7 +41,7 @@ def test_a_date_under_our_own_name_is_read_or_refused(wrong: object) -> None:
     with pytest.raises(ValueError, match=r"document 2: `published_at` .*2024-05-06"):
         to_documents(["one", {"text": "t", "published_at": wrong, "date": "2024-05-06"}])
     (dated,) = to_documents([{"text": "t", "published_at": "", "date": "2024-05-06"}])
-    assert dated.published_at == datetime(2024, 5, 6, tzinfo=UTC)
+    assert dated.published_at == MAY
 
 
 @pytest.mark.parametrize("wrong", [None, 5, "one text", b"bytes", {"text": "one document"}])

@@ -15,7 +15,6 @@ from radarstream import AsyncGuard, Given, Guard
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.incidents.kept_answers import find_answer
 from radarstream.connectors.state_table.queries.memory import load
-from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.library.questions import Question
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
@@ -172,10 +171,6 @@ def test_too_many_documents_are_told_with_the_name_of_the_limit(guard) -> None:
     assert answered.text == "Lima"
 
 
-def test_nothing_found_is_no_mistake_and_no_answer(guard) -> None:
-    assert guard.answer(CAPITAL, []).abstention is Abstention.NO_DOCUMENTS
-
-
 def test_many_questions_are_answered_in_their_order(guard) -> None:
     asked = [(f"What is the capital of {n}?", [f"{n}ville is the capital."]) for n in "ABC"]
     answers = guard.answer_many([*asked, (asked[0][0], ["Aville is the capital of A."])])
@@ -199,24 +194,6 @@ def test_a_model_that_fails_fails_its_question_alone(guard, monkeypatch) -> None
     with pytest.raises(ModelError, match="away"):
         guard.answer_many([(CAPITAL, TRUE), ("Capital of Chile?", ["Santiago."])])
     assert guard.answer(CAPITAL, TRUE).event.step == 2
-
-
-def test_what_a_person_blocked_for_the_job_is_left_out_here_too(tmp_path: Path) -> None:
-    documents = [
-        *({"text": LIE, "url": f"https://liar.example/{n}"} for n in range(3)),
-        {"text": TRUE[0], "url": "https://true.example/"},
-    ]
-    one_site = load_settings(profile="scripted", defense={"withstand": 0})
-    with Guard(settings=one_site, memory=tmp_path / "m.db") as guard:
-        assert guard.answer(CAPITAL, documents).abstention == "outweighed"  # one site each
-        engine = open_engine(guard.settings.database)
-        with engine.begin() as connection:
-            judge(connection, "liar.example", SourceVerdict.BLOCKED, None, 0)
-        engine.dispose()
-        answer = guard.answer(CAPITAL, documents, id="another")
-    assert answer.text == "Lima"
-    assert [one.reason for one in answer.rejected] == [Reason.BLOCKED] * 3
-    assert [one.document for one in answer.rejected] == documents[:3]
 
 
 def test_an_answer_says_what_is_behind_it_and_what_stands_without_one(tmp_path: Path) -> None:

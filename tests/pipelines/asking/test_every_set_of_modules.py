@@ -10,8 +10,7 @@ from sqlalchemy import Engine
 from radarstream.pipelines.asking.parts import CHOOSING
 from radarstream.pipelines.asking.values import HOOKS, Origin, Reply
 from radarstream.schemas.orchestration import Hook, Module
-from radarstream.schemas.snapshot import Query, SearchSnapshot
-from tests.asking import CAPITAL, NOON, Passing, Prompted, Retrieving, answerer_with, question
+from tests.asking import Passing, Prompted, Retrieving, answerer_with, question
 
 SETS = [*chain.from_iterable(combinations(Module, size) for size in range(len(Module) + 1))]
 HONEST = ("Lima is the capital of Peru.", "Lima is its capital.", "Its capital is Lima.")
@@ -62,16 +61,6 @@ def test_what_is_on_acts_and_the_guard_answers_from_the_rest(
     # What the noise of a retrieval kept out is not even told of.
     assert (DROPPED[0] in seen.values()) == (Module.PRIVACY not in modules)
     assert set(DROPPED[1:]) <= set(seen.values())
-
-
-def test_with_all_modules_off_a_reply_is_what_the_guard_answers(engine: Engine) -> None:
-    parts = answerer_with(engine, {"policy": "none", "always": ()})
-    one = question()
-    reply = parts.answer(one)
-    snapshot = SearchSnapshot(Query.from_text(CAPITAL), NOON, one.documents)
-    event, _ = parts.pipeline.answer(snapshot, parts.pipeline.initial_memory())
-    assert (reply.event, reply.text, reply.documents) == (event, event.answer, one.documents)
-    assert not any(record.enabled for record in reply.orchestration.hooks)
 
 
 PLACES = st.sampled_from(["Lima", "Cusco", "Quito", "La Paz", "Bogotá"])

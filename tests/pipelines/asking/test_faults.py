@@ -75,14 +75,6 @@ def test_whichever_call_fails_an_answer_is_defended_or_there_is_none(engine) -> 
     assert 0 < answered < total  # the Sentinel's calls, the signals, and the second answer
 
 
-def test_a_second_answer_that_fails_leaves_the_first_masked(engine) -> None:
-    total = calls_of(engine)
-    parts, _ = answerer_that_fails(engine, total - 1)
-    reply = parts.answer(question(origin=Origin.CORPUS))
-    assert reply.text == "[masked]"
-    assert reply.event.answer == "Lima"
-
-
 def test_questions_of_one_batch_share_calls(engine) -> None:
     def calls(count: int) -> int:
         parts, failing = answerer_that_fails(engine, None)

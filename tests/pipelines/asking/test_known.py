@@ -6,27 +6,23 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import pytest
 from sqlalchemy import Engine, update
 
 from radarstream import Guard
 from radarstream.connectors.state_table.database.tables import MEMORY
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.watchlist import replace_all
-from radarstream.connectors.state_table.sources import SourceVerdict, judge
 from radarstream.pipelines.asking import retrievers
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.retrievers import ImpatientClock, WebSearch
 from radarstream.pipelines.asking.values import Origin
-from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.settings.watched import Watched, table_entries
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.searching import SearchRequest
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
-from radarstream.schemas.verdict import MemoryDecision, Reason
+from radarstream.schemas.verdict import MemoryDecision
 from tests.asking import CAPITAL, CLAIMS, NOON, answerer_with, question
-from tests.pipelines.job.attributing_rig import hold
 
 DAY = timedelta(days=1)
 OTHERS = {"policy": "none", "always": ()}
@@ -54,27 +50,6 @@ def test_a_poisoned_question_meets_the_memory_and_cannot_change_it(own_engine) -
     assert (reply.event.step, memory.previous_answer) == (2, "Lima")
     assert memory.decision is not MemoryDecision.NONE
     assert load(own_engine, [query_id]) == before
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        "what is the capital of  peru",
-        "What is the capital of Peru?!",
-        "WHAT IS the capital of Peru.",
-    ],
-)
-def test_other_marks_case_and_space_are_the_same_question(own_engine, asked) -> None:
-    query_id = remember(own_engine)
-    reply = parts_of(own_engine).answer(question(asked))
-    assert reply.event.query_id == query_id
-    assert reply.event.verdict.memory.decision is MemoryDecision.RETAINED
-
-
-def test_another_defence_has_no_use_for_the_memory(own_engine) -> None:
-    remember(own_engine)
-    reply = parts_of(own_engine).answer(question(defense="majority"))
-    assert reply.event.step == 0
 
 
 def test_a_memory_that_is_damaged_fails_the_question_as_in_the_job(own_engine) -> None:
@@ -117,26 +92,6 @@ def test_what_is_remembered_under_an_id_of_its_own_is_found_by_the_question(own_
     watch(own_engine, Watched(question=CAPITAL, id="capital"))
     reply = parts_of(own_engine).answer(question())
     assert (reply.event.query_id, reply.event.step) == ("capital", 2)
-
-
-def test_what_is_in_quarantine_or_blocked_is_left_out_as_in_the_job(own_engine) -> None:
-    pages = [
-        Document(n, text, url=f"https://site-{n}.example/") for n, text in enumerate(CLAIMS, 1)
-    ]
-    hold(own_engine, pages[2], query_id=Query.from_text(CAPITAL).id)
-    with own_engine.begin() as connection:
-        judge(connection, "site-1.example", SourceVerdict.BLOCKED, None, 0)
-    parts = parts_of(own_engine)
-    settings = parts.settings.model_copy(
-        update={"attribution": parts.settings.attribution.model_copy(update={"enabled": True})}
-    )
-    rules = build_defense_pipeline(settings, own_engine).rules
-    answerer = replace(parts, pipeline=replace(parts.pipeline, rules=rules))
-    reply = answerer.answer(question(documents=tuple(pages)))
-    reasons = {judged.rank: judged.reason for judged in reply.event.verdict.documents}
-    assert (reasons[1], reasons[3]) == (Reason.BLOCKED, Reason.QUARANTINED)
-    assert reply.event.verdict.kept_ranks == (2,)
-    assert reply.documents == tuple(pages)
 
 
 class Searched:

@@ -12,7 +12,7 @@ from radarstream.pipelines.asking.values import Origin, Reply
 from radarstream.schemas.errors import BudgetSpentError, ConfigurationError
 from radarstream.schemas.orchestration import Module, RiskLevel
 from radarstream.schemas.snapshot import Document
-from tests.asking import CAPITAL, NOON, question, settings_with
+from tests.asking import NOON, question, settings_with
 
 HOUR = timedelta(hours=1)
 TEXTS = [f"Lima is the capital of Peru, says page {n} of an atlas." for n in range(30)]
@@ -104,11 +104,3 @@ def test_a_module_without_its_model_is_left_out_unless_it_always_acts(
 
 def broken(said: str):
     raise ConfigurationError(said)
-
-
-def test_the_same_questions_lead_to_the_same_plans(filled) -> None:
-    asked = [question(f"{CAPITAL} {n}", origin=Origin.CORPUS) for n in range(4)]
-    plans = [
-        [reply.orchestration.plan for reply in asker_on(filled).answer_all(asked)] for _ in range(2)
-    ]
-    assert plans[0] == plans[1]

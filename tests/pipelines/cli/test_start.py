@@ -7,10 +7,8 @@ from collections.abc import Collection
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 from radarstream.lab.simulation.history import SimulationOptions, write_history
-from radarstream.pipelines.cli.app import app
 from radarstream.schemas.plugins import EXTRAS
 from tests import commands
 
@@ -112,8 +110,3 @@ def test_without_extras_a_command_works_or_says_what_to_install(
     assert ended.returncode == code, ended.stderr
     assert told in ended.stdout + ended.stderr
     assert "Traceback" not in ended.stderr
-
-
-def test_help_tells_of_every_command_that_there_is() -> None:
-    for command in get_command(app).commands.values():  # type: ignore[attr-defined]
-        assert command.help

@@ -127,14 +127,6 @@ def test_of_two_operators_at_once_one_acts_and_the_other_is_told(app, client):
     assert log_of(app) == [("ada", "approve", PROPOSED)]
 
 
-def test_an_approval_may_hold_for_all_queries(app, client):
-    confirm(client, "approve", {"id": PROPOSED}, everywhere="yes")
-    rows = quarantine.list_quarantine(app.state.context.engine, CUP[0])
-    assert rows
-    assert all(row["everywhere"] for row in rows)
-    assert "for all queries" in read_actions(app.state.context.engine)[0].detail
-
-
 def test_texts_are_released_one_by_one_and_together(app, client):
     engine = app.state.context.engine
     held = {row["text_key"] for row in quarantine.list_quarantine(engine, MAYOR[0])}
@@ -189,11 +181,6 @@ LETTER = Letter(
                              "log/snapshots/0", 7, 1, "e30="), b"{}",
     datetime(2025, 6, 1, tzinfo=UTC)
 )  # fmt: skip
-
-
-def test_what_was_done_names_ids_as_they_are_written(client):
-    done = confirm(client, "block", {"domain": "fact-hub.example"}, note="Lies.")
-    assert "fact-hub.example: blocked; Lies. " in text_of(client.get(done.headers["location"]))
 
 
 def test_dead_letters_are_listed_with_what_was_replayed(client, monkeypatch):

@@ -22,7 +22,7 @@ from radarstream.pipelines.serving.console.incidents import (
 )
 from radarstream.pipelines.serving.console.operations import checks_of
 from radarstream.pipelines.serving.console.questions import ORIGINS, facts_of, hook_in_words
-from radarstream.pipelines.serving.console.showing import MEANINGS, Paging, link, own_path
+from radarstream.pipelines.serving.console.showing import Paging, link, own_path
 from radarstream.pipelines.serving.console.sources import sources_sentence
 from radarstream.schemas.memory import StandingAnswer
 from radarstream.schemas.orchestration import Hook, HookRecord, Orchestration, Plan
@@ -72,16 +72,6 @@ def test_sentences_of_the_watchlist():
     told = "12,000 queries have an answer; 3 on the watchlist wait for their first one."
     assert view.watch_sentence(many, "", 3) == told
     assert "with these characters" in view.watch_sentence(many, "x", 0)
-
-
-def test_a_timeline_is_in_the_order_of_steps():
-    kept = list(reversed(ANSWERS[:3]))
-    steps = view.timeline(kept, SNAPSHOTS)
-    assert [step.event.step for step in steps] == [0, 1, 2]
-    assert steps[0].documents[0].document.text
-    assert view.timeline_sentence(EVENT, 1, 3).endswith(
-        "The answer changed once over the 3 snapshots that are kept."
-    )
 
 
 @pytest.mark.parametrize(
@@ -144,10 +134,6 @@ def test_addresses_of_ours_are_plain(text):
     assert address.isascii()
     assert not set(address) & set("\"'<> \n\\")
     assert own_path(text) == "/" or own_path(text) == text.strip()
-
-
-def test_the_words_of_pages_are_explained():
-    assert all(meaning.endswith(".") for meaning in MEANINGS.values())
 
 
 def test_the_watchlist_is_ordered_and_searched_by_the_database(tmp_path):

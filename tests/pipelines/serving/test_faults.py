@@ -173,13 +173,6 @@ def process(folder: Path, *, answers: bool, **given: object) -> Iterator[tuple[i
         child.join(20)
 
 
-def test_sigterm_ends_with_exit_code_0(tmp_path: Path) -> None:
-    with process(tmp_path, answers=True) as (port, pid):
-        sent = httpx.post(f"{BASE}:{port}/answers", json=ASKED, headers=HEADERS, timeout=TIMEOUT)
-        assert sent.status_code == 200
-        os.kill(pid, signal.SIGTERM)
-
-
 def test_killed_in_a_stream_a_client_hears_and_asks_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """Whatever a client sends: never a 500, and nothing of others in an error."""
 
 import json
-import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -15,7 +14,7 @@ from hypothesis import strategies as st
 from radarstream.pipelines.serving.errors import service_error
 from radarstream.pipelines.serving.replies import harmless
 from radarstream.schemas.errors import BudgetSpentError, ConfigurationError
-from tests.serving import FakeAsker, bearer, fake_service, reply_to, running
+from tests.serving import FakeAsker, bearer, fake_service, reply_to
 
 BASE = "http://127.0.0.1"
 HEADERS = bearer("all") | {"Content-Type": "application/json"}
@@ -172,34 +171,6 @@ def test_sizes_are_limited_before_anything_is_parsed(tmp_path: Path) -> None:
         assert client.post("/answers", content=parts(), headers=HEADERS).status_code == 413
         long = client.post("/answers", json={"question": "x" * 51}, headers=HEADERS)
         assert long.json()["error"]["code"] == "question_too_long"
-
-
-@pytest.fixture(scope="module")
-def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[int]:
-    with running(fake_service(tmp_path_factory.mktemp("raw"))) as opened:
-        yield opened
-
-
-class TestRaw:
-    """On a socket, without a client library."""
-
-    def said(self, port: int, data: bytes) -> bytes:
-        with socket.create_connection(("127.0.0.1", port), timeout=10) as sent:
-            sent.sendall(data)
-            answer = b""
-            while chunk := sent.recv(65_536):
-                answer += chunk
-        return answer
-
-    def post(self, body: bytes, *headers: str) -> bytes:
-        lines = ["POST /answers HTTP/1.1", "Host: 127.0.0.1", "Authorization: Bearer all"]
-        lines += ["Content-Type: application/json", "Connection: close", *headers, "", ""]
-        return "\r\n".join(lines).encode() + body
-
-    def test_a_chunked_body_is_read(self, port: int) -> None:
-        body = b'8\r\n{"questi\r\n10\r\non": "Where is"}\r\n0\r\n\r\n'
-        got = self.said(port, self.post(body, "Transfer-Encoding: chunked"))
-        assert got.startswith(b"HTTP/1.1 200")
 
 
 def test_what_is_not_set_up_is_in_the_log_alone() -> None:

@@ -10,14 +10,12 @@ from pydantic import ValidationError
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.build import (
     build_defense_pipeline,
-    build_embedder,
     build_generator,
     shared_pipeline,
 )
 from radarstream.pipelines.settings import (
     PROFILES,
     Profile,
-    ScriptedEmbedder,
     ScriptedGenerator,
     load_settings,
 )
@@ -58,16 +56,6 @@ def test_flags_win_over_environment_over_file_over_profile(
     flags = load_settings(file, profile="embedded", database="sqlite:///flag.db")
     assert (flags.profile, flags.database) == ("embedded", "sqlite:///flag.db")
     assert flags.generator.kind == "llama_cpp"
-
-
-def test_a_flag_that_is_none_is_not_given(tmp_path: Path) -> None:
-    file = toml(tmp_path, 'profile = "scripted"')
-    assert load_settings(file, profile=None).profile == "scripted"
-
-
-def test_a_section_is_merged_key_by_key(tmp_path: Path) -> None:
-    settings = load_settings(toml(tmp_path, "[generator]\nslots = 7"))
-    assert (settings.generator.kind, settings.generator.slots) == ("llama_cpp", 7)
 
 
 def test_another_kind_replaces_the_whole_section(
@@ -178,11 +166,6 @@ def test_a_refusal_names_the_variable(monkeypatch: pytest.MonkeyPatch, tmp_path:
         load_settings(file)
 
 
-def test_the_variable_of_the_data_sets_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RADARSTREAM_DATA", "/data")
-    load_settings()
-
-
 def test_an_unreadable_file_is_named(tmp_path: Path) -> None:
     binary = tmp_path / "binary.toml"
     binary.write_bytes(b"\xff\xfe")
@@ -245,12 +228,6 @@ def test_a_process_shares_one_guard_per_settings(tmp_path: Path) -> None:
     assert shared_pipeline(one) is not shared_pipeline(other)
 
 
-def test_wiring_refuses_an_unknown_defence(tmp_path: Path) -> None:
-    settings = load_settings(profile="scripted", defense={"name": "magic"})
-    with pytest.raises(ConfigurationError, match="magic"):
-        build_defense_pipeline(settings, None)  # type: ignore[arg-type]
-
-
 def test_wiring_passes_options_and_may_go_without_baseline() -> None:
     options = {"name": "radar", "options": {"pair_scale": 0.25}, "compare_with": ""}
     guard = build_defense_pipeline(load_settings(profile="scripted", defense=options), None)  # type: ignore[arg-type]
@@ -266,10 +243,6 @@ def test_wiring_of_a_service_wants_its_key_at_once(monkeypatch: pytest.MonkeyPat
         build_generator(settings)
     monkeypatch.setenv("TEST_KEY", "sk-1")
     assert build_generator(settings).model_id.startswith("openai/api.openai.com/m/")
-
-
-def test_scripted_embedder_is_wired() -> None:
-    assert build_embedder(ScriptedEmbedder()).embed(["a"]).shape == (1, 32)
 
 
 @pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.toml")), ids=lambda file: file.stem)
