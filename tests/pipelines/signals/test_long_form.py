@@ -9,7 +9,6 @@ from radarstream.connectors.models.scripted import (
     ScriptedEmbedder,
     ScriptedGenerator,
     ScriptedRelations,
-    ScriptedTokens,
 )
 from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.defenses.registry import build_defense
