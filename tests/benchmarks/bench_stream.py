@@ -27,7 +27,6 @@ pytestmark = pytest.mark.bench
 K = 10
 QUERIES = 200
 SNAPSHOTS = 3_000
-BATCH, BATCHES = 200, 4
 WARM_UP = 500  # batches have grown to their full size by then
 TARGET_PER_SECOND = 100.0
 IDLE_SECONDS = 20.0

@@ -31,6 +31,17 @@ def with_tokens(**options: object) -> Models:
 
 
 class TestFulfilment:
+    def test_prompts_and_order_arrive(self) -> None:
+        models = with_tokens()
+        asked = {3: LogProbs((BLUE,), "blue"), 2: LogProbs((RED, BLUE), "red")}
+        responses = fulfil(asked, models)
+        assert responses[3].sum() == pytest.approx(4 * np.log(0.9999))
+        assert responses[2].sum(axis=1)[0] == pytest.approx(3 * np.log(0.9999))
+        assert responses[2].sum(axis=1)[1] < -10
+        (queries,) = models.tokens.log  # type: ignore[union-attr]
+        shown = [prompt.passages for query in queries for prompt in query.prompts]
+        assert sorted(shown) == sorted([BLUE.passages, RED.passages, BLUE.passages])
+
     def test_without_a_model_the_request_fails(self) -> None:
         responses = fulfil({1: LogProbs((RED,), "red")}, scripted_models())
         assert all(isinstance(response, ModelError) for response in responses.values())
