@@ -14,6 +14,7 @@ from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
+from radarstream.schemas.verdict import Abstention, Reason
 from tests.builders import make_snapshot
 from tests.pools import gradients, saliences
 from tests.scripted_models import scripted_models
@@ -98,3 +99,21 @@ def test_the_models_that_only_a_reranker_asks_are_named(name: str):
         "attention_variance": (f"leave-one-out-substitute-1/{ScriptedTokens().model_id}",),
     }
     assert found.reranking.models == expected.get(name)
+
+
+@pytest.mark.parametrize("defense", ["vanilla", "radar"])
+def test_where_trust_rag_leaves_nothing_the_guard_abstains(defense: str):
+    """Copies of one text are two tight clusters."""
+    asked = models()
+    snapshot = make_snapshot(["The winner: Rome."] * 4)
+    copies = tuple(replace(document, title="") for document in snapshot.documents)
+    snapshot = replace(snapshot, documents=copies)
+    reranker = build_reranker("trust_rag")
+    (found,) = rerank(reranker, 4, [snapshot], asked, Costs())
+    assert found.snapshot.documents == ()
+    assert {c.reason for c in found.reranking.candidates} == {Reason.SUSPECT}
+    guard = DefensePipeline(defense, build_defense(defense), asked)
+    event, _ = guard.answer(found.snapshot, guard.initial_memory())
+    told = found.completed(event)
+    assert told.abstention is Abstention.NO_DOCUMENTS
+    assert [d.reason for d in told.verdict.documents] == [Reason.SUSPECT] * 4
