@@ -6,6 +6,7 @@ and answers with a mark and the text, a form feed after each page of a PDF. The 
 secrets, writes no files, and may be killed at any time.
 """
 
+import re
 import resource
 import sys
 from collections.abc import Callable
@@ -18,12 +19,13 @@ from typing import Final
 from zipfile import BadZipFile, ZipFile
 
 from radarstream.connectors.webpages.decoding import decoded
-from radarstream.connectors.webpages.media import LIBRARIES, Kind, plain_text
+from radarstream.connectors.webpages.media import HEAD, LIBRARIES, Kind, plain_text
 from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.sandbox import FAILED, OVERLOADED, READY, TEXT
 from radarstream.schemas.codec.text import capped, clean
 
 UNPACKED: Final = 64 * 2**20  # most bytes of an archive's parts together
+META_CHARSET: Final = re.compile(rb"<meta[^>]+charset=[\"'\s]*([\w.:-]{1,40})", re.I | re.A)
 BODY: Final = "word/document.xml"  # what makes a zip a DOCX
 
 
@@ -32,7 +34,8 @@ def page_text(page: bytes, charset: str) -> str:
     from lxml.etree import LxmlError  # type: ignore[import-untyped]
     from trafilatura import extract
 
-    html = clean(decoded(page, charset))
+    named = META_CHARSET.search(page[:HEAD])
+    html = clean(decoded(page, charset or (named[1].decode("ascii") if named else "")))
     try:
         text = extract(html, fast=True, include_comments=False, include_tables=True)
     except (LxmlError, ValueError, TypeError, AttributeError, RecursionError):

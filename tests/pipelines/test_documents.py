@@ -1,7 +1,10 @@
 """Documents that were given: when they are read, and the page of a quote."""
 
+from collections.abc import Iterator
 from importlib.util import find_spec
+from ipaddress import ip_network
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -12,7 +15,9 @@ from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.errors import ConfigurationError, DocumentError, InputError, ReasonClass
 from radarstream.schemas.records import Limits
 from radarstream.schemas.snapshot import Document
-from tests.documents import pdf
+from tests.connectors.webpages.test_webpages import serve_pages
+from tests.documents import PNG, pdf
+from tests.servers import free_port
 
 TEXT = "Minutes of May.\nAnn Lee is mayor.\nBob Ray is clerk."
 PAPER = Document(1, TEXT, "Paper", pages=(0, 16, 34))
@@ -44,6 +49,15 @@ def settings() -> Settings:
     return load_settings(None, profile="scripted")
 
 
+@pytest.fixture
+def near(settings: Settings) -> Iterator[DocumentReader]:
+    """Reads from loopback too, little at once."""
+    own = {"inner_networks": (ip_network("127.0.0.0/8"),), "most_bytes": 2_000}
+    allowed = settings.documents.model_copy(update=own)
+    with DocumentReader(settings.model_copy(update={"documents": allowed})) as reader:
+        yield reader
+
+
 def test_nothing_is_begun_after_its_time(settings: Settings) -> None:
     with DocumentReader(settings) as reader, pytest.raises(DocumentError, match="in time") as late:
         reader.read([Document(9, "Lima."), Given(b"Lima.")], until=0.0)
@@ -63,16 +77,41 @@ def test_an_extractor_that_is_missing_is_named_and_texts_need_none(
 
 
 def test_a_folder_has_a_limit_and_what_has_no_end_is_read_to_its_own(
-    settings: Settings, tmp_path: Path
+    near: DocumentReader, tmp_path: Path
 ) -> None:
     for number in range(3):
         (tmp_path / f"{number}.txt").touch()
     with pytest.raises(InputError) as refused:
         in_path(tmp_path, Limits(documents=2))
     assert refused.value.reason is ReasonClass.TOO_MANY_DOCUMENTS
-    small = settings.documents.model_copy(update={"most_bytes": 2_000})
-    with (
-        DocumentReader(settings.model_copy(update={"documents": small})) as reader,
-        pytest.raises(DocumentError, match="too large"),
-    ):
-        reader.read(in_path(Path("/dev/zero"), Limits()))
+    with pytest.raises(DocumentError, match="too large"):
+        near.read(in_path(Path("/dev/zero"), Limits()))
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("hang", "time"),
+        ("absent", "status"),
+        ("big", "size"),
+        ("picture", "content_type"),
+        ("inner", "address"),
+        ("locked", "encrypted"),
+    ],
+)
+def test_an_address_that_gives_nothing_has_a_reason(
+    near: DocumentReader, path: str, why: str
+) -> None:
+    with serve_pages() as server, pytest.raises(DocumentError) as refused:
+        server.add("/big", b"x" * 2_001)
+        server.add("/picture", PNG, content_type="image/png")
+        server.add("/inner", "", 302, location="http://10.0.0.7/")
+        server.add("/locked", pdf("Lima", password="secret"), content_type="application/pdf")
+        until = monotonic() + (1.0 if path == "hang" else 60.0)
+        near.read([Given(url=f"http://127.0.0.1:{server.port}/{path}")], until)
+    assert refused.value.reason == why
+
+
+def test_an_address_where_nobody_listens_is_dead(near: DocumentReader) -> None:
+    with pytest.raises(DocumentError, match="cannot be reached"):
+        near.read([Given(url=f"http://127.0.0.1:{free_port()}/")])

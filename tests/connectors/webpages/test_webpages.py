@@ -383,6 +383,14 @@ def test_a_page_of_any_encoding_of_the_web_is_read(encoding: str, charset: str) 
     assert "Zürich" in page_text(ARTICLE.encode(encoding), charset)
 
 
+def test_a_page_may_name_its_own_encoding() -> None:
+    page = (
+        '<html><head><meta charset="Shift_JIS"></head><body><p>東京は首都です。</p></body></html>'
+    )
+    assert page_text(page.encode("cp932"), "") == "東京は首都です。"
+    assert page_text(page.encode(), "utf-8") == "東京は首都です。"
+
+
 @pytest.mark.parametrize(
     "charset",
     ["punycode", "idna", "rot13", "zlib", "bz2", "hex", "base64", "unicode_escape", "utf-7"]
