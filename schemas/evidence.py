@@ -21,12 +21,14 @@ AGREEMENT: Final = 0.5  # with at least this probability one answer entails, or 
 class AtomicAnswer(Strict):
     """The answer a model gave from one document alone; an abstention says nothing.
 
-    `quote` is where the document's passage says it, None where nobody looked.
+    `quote` is where the document's passage says it, None where nobody looked. `not_in_text` tells
+    an abstention because the passage does not say what the model answered.
     """
 
     text: str
     abstained: bool = False
     quote: Quote | None = None
+    not_in_text: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,6 +22,7 @@ class Reason(StrEnum):
     CUT = "cut"  # sink side of the cut
     ISOLATED = "isolated"  # unlike the others, dropped by a similarity check
     UNINFORMATIVE = "uninformative"  # the model read no answer in the document
+    NOT_IN_TEXT = "not_in_text"  # nor does the document say what the model answered
     STEERING = "steering"  # its answer tells the judge of relations what to say
     SAME_SITE = "same_site"  # a better ranked page speaks for its site
     SELF_CONTRADICTION = "self_contradiction"  # its site contradicts itself, and has no voice
@@ -50,6 +51,8 @@ UNSEEN = frozenset(
     }
 )
 KEEPING = frozenset({Reason.SUPPORTED, Reason.BEST_OF_NONE, Reason.NOT_JUDGED})  # of kept documents
+# In a document with one of these no answer was read.
+SILENT = frozenset({Reason.UNINFORMATIVE, Reason.NOT_IN_TEXT})
 # A document with one of these has an answer that contradicts another of its site, or itself.
 TORN = frozenset({Reason.SELF_CONTRADICTION, Reason.STEERING})
 # A document with one of these has an atomic answer, and its site another voice or none.
@@ -78,6 +81,15 @@ class MemoryDecision(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Excerpt(Strict):
+    """A window of a text: `match` is the passage that matters, in it; any part may be empty."""
+
+    before: str
+    match: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentVerdict(Strict):
     """What became of one document.
 
@@ -85,7 +97,8 @@ class DocumentVerdict(Strict):
     the energy would rise if this document alone changed sides (0 = a tie). None where the defence
     has no such quantity. `quote` is where the document's passage, as it was read, says the atomic
     answer: its first character, and the one behind its last. `page` is the page of the document
-    that the quote is on, counted from 1, where the document has pages.
+    that the quote is on, counted from 1, where the document has pages. `excerpt` has the words of
+    the quote, with some before and after.
     """
 
     rank: Annotated[int, Field(ge=1)]
@@ -96,6 +109,7 @@ class DocumentVerdict(Strict):
     reject_evidence: float | None = None
     margin: float | None = None
     quote: Annotated[Quote | None, ABSENT_UNSET] = None
+    excerpt: Annotated[Excerpt | None, ABSENT_UNSET] = None
     page: Annotated[Annotated[int, Field(ge=1)] | None, ABSENT_UNSET] = None
 
 

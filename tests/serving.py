@@ -22,7 +22,7 @@ from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.orchestration import Orchestration, Plan
 from radarstream.schemas.snapshot import Document, Provenance, Query
 from radarstream.schemas.support import AnswerStatus, Support
-from radarstream.schemas.verdict import Abstention, DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import Abstention, DocumentVerdict, Excerpt, Reason, Verdict
 
 TOKENS = {
     "asking": User("asking", frozenset({Role.ASK})),
@@ -79,7 +79,12 @@ def reply_to(
         Document(2, "It is Lyon. SECRET TEXT", "![x](http://evil.example/)", "javascript:alert(1)"),
     )
     judged = tuple(
-        DocumentVerdict(d.rank, d.rank == 1, Reason.SUPPORTED if d.rank == 1 else Reason.CUT)
+        DocumentVerdict(
+            d.rank,
+            d.rank == 1,
+            Reason.SUPPORTED if d.rank == 1 else Reason.CUT,
+            excerpt=Excerpt("", *d.text.partition(".")[::2]),
+        )
         for d in documents
     )
     answer = "" if abstention else text

@@ -20,6 +20,7 @@ from radarstream.schemas.snapshot import Document, Query
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import (
     MEMORY_NODE,
+    SILENT,
     SOURCE_SIDE,
     TORN,
     VOICELESS,
@@ -218,9 +219,7 @@ def without_evidence(event: AnswerEvent) -> Iterator[str]:
     faded = event.withstand is not None or previous is None  # or there was none
     if not given and not (faded and (event.answer, event.abstention) == ("", why)):
         yield "no document answers, and the previous answer is not given"
-    if any(
-        document.reason not in {Reason.UNINFORMATIVE, *TORN, *VOICELESS} for document in event.seen
-    ):
+    if any(document.reason not in {*SILENT, *TORN, *VOICELESS} for document in event.seen):
         yield "a document was judged"
 
 

@@ -40,6 +40,7 @@ ALWAYS: Final = {
     "changed": _MODELS,
     "verdict.documents.atomic_answer": _MODELS,
     "verdict.documents.quote": _MODELS,
+    "verdict.documents.excerpt": _TEXTS,
     "verdict.documents.page": _TEXTS,
     "verdict.documents.reason": _MODELS,
     "verdict.edges": _MODELS,

@@ -16,12 +16,15 @@ from radarstream.pipelines.cli.terminal import cell, note, print_json, print_tab
 from radarstream.pipelines.documents import DocumentReader, Given, in_path
 from radarstream.pipelines.pages import orchestration_words
 from radarstream.pipelines.pages import verdict_words as words
+from radarstream.pipelines.pages.safe_text import quote_link
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.orchestration import Orchestration
+from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import MOST_LYING, Document
 from radarstream.schemas.support import TOLD_APART
 
 STDIN: Final = "-"
+QUOTED: Final = 200  # characters of a quote
 SIDE_STYLES: Final = {"says so": "green", "otherwise": "red"}
 
 
@@ -96,6 +99,7 @@ def ask(
         return
     _print_answer(reply)
     _print_documents(reply)
+    _print_quotes(reply)
     if findings := orchestration_words.findings_in_words(reply.orchestration.audit):
         say(f"the audit noted of this answer: {findings}", style="yellow")
     if origin is Origin.CORPUS and not reply.documents:
@@ -165,6 +169,17 @@ def _print_documents(reply: Reply) -> None:
         for side, document in ((words.side_in_words(judged, support), documents[judged.rank]),)
     )
     print_table(("", "counted", "its answer", "why", "document"), rows)
+
+
+def _print_quotes(reply: Reply) -> None:
+    """The words that each answer rests on, and where they are."""
+    documents = {document.rank: document for document in reply.documents}
+    for judged in reply.event.verdict.documents:
+        if judged.excerpt is None:
+            continue
+        link = quote_link(documents[judged.rank].url, judged.excerpt, judged.page)
+        words = one_line(judged.excerpt.match, QUOTED)
+        say(f"{judged.rank}: “{words}”{f' {link}' if link else ''}", style="dim", wrap=True)
 
 
 def _explain(decided: Orchestration) -> None:

@@ -15,6 +15,7 @@ from radarstream.pipelines.pages.safe_text import (
     breakable,
     domain,
     excerpt,
+    quote_link,
     safe_link,
     shorten,
     visible,
@@ -81,7 +82,8 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    filters = (shorten, decimal, filled, domain, safe_link, excerpt, format_time, day, minute)
+    texts = (shorten, domain, safe_link, quote_link, excerpt)
+    filters = (*texts, decimal, filled, format_time, day, minute)
     made.filters |= {one.__name__: one for one in filters}
     made.globals |= {"looks": OUTCOMES, "breakable": breakable}
     return made

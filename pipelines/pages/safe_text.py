@@ -1,14 +1,14 @@
 """Untrusted text made fit for a page, beyond escaping: hidden characters shown, links vetted."""
 
 import re
-from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from markupsafe import Markup, escape
 
 from radarstream.schemas.shown import DEFAULT_IGNORABLE
 from radarstream.schemas.sites import host_of
+from radarstream.schemas.verdict import Excerpt
 
 # Letters that a joiner shapes (Arabic to Sinhala, Tibetan, Myanmar, Khmer, Mongolian), and emoji.
 _SHAPED: Final = "\u0620-\u0dff\u0f00-\u109f\u1780-\u17b3\u17b6-\u17ff\u1810-\u18af"
@@ -28,15 +28,6 @@ _HARMLESS: Final = re.compile(
     "\uffa0\U000e0100-\U000e01ef]{1,3}"
 )
 MAX_LINK_CHARACTERS = 2_000
-
-
-@dataclass(frozen=True, slots=True)
-class Excerpt:
-    """A window of a text: `match` is the passage it was centred on, possibly empty."""
-
-    before: str
-    match: str
-    after: str
 
 
 def visible(value: Any) -> Any:
@@ -85,6 +76,25 @@ def ascii_host(url: str) -> str:
     return ".".join(
         label if label.isascii() else f"xn--{label.encode('punycode').decode()}" for label in labels
     )
+
+
+def quote_link(url: str, excerpt: Excerpt | None, page: int | None = None) -> str | None:
+    """The link to a page at its quoted words, by a text fragment, or to a page of a PDF.
+
+    https://wicg.github.io/scroll-to-text-fragment: browsers that do not know it open the page. None
+    where the page has no safe link.
+
+    >>> quote_link("https://a.example/b#c", Excerpt("", "It is Lima, says Ann-Lee of Peru", ""))
+    'https://a.example/b#c:~:text=It%20is%20Lima%2C%20says,Ann%2DLee%20of%20Peru'
+    """
+    link = safe_link(url)
+    if link is None or page is not None:
+        return link if link is None else f"{link.partition('#')[0]}#page={page}"
+    line, *_ = excerpt.match.splitlines() if excerpt and excerpt.match else ("",)
+    words = line.split()
+    ends = (" ".join(part) for part in (words[:4], words[4:][-3:]) if part)
+    text = ",".join(quote(end, safe="", errors="replace").replace("-", "%2D") for end in ends)
+    return f"{link}{'' if '#' in link else '#'}:~:text={text}" if text else link
 
 
 def domain(url: str) -> str:

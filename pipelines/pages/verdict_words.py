@@ -153,6 +153,7 @@ REASONS: Final = {
     Reason.BEST_OF_NONE: "the cut kept nothing; this is the fallback",
     Reason.ISOLATED: "survived the cut, but its answer is unlike the other kept answers",
     Reason.UNINFORMATIVE: "the model read no answer in it",
+    Reason.NOT_IN_TEXT: "what the model answered was not found in the text",
     Reason.SAME_SITE: "a better ranked page speaks for its site",
     Reason.SELF_CONTRADICTION: "its site contradicts itself, and has no voice",
     Reason.NOT_READ: "not read: enough was known before",

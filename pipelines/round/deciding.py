@@ -22,13 +22,15 @@ from radarstream.pipelines.signals.support import (
 )
 from radarstream.schemas.errors import ModelError
 from radarstream.schemas.events import AnswerEvent, Source
-from radarstream.schemas.evidence import Evidence
+from radarstream.schemas.evidence import AtomicAnswer, Evidence, Quote
 from radarstream.schemas.memory import Memory, StandingAnswer, StateT
 from radarstream.schemas.snapshot import Query, SearchSnapshot
 from radarstream.schemas.support import AnswerStatus, status_of
 from radarstream.schemas.times import time_at
-from radarstream.schemas.verdict import DocumentVerdict, Reason, Verdict
+from radarstream.schemas.verdict import DocumentVerdict, Excerpt, Reason, Verdict
 
+QUOTE_CHARACTERS = 400  # of a quote that an event holds
+AROUND = 100  # characters before and after it
 # How many of the sites that are read may lie, None where no rule counts sites.
 Rule = Callable[[Query], int | None]
 
@@ -145,11 +147,36 @@ def named_steering(evidence: Evidence, verdict: Verdict) -> Verdict:
 
 
 def quoting(evidence: Evidence, verdict: Verdict) -> Verdict:
-    """The verdict, each atomic answer with the place where its document says it."""
-    answers = zip(evidence.documents, evidence.answers or (), strict=False)
-    quotes = {document.rank: answer.quote for document, answer in answers if not answer.abstained}
-    documents = tuple(replace(d, quote=quotes.get(d.rank)) for d in verdict.documents)
-    return replace(verdict, documents=documents) if quotes else verdict
+    """The verdict, each atomic answer with the place and the words that say it."""
+    answers = dict(zip((d.rank for d in evidence.documents), evidence.answers or (), strict=False))
+    passages = {document.rank: document.passage for document in evidence.documents}
+    documents = tuple(
+        quoted(d, answers[d.rank], passages[d.rank]) if d.rank in answers else d
+        for d in verdict.documents
+    )
+    return replace(verdict, documents=documents)
+
+
+def quoted(judged: DocumentVerdict, answer: AtomicAnswer, passage: str) -> DocumentVerdict:
+    """One document with the quote of its answer, or with the reason that it has none."""
+    if answer.not_in_text and judged.reason is Reason.UNINFORMATIVE:
+        return replace(judged, reason=Reason.NOT_IN_TEXT)
+    if answer.abstained or answer.quote is None:
+        return judged
+    return replace(judged, quote=answer.quote, excerpt=excerpt_of(passage, answer.quote))
+
+
+def excerpt_of(passage: str, quote: Quote) -> Excerpt:
+    """The words of a quote, at most `QUOTE_CHARACTERS`, with up to `AROUND` more on each side.
+
+    >>> excerpt_of("Peru is large. Its capital is Lima. It is old.", (15, 35))
+    Excerpt(before='Peru is large. ', match='Its capital is Lima.', after=' It is old.')
+    """
+    start, end = quote
+    end = min(end, start + QUOTE_CHARACTERS)
+    return Excerpt(
+        passage[max(0, start - AROUND) : start], passage[start:end], passage[end : end + AROUND]
+    )
 
 
 def with_unread(snapshot: SearchSnapshot, verdict: Verdict) -> Verdict:

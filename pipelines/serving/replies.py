@@ -1,14 +1,15 @@
 """What a user is told of a reply: a text for a chat, and the facts behind it as JSON."""
 
 import re
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter
 
-from radarstream.pipelines.asking.values import Reply
-from radarstream.pipelines.pages.safe_text import shorten, visible
+from radarstream.pipelines.asking.values import Origin, Reply
+from radarstream.pipelines.pages.safe_text import quote_link, shorten, visible
 from radarstream.pipelines.pages.verdict_words import (
     ABSTENTIONS,
     reason_in_words,
@@ -78,13 +79,26 @@ def host_of(document: Document) -> str:
     return host if _HOST.fullmatch(host) else ""
 
 
+def may_quote(reply: Reply) -> bool:
+    """Whether whoever asked may read what documents say: those of the web and their own, if the
+    audit passed.
+    """
+    audit = reply.orchestration.audit
+    passed = audit is None or audit.action == "pass"
+    return reply.question.origin is not Origin.CORPUS and passed
+
+
 def facts_of(reply: Reply) -> dict[str, Any]:
-    """What is behind a reply, as JSON: the extension field `radarstream`. No document's text."""
+    """What is behind a reply, as JSON: the extension field `radarstream`. Of the documents no text
+    but their quotes, and these if `may_quote`.
+    """
     event, verdict = reply.event, reply.event.verdict
     documents = {document.rank: document for document in reply.documents}
     cited_ranks = ranks_cited(event)
     why_not = partial(reason_in_words, verdict=verdict, support=event.support)
     judged = [(one, documents.get(one.rank)) for one in verdict.documents]
+    if not may_quote(reply):
+        judged = [(replace(one, excerpt=None), document) for one, document in judged]
     return {
         "answer": None if event.abstention else reply.text,
         "status": event.status.value,
@@ -110,14 +124,14 @@ def facts_of(reply: Reply) -> dict[str, Any]:
 
 
 def cited(judged: DocumentVerdict, document: Document | None) -> dict[str, Any]:
-    """How a document is named."""
+    """How a document is named, with the words that its answer rests on and a link to them."""
     title, url = (document.title, document.url) if document else ("", "")
-    return {
-        "rank": judged.rank,
-        "title": shorten(title, 200),
-        "url": url[:2_000],
-        "page": judged.page,
-    }
+    named: dict[str, Any] = {"rank": judged.rank, "title": shorten(title, 200), "url": url[:2_000]}
+    named["page"] = judged.page
+    if (excerpt := judged.excerpt) is None:
+        return named
+    words = {part: str(visible(text)) for part, text in asdict(excerpt).items()}
+    return named | {"quote": words | {"link": quote_link(url, excerpt, judged.page)}}
 
 
 def decided(orchestration: Orchestration) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def answer_documents(
     for (place, (start, _)), answer in zip(
         alone.items(), _answers_in(generator, parts), strict=True
     ):
-        answers[place] = answer if isinstance(answer, ModelError) else _moved(answer, start)
+        answers[place] = _once_more(answers[place], answer, start)
     each = iter(answers)
     return all_answered([_tuple_of(list(islice(each, len(s.documents)))) for s in snapshots])
 
@@ -84,7 +84,7 @@ def _quoting(answer: AtomicAnswer, query: Query, passage: str) -> AtomicAnswer:
     if answer.abstained or query.long_form:
         return answer
     quote = quote_of(answer.text, query.text, passage)
-    return replace(answer, abstained=quote is None, quote=quote)
+    return replace(answer, abstained=quote is None, quote=quote, not_in_text=quote is None)
 
 
 def _alone(query: Query, passage: str) -> Quote | None:
@@ -95,10 +95,16 @@ def _alone(query: Query, passage: str) -> Quote | None:
     return (start, end) if share >= ENOUGH_OF_QUESTION and end - start < len(passage) else None
 
 
-def _moved(answer: AtomicAnswer, start: int) -> AtomicAnswer:
-    """The answer to a part that begins at `start`, its quote as a place in the whole."""
-    if answer.quote is None:
+def _once_more(
+    first: AtomicAnswer | ModelError, answer: AtomicAnswer | ModelError, start: int
+) -> AtomicAnswer | ModelError:
+    """The answer to a part that begins at `start`, its quote as a place in the whole; the `first`,
+    to the whole, where neither says anything.
+    """
+    if isinstance(answer, ModelError):
         return answer
+    if answer.quote is None:
+        return first if answer.abstained else answer
     return replace(answer, quote=(start + answer.quote[0], start + answer.quote[1]))
 
 

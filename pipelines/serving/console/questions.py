@@ -29,6 +29,7 @@ from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, li
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import Role, User
+from radarstream.pipelines.serving.replies import may_quote
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.events import TITLE_CHARACTERS
@@ -81,19 +82,14 @@ def step_of(reply: Reply, user: User) -> StepView:
 
 
 def may_read(reply: Reply, user: User) -> bool:
-    """Whether a user may read what documents say: operators, others of the web and of their own if
-    the audit passed.
-    """
-    audit = reply.orchestration.audit
-    passed = audit is None or audit.action == "pass"
-    known = reply.question.origin is not Origin.CORPUS
-    return Role.OPERATE in user.roles or (known and passed)
+    """Whether a user may read what documents say: operators always."""
+    return Role.OPERATE in user.roles or may_quote(reply)
 
 
 def without_evidence(reply: Reply) -> Reply:
     """The reply without words of documents but titles, as programs get it."""
     verdict = reply.event.verdict
-    judged = tuple(replace(one, atomic_answer=None) for one in verdict.documents)
+    judged = tuple(replace(one, atomic_answer=None, excerpt=None) for one in verdict.documents)
     event = replace(reply.event, verdict=replace(verdict, documents=judged))
     documents = tuple(replace(document, text="") for document in reply.documents)
     return replace(reply, event=event, documents=documents)

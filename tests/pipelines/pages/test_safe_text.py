@@ -5,7 +5,8 @@ import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.pages.safe_text import HIDDEN, shorten, visible
+from radarstream.pipelines.pages.safe_text import HIDDEN, quote_link, shorten, visible
+from radarstream.schemas.verdict import Excerpt
 
 IGNORABLE = [c for c in map(chr, range(0x110000)) if regex.match(r"\p{DI}", c)]
 
@@ -50,3 +51,14 @@ def test_what_is_hidden_is_left_out_or_told(text: str, shown: str):
 )
 def test_a_cut_leaves_nothing_hidden(text: str, length: int):
     assert not HIDDEN.search(shorten(text, length))
+
+
+@given(st.text(max_size=60))
+def test_no_words_of_a_page_get_out_of_the_fragment_of_a_link(words: str):
+    link = quote_link("https://a.example/b", Excerpt("", words, "")) or ""
+    address, _, fragment = link.partition("#")
+    assert address == "https://a.example/b"
+    assert regex.fullmatch(
+        r"(:~:text=([A-Za-z0-9_.~]|%[0-9A-F]{2})+(,([A-Za-z0-9_.~]|%[0-9A-F]{2})+)?)?", fragment
+    )
+    assert quote_link("javascript:alert(1)", Excerpt("", words, "")) is None

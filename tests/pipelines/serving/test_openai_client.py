@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
@@ -9,13 +10,17 @@ import openai
 import pytest
 
 from radarstream.defenses.registry import DEFENSES
+from radarstream.pipelines.asking.values import Origin
 from radarstream.pipelines.serving.app import create_app
+from radarstream.pipelines.serving.replies import facts_of
 from radarstream.schemas.errors import ModelError
+from radarstream.schemas.orchestration import Audited
 from radarstream.schemas.verdict import Abstention
 from tests.serving import (
     OWN,
     FakeAsker,
     PeopleInMemory,
+    a_question,
     fake_service,
     reply_to,
     running,
@@ -54,6 +59,23 @@ def test_an_answer_has_text_and_facts(client: openai.OpenAI) -> None:
     assert facts["orchestration"]["plan"]["output_audit"]["enabled"] is True
     assert "SECRET TEXT" not in got.model_dump_json()
     assert got.usage is not None and got.usage.total_tokens == 6 + len(text.split())
+
+
+@pytest.mark.parametrize("origin", Origin)
+@pytest.mark.parametrize("action", ["pass", "mask"])
+def test_quotes_are_for_who_may_read_the_documents(origin: Origin, action: str) -> None:
+    """Not of the corpus, whose texts are not for everybody, nor where the audit changed it."""
+    reply = reply_to(replace(a_question("Where?"), origin=origin))
+    audited = Audited(action, "Paris")
+    reply = replace(reply, orchestration=replace(reply.orchestration, audit=audited))
+    cited = facts_of(reply)["distrusted"] + facts_of(reply)["citations"]
+    quotes = [one["quote"] for one in cited if "quote" in one]
+    if origin is Origin.CORPUS or action == "mask":
+        assert quotes == []
+        return
+    assert [quote["match"] for quote in quotes] == ["It is Lyon", "It is Paris"]
+    links = [None, "https://atlas.example/page#:~:text=It%20is%20Paris"]
+    assert [quote["link"] for quote in quotes] == links
 
 
 def test_a_stream_has_role_words_facts_usage_and_end(client: openai.OpenAI) -> None:

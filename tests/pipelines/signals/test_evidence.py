@@ -113,6 +113,6 @@ def test_an_answer_is_what_its_passage_says_and_the_nearest_sentence_is_asked_al
     ((first, second, third),) = answer_documents(speaking, [snapshot])
     passages = [document.passage for document in snapshot.documents]
     assert (first.text, passages[0][slice(*first.quote or ())]) == ("Bern", said)
-    assert second.abstained
+    assert second.abstained and second.not_in_text
     assert (third.text, passages[2][slice(*third.quote or ())]) == ("Ann Lee", sentence)
     assert [len(batch) for batch in speaking.log] == [3, 2]
