@@ -11,9 +11,10 @@ from contextlib import closing
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
 
 import typer
+from typer import Option
 
 from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.models.gguf_tokens import GgufTokens
@@ -28,8 +29,9 @@ from radarstream.defenses.radar import Radar
 from radarstream.defenses.voices import Voices
 from radarstream.pipelines import build
 from radarstream.pipelines import settings as s
+from radarstream.pipelines.cli.grading import PARTS, Grade, graded
 from radarstream.pipelines.cli.options import AsJson, ModelOptions
-from radarstream.pipelines.cli.terminal import cell, print_json, print_table
+from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
 from radarstream.pipelines.searching import SEARCHES, check_search, search_client
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -70,7 +72,17 @@ class Diagnosis:
     remedy: str = ""
 
 
-def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
+def doctor(
+    *,
+    chosen: ModelOptions,
+    grade: Annotated[
+        bool,
+        Option(
+            "--grade", help="Ask the models 60 questions in place of the checks, and grade them."
+        ),
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
     """Show whether settings, models, database, search and broker work here, and what to do if not.
 
     A search service is looked at if it is chosen, or its key is there, without a search. The broker
@@ -78,6 +90,9 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
     user's cache.
     """
     settings = chosen.settings()
+    if grade:
+        print_grade(graded(settings), as_json=as_json)
+        return
     checks = [
         attempt("settings", lambda: _settings(settings), "correct the settings"),
         attempt(
@@ -101,6 +116,21 @@ def doctor(*, chosen: ModelOptions, as_json: AsJson = False) -> None:
         print_table(("check", "", "found", "what to do"), rows, title="radarstream doctor")
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
+
+
+def print_grade(grade: Grade, *, as_json: bool) -> None:
+    """The grade of a model, part by part, and the settings that fit it."""
+    if as_json:
+        print_json(grade)
+        return
+    rows = (
+        (PARTS[p.name], f"{p.right} of {p.asked}", cell(p.example, limit=160)) for p in grade.parts
+    )
+    print_table(("", "right", "for example not"), rows, title=f"grade {grade.grade}")
+    tokens = f", {grade.tokens} tokens" if grade.tokens else ""
+    say(f"{grade.model}: {grade.seconds:.2f} s a page{tokens}")
+    for line in grade.advice or ("the defaults fit",):
+        say(f"suggested: {line}")
 
 
 def attempt(name: str, work: Callable[[], str], remedy: str) -> Diagnosis:
