@@ -26,6 +26,8 @@ from radarstream.schemas.codec.text import capped, clean
 
 UNPACKED: Final = 64 * 2**20  # most bytes of an archive's parts together
 META_CHARSET: Final = re.compile(rb"<meta[^>]+charset=[\"'\s]*([\w.:-]{1,40})", re.I | re.A)
+WRAPPED: Final = 0.7  # of the longest line of a page; a shorter one ends its paragraph
+FIRST_WITHOUT_SPACES: Final = "\u2e80"  # where the scripts of Chinese and Japanese begin
 BODY: Final = "word/document.xml"  # what makes a zip a DOCX
 
 
@@ -69,12 +71,30 @@ def pdf_text(data: bytes, _: str) -> str:
     if reader.is_encrypted and reader.decrypt("") is PasswordType.NOT_DECRYPTED:
         raise PageError("encrypted")
     try:
-        pages = [clean(page.extract_text()).strip() for page in reader.pages]
+        pages = [unwrapped(clean(page.extract_text()).strip()) for page in reader.pages]
     except LimitReachedError:
         raise PageError("bomb") from None
     if not any(pages):
         raise PageError("scanned")
     return "".join(f"{page}\f" for page in pages)
+
+
+def unwrapped(page: str) -> str:
+    """The text of a page, each paragraph on one line: a line that is nearly as long as the longest
+    goes on in the next.
+    """
+    first, *others = page.split("\n")
+    full = WRAPPED * max(map(len, (first, *others)))
+    text, before = first, first
+    for line in others:
+        if len(before) < full or not line:
+            text += f"\n{line}"
+        elif before.endswith("-") and line[0].islower():
+            text = text[:-1] + line
+        else:
+            text += line if before[-1] >= FIRST_WITHOUT_SPACES else f" {line}"
+        before = line
+    return text
 
 
 def docx_text(data: bytes, _: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from radarstream.connectors.webpages.extraction import unwrapped
 from radarstream.connectors.webpages.media import SUFFIXES, Kind, kind_of, paged
 from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.reading import text_of
@@ -59,3 +60,13 @@ def test_pages_begin_where_their_text_does() -> None:
     text, pages = paged("Lima.\f\fQuito.\f")
     assert (text, pages) == ("Lima.\n\nQuito.", (0, 6, 7))
     assert paged("One.\f") == ("One.", (0,))
+
+
+def test_lines_of_a_page_are_joined_to_paragraphs() -> None:
+    page = "Minutes\nThe mayor of Example-\nton is Ann Lee, who\nwon.\n\nBob Ray is our clerk."
+    joined = "Minutes\nThe mayor of Exampleton is Ann Lee, who won.\n\nBob Ray is our clerk."
+    assert unwrapped(page) == joined
+    assert (
+        unwrapped("古橋市の市長は田中\n花子です。古橋市の")
+        == "古橋市の市長は田中花子です。古橋市の"
+    )
