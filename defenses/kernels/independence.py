@@ -9,8 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from radarstream.defenses.kernels.reliability import independent_set
-
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
@@ -22,7 +20,7 @@ ENOUGH_SPANS: Final = 12  # in common that tell a copy: names and phrases are sh
 SPAN: Final = 3  # words that are compared together
 MOST_WORDS: Final = 300  # of a text, the first: texts may be hostile
 ENOUGH_CHARACTERS: Final = 4_000  # nearly always hold as many words
-MOST_STEPS: Final = 10_000  # of the search for independent documents
+MOST_STEPS: Final = 2_000  # of the search for independent documents
 # Of scripts that put no spaces between words (Thai to Tibetan, Burmese, Khmer, Japanese, Chinese)
 # each character is a word.
 _UNSPACED: Final = (
@@ -82,75 +80,53 @@ def _copied(spans: Sequence[frozenset[tuple[str, ...]]]) -> BoolArray:
 def most_independent(alike: BoolArray) -> int:
     """The size of the largest set of vertices no two of which are `alike`, (n, n) and symmetric.
 
-    A vertex that is like all that another is like, and more, is never needed. What remains is
-    searched part by part. Should that take more than `MOST_STEPS`, the largest set found counts: at
-    least two vertices if two are not alike.
+    A vertex that is like one other at most is in such a set, and where all are like two, any is.
+    Else the set with the vertex that is like most others is compared with the one without it. After
+    `MOST_STEPS` such steps (fifty vertices take a third of these), the vertex that is like fewest
+    is taken: at least two are if two are not alike.
     """
-    near = _masks(alike | np.eye(len(alike), dtype=np.bool_))
-    needed = _undominated(near)
-    vertices, count = needed.bit_count(), 0
-    for part in _parts(near, needed):
-        if len(part) < 3:  # one vertex, or two that are alike
-            count += 1
-            continue
-        edges = alike[np.ix_(part, part)]
-        by_degree = np.argsort(edges.sum(axis=1), kind="stable")  # few rivals first
-        steps = MOST_STEPS * len(part) // vertices
-        chosen = independent_set(edges[np.ix_(by_degree, by_degree)], most_steps=steps)
-        count += int(chosen.sum())
-    return count
+    packed = np.packbits(alike | np.eye(len(alike), dtype=np.bool_), axis=1, bitorder="little")
+    near = [int.from_bytes(row.tobytes(), "little") for row in packed]
+    return _Search(near, MOST_STEPS).largest((1 << len(alike)) - 1)
 
 
-def _undominated(near: Sequence[int]) -> int:
-    """The vertices without those that another makes superfluous.
+class _Search:
+    """Sets of vertices are bit masks; `near` has what each vertex is like, itself included."""
 
-    Sets of vertices are bit masks; `near` has what each vertex is like, itself included.
-    """
-    left = (1 << len(near)) - 1
-    while True:
-        superfluous = 0
-        for vertex in _places(left):
-            own = near[vertex] & left
-            for other in _places(own & ~(1 << vertex)):
-                its = near[other] & left
-                if its & own == its and (its != own or other < vertex):
-                    superfluous |= 1 << vertex
-                    break
-        if not superfluous:
-            return left
-        left ^= superfluous
+    def __init__(self, near: Sequence[int], steps: int) -> None:
+        self.near, self.steps = near, steps
+        self.known: dict[int, int] = {}
 
+    def largest(self, left: int) -> int:
+        """The size of the largest set among the vertices `left`."""
+        if left in self.known:
+            return self.known[left]
+        among, taken, best = left, 0, 0
+        while left and taken + left.bit_count() > best:
+            (few, fewest), (many, most) = self.extremes(left)
+            if few > 2 and many > 3 and self.steps > 0:
+                self.steps -= 1
+                best = max(best, taken + 1 + self.largest(left & ~self.near[most]))
+                left ^= 1 << most
+            else:
+                taken += 1
+                left &= ~self.near[fewest]
+        self.known[among] = max(best, taken)
+        return self.known[among]
 
-def _parts(near: Sequence[int], left: int) -> list[list[int]]:
-    """The connected components among the vertices `left`, each ascending."""
-    parts: list[list[int]] = []
-    while left:
-        part = fresh = left & -left
-        while fresh:
-            reached = 0
-            for vertex in _places(fresh):
-                reached |= near[vertex]
-            fresh = reached & left & ~part
-            part |= fresh
-        left &= ~part
-        parts.append(_places(part))
-    return parts
-
-
-def _masks(matrix: BoolArray) -> list[int]:
-    """Each row as a set of columns: a bit mask."""
-    packed = np.packbits(matrix, axis=1, bitorder="little")
-    return [int.from_bytes(row.tobytes(), "little") for row in packed]
-
-
-def _places(mask: int) -> list[int]:
-    """What a bit mask holds, ascending."""
-    places = []
-    while mask:
-        lowest = mask & -mask
-        places.append(lowest.bit_length() - 1)
-        mask ^= lowest
-    return places
+    def extremes(self, left: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The vertices that are like fewest and most of those `left`, each behind their number."""
+        fewest, most, rest = (len(self.near) + 1, 0), (0, 0), left
+        while rest and fewest[0] > 2:
+            lowest = rest & -rest
+            rest ^= lowest
+            vertex = lowest.bit_length() - 1
+            count = (self.near[vertex] & left).bit_count()
+            if count < fewest[0]:
+                fewest = count, vertex
+            if count > most[0]:
+                most = count, vertex
+        return fewest, most
 
 
 def spans_of(text: str) -> frozenset[tuple[str, ...]]:

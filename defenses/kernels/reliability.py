@@ -1,7 +1,6 @@
 """Selections of ReliabilityRAG: independent sets that prefer low vertex numbers, and samples."""
 
 from collections.abc import Sequence
-from math import inf
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,9 +9,7 @@ FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
 
-def independent_set(
-    edges: BoolArray, weights: Sequence[int] | None = None, *, most_steps: int | None = None
-) -> BoolArray:
+def independent_set(edges: BoolArray, weights: Sequence[int] | None = None) -> BoolArray:
     """(n,) mask of the heaviest set of vertices without an edge among them.
 
     Of several heaviest sets, the one whose ascending vertex numbers come first in lexicographic
@@ -25,8 +22,7 @@ def independent_set(
     Branch and bound on bit masks: the lowest vertex is first taken, then left out, so sets come in
     lexicographic order and only a heavier one replaces the best so far. The bound covers the
     remaining vertices by cliques, of each of which at most the heaviest vertex can be taken.
-    Exponential in the worst case; milliseconds for 30 vertices. After `most_steps`, if given, and
-    the first set to which no vertex can be added, the heaviest set so far is the result.
+    Exponential in the worst case; milliseconds for 30 vertices.
 
     >>> cycle = np.roll(np.eye(5, dtype=bool), 1, axis=1)
     >>> np.flatnonzero(independent_set(cycle | cycle.T)).tolist()
@@ -38,7 +34,7 @@ def independent_set(
     heavy = [1] * n if weights is None else list(weights)
     if len(heavy) != n or min(heavy, default=1) < 1:
         raise ValueError(f"there must be {n} weights of at least 1")
-    search = _Search(_neighbourhoods(edges), heavy, inf if most_steps is None else most_steps)
+    search = _Search(_neighbourhoods(edges), heavy)
     search.extend(chosen=0, weight=0, candidates=(1 << n) - 1)
     return np.array([search.best >> vertex & 1 for vertex in range(n)], dtype=np.bool_)
 
@@ -46,19 +42,15 @@ def independent_set(
 class _Search:
     """One branch and bound; vertex sets are bit masks."""
 
-    def __init__(self, neighbours: list[int], weights: list[int], steps: float) -> None:
+    def __init__(self, neighbours: list[int], weights: list[int]) -> None:
         self.neighbours = neighbours
         self.weights = weights
-        self.steps = steps
         self.best = 0
         self.best_weight = 0
 
     def extend(self, chosen: int, weight: int, candidates: int) -> None:
         """Try every set that joins some of `candidates` to `chosen`, in lexicographic order."""
         while candidates:
-            self.steps -= 1
-            if self.best and self.steps < 0:
-                return
             if weight + self.bound(candidates) <= self.best_weight:
                 return
             lowest = candidates & -candidates

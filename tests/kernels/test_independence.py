@@ -141,7 +141,7 @@ def test_order_and_names_of_sites_do_not_matter(pages: list[Page], rng) -> None:
     assert independent(*turned) == independent(*pages)
 
 
-@given(st.integers(0, 12), st.floats(0, 1), st.integers(0, 2**32))
+@given(st.integers(0, 30), st.floats(0, 1), st.integers(0, 2**32))
 def test_the_search_is_exact(n: int, density: float, seed: int) -> None:
     upper = np.triu(np.random.default_rng(seed).random((n, n)) < density, 1)
     edges = upper | upper.T
@@ -161,7 +161,6 @@ def test_two_hundred_pages_take_no_time_however_they_are_alike(density: float) -
 def test_a_search_that_is_ended_still_finds_two_that_are_independent(monkeypatch) -> None:
     edges = ~np.eye(40, dtype=bool)
     edges[3, 17] = edges[17, 3] = False
-    assert independent_set(edges, most_steps=0).sum() == 1  # it starts with the first vertex
     monkeypatch.setattr(independence, "MOST_STEPS", 0)
     assert most_independent(edges) == 2
 
