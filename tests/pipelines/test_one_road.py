@@ -495,7 +495,7 @@ def test_a_study_judges_the_documents_that_a_reranker_kept(tmp_path: Path) -> No
         assert row.verdict == replace(event.verdict, documents=event.seen)
         assert evidence["benign", row.query_id, row.step].reranking == event.reranking
     record = stored_record(tmp_path / "study")
-    assert '"name":"wary"' in record.reranker
+    assert '"name":"wary"' in record.facts["reranker"]
     assert any("the reranker wary chose at most 2 documents" in note for note in record.notes)
     bench.retrieval = WARY_OF_TWO | {"keep": 3}
     with pytest.raises(ConfigurationError, match="reranker"):

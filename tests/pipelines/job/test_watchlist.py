@@ -55,7 +55,7 @@ queries:
     assert (first.query, first.k, first.cadence) == (Query("who", "Who?"), 5, "6h")
     assert (second.k, second.tags, second.country, second.language) == (30, ("a",), "ch", "")
     assert second.query == Query(Query.from_text("Where?").id, "Where?", ("a",))
-    assert second.request.pages == 3
+    assert second.request.k == 30
 
 
 @pytest.mark.parametrize(
