@@ -221,16 +221,6 @@ def test_units_of_the_scores_change_nothing(
     assert [t.score for t in moved.texts] == pytest.approx([t.score for t in plain.texts], abs=1e-6)
 
 
-@given(st.permutations(range(8)))
-def test_scores_and_flags_follow_their_texts(order: list[int]) -> None:
-    tables = [[table[i] for i in order] for table in (SIMILARITY, SEMANTIC, GENERATION)]
-    found = attribute(*tables)
-    for position, original in enumerate(order):
-        text = found.texts[position]
-        assert text.score == pytest.approx(SCORES[original], abs=1e-6)
-        assert text.flagged == (original < 3)
-
-
 def test_an_impossible_token_counts_as_very_improbable() -> None:
     found = attribute(generation=(*GENERATION[:7], -math.inf))
     assert found.texts[7].generation == -100.0

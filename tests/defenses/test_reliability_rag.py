@@ -1,7 +1,6 @@
 """ReliabilityRAG over documents: golden graphs, fallbacks, and its theorem as properties."""
 
 import itertools
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.connectors.models.scripted import ScriptedEmbedder, ScriptedGenerator
-from radarstream.defenses.kernels.reliability import independent_set
 from radarstream.defenses.protocol import Complete
 from radarstream.defenses.reliability_rag import ReliabilityRag
 from radarstream.pipelines.round.pipeline import DefensePipeline
@@ -163,34 +161,3 @@ class TestTheorem:
             if (a in poisoned) != (b in poisoned) or (a in poisoned and data.draw(st.booleans()))
         ]
         assert kept(k, pairs) == tuple(r for r in range(1, k + 1) if r not in poisoned)
-
-    @given(st.integers(1, 6).flatmap(lambda half: st.permutations([True] * half + [False] * half)))
-    def test_two_equal_camps_are_decided_by_the_first_rank(self, camp: list[bool]):
-        pairs = [
-            (a + 1, b + 1)
-            for a, b in itertools.combinations(range(len(camp)), 2)
-            if camp[a] != camp[b]
-        ]
-        assert kept(len(camp), pairs) == tuple(r for r, c in enumerate(camp, 1) if c == camp[0])
-
-    def test_noisy_relations_fail_less_often_with_more_documents(self):
-        """A fifth poisoned, one relation in twenty wrong; the paper names no constants."""
-        trials, rates = 400, []
-        for k in (5, 10, 15, 20):
-            failures = sum(noisy_failure(k, np.random.default_rng((k, t))) for t in range(trials))
-            rates.append(failures / trials)
-        for smaller, larger in itertools.pairwise(rates):
-            noise = math.sqrt((smaller * (1 - smaller) + larger * (1 - larger)) / trials)
-            assert larger <= smaller + 2 * noise
-        assert rates[-1] < rates[0]
-
-
-def noisy_failure(k: int, rng: np.random.Generator, wrong: float = 0.05) -> bool:
-    """Whether a poisoned document is selected in one random instance."""
-    poisoned = np.zeros(k, dtype=bool)
-    poisoned[rng.permutation(k)[: k // 5]] = True
-    apart = poisoned[:, None] != poisoned
-    edges = apart ^ (rng.random((k, k)) < wrong)
-    edges &= ~(poisoned[:, None] & poisoned)  # they agree with each other
-    upper = np.triu(edges, 1)
-    return bool(independent_set(upper | upper.T)[poisoned].any())

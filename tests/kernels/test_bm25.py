@@ -48,11 +48,5 @@ def test_nothing_to_read_scores_nothing():
     assert bm25([["a"]], []).shape == (1, 0)
 
 
-def test_rarity_is_that_of_the_pool():
-    """A word that every document has counts less than one that is rare among them."""
-    scores = bm25([["the"], ["oslo"]], [["the", "oslo"], ["the", "rome"], ["the", "cup"]])
-    assert 0.0 < scores[0, 0] < scores[1, 0]
-
-
 def test_the_end_of_a_very_long_text_is_not_read():
     assert bm25([["end"]], [["word"] * MOST_WORDS + ["end"]]).tolist() == [[0.0]]

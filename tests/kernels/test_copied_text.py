@@ -35,29 +35,6 @@ def test_agrees_with_a_direct_search(part: str, listed: list[str], least: int):
     assert all(end < start for (_, end), (start, _) in zip(found, found[1:], strict=False))
 
 
-@settings(deadline=None)
-@given(words, words, words, st.integers(1, 4))
-def test_what_was_pasted_is_found(
-    before: list[str], pasted: list[str], after: list[str], least: int
-):
-    part = "".join([*before, *pasted, *after])
-    found = copied_runs(part, "".join(pasted), ends_of(pasted), least)
-    start = len("".join(before))
-    covered = {p for a, b in found for p in range(a, b)}
-    whole = set(range(start, start + len("".join(pasted))))
-    assert whole <= covered or len(pasted) < least
-
-
-def test_a_shorter_copy_beside_a_longer_one_is_found():
-    listed = ["one", "two", "three", "four"]
-    part = "onetwothreefour-threefour"
-    assert copied_runs(part, "".join(listed), ends_of(listed), 2) == [(0, 15), (16, 25)]
-
-
-def test_parts_of_words_do_not_count():
-    assert copied_runs("netwothre", "onetwothree", ends_of(["one", "two", "three"]), 2) == []
-
-
 @pytest.mark.parametrize("part", ["", "abc"])
 def test_grams_of_short_texts(part: str):
     assert contained_share(part, "abcdef") == 0.0

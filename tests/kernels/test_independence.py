@@ -47,17 +47,6 @@ def by_brute_force(pages: list[Page]) -> int:
     return next((n for n in sizes if any(map(unlike, combinations(pages, n)))), 0)
 
 
-def joined_pieces(pages: list[Page]) -> int:
-    """How many voices there are where likeness is handed on from page to page."""
-    left, pieces = list(pages), 0
-    while left:
-        piece, pieces = [left.pop()], pieces + 1
-        while grown := [p for p in left if any(alike(p, member) for member in piece)]:
-            piece += grown
-            left = [p for p in left if not any(p is taken for taken in grown)]
-    return pieces
-
-
 def test_a_copy_on_another_site_is_no_second_voice() -> None:
     copies = (("a", STORY), ("b", STORY.upper()), ("c", EDITED))
     assert independent(*copies) == 1
@@ -113,32 +102,6 @@ def test_every_twelfth_word(every: int, voices: int) -> None:
 @given(documents)
 def test_is_the_largest_set_of_pages_that_are_not_alike(pages: list[Page]) -> None:
     assert independent(*pages) == by_brute_force(pages)
-
-
-@given(documents, sites, texts | told, st.integers(0, 8))
-def test_another_page_never_makes_fewer(
-    pages: list[Page], site: str, text: str, place: int
-) -> None:
-    more = [*pages[:place], (site, text), *pages[place:]]
-    assert independent(*pages) <= independent(*more) <= independent(*pages) + 1
-
-
-@given(st.lists(st.tuples(sites, texts | told), max_size=6))
-def test_nobody_gains_what_fewer_pages_would_not_give_him_if_likeness_were_handed_on(
-    pages: list[Page],
-) -> None:
-    """The rule counts as the best choice among the pages would under the stricter one."""
-    choices = (list(c) for n in range(len(pages) + 1) for c in combinations(pages, n))
-    assert independent(*pages) == max(map(joined_pieces, choices))
-
-
-@given(documents, st.randoms(use_true_random=False))
-def test_order_and_names_of_sites_do_not_matter(pages: list[Page], rng) -> None:
-    renamed = str.maketrans("abc", "cza")
-    order = list(range(len(pages)))
-    rng.shuffle(order)
-    turned = [(pages[d][0].translate(renamed), pages[d][1]) for d in order]
-    assert independent(*turned) == independent(*pages)
 
 
 @given(st.integers(0, 30), st.floats(0, 1), st.integers(0, 2**32))

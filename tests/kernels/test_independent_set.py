@@ -69,14 +69,6 @@ def test_equals_brute_force_with_weights(instance: tuple[np.ndarray, list[int]])
     assert vertices(edges, weights) == enumerated_heaviest(edges, weights)
 
 
-@given(weighted_graphs())
-def test_a_weight_stands_for_copies_of_a_vertex(instance: tuple[np.ndarray, list[int]]):
-    edges, weights = instance
-    owners = np.repeat(np.arange(len(weights)), weights)
-    copies = independent_set(edges[np.ix_(owners, owners)])
-    assert vertices(edges, weights) == tuple(dict.fromkeys(owners[copies].tolist()))
-
-
 def test_the_diagonal_is_ignored():
     assert vertices(np.eye(3, dtype=bool)) == (0, 1, 2)
 

@@ -64,18 +64,6 @@ def test_no_other_bipartition_is_better(numbers: list[float]) -> None:
     assert error(values, found.upper) == pytest.approx(found.error)
 
 
-@given(st.lists(NUMBERS, min_size=2, max_size=12), st.randoms(use_true_random=False))
-def test_order_does_not_matter(numbers: list[float], shuffler: object) -> None:
-    values = np.array(numbers)
-    assume(np.ptp(values) >= 1e-3)
-    order = list(range(len(values)))
-    shuffler.shuffle(order)
-    assert split(values).upper[order].tolist() == split(values[order]).upper.tolist()
-    np.testing.assert_allclose(
-        standard_scores(values)[order], standard_scores(values[order]), atol=1e-9
-    )
-
-
 @given(st.lists(NUMBERS, min_size=1, max_size=12), st.floats(0.01, 100.0), NUMBERS)
 def test_standard_scores_know_no_unit(numbers: list[float], scale: float, shift: float) -> None:
     values = np.array(numbers)
