@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import asdict, is_dataclass, replace
 from typing import Any, TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import PydanticUserError, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from radarstream.schemas.errors import ConfigurationError
@@ -72,6 +72,8 @@ def built(
             f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)
         )
         raise ConfigurationError(f"options of {kind} {name!r}: {problems}") from error
+    except PydanticUserError:
+        raise ConfigurationError(f"the {kind} {name!r} is no dataclass of its options") from None
 
 
 def options_of(method: object) -> str:

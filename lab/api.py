@@ -16,8 +16,7 @@ from radarstream.lab.study.halves import Half
 from radarstream.lab.study.harness import REPORT, kept_in, opened
 from radarstream.lab.study.kind import Request
 from radarstream.library.parameters import chosen, settings_with
-from radarstream.pipelines.job.replaying.results import STATE
-from radarstream.pipelines.job.replaying.running import replayed
+from radarstream.pipelines.job.replaying.running import STATE, replayed
 from radarstream.pipelines.job.replaying.source import ReplayInput
 from radarstream.pipelines.settings import Settings
 

@@ -28,14 +28,14 @@ from radarstream.lab.study.scoring import DEFENDED, UNDEFENDED
 from radarstream.lab.study.specs import Spec, servable
 from radarstream.pipelines.build import shared_pipeline
 from radarstream.pipelines.job.replaying.record import StageCost
-from radarstream.pipelines.job.replaying.results import (
+from radarstream.pipelines.job.replaying.running import (
     BASELINES,
     REPORT,
+    Note,
     Results,
     read_results,
     write_run,
 )
-from radarstream.pipelines.job.replaying.running import Note
 from radarstream.pipelines.settings import ReadingSettings, Settings
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.metering import CallCounts

@@ -4,12 +4,12 @@ Heavy libraries are imported in the arm that needs them; a missing one names its
 `shared_…` functions keep one instance per process, which Beam workers and the command line share.
 """
 
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 from sqlalchemy import Engine, create_engine
 
@@ -21,24 +21,28 @@ from radarstream.connectors.models.openai_http.generator import OpenAiGenerator
 from radarstream.connectors.models.openai_http.tokens import OpenAiTokens
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedTokens
+from radarstream.connectors.models.wrapping import Wrapped
 from radarstream.connectors.state_table.database.engine import insist_on_database, open_engine
 from radarstream.connectors.state_table.database.groups import Offsets, enter
 from radarstream.defenses.protocol import Attributor, Defense, RetrievalDefense, Signal
 from radarstream.defenses.registry import DEFENSES, build_attributor, build_defense, build_reranker
 from radarstream.pipelines import settings as s
+from radarstream.pipelines.round.gathering import Blocked, Quarantined, Rule
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.withholding import Blocked, Quarantined, Rule
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.pipelines.signals.ports import (
+    AsksGenerator,
     Embedder,
     Generator,
     Models,
     RelationScorer,
     TokenScorer,
 )
+from radarstream.pipelines.signals.prompts import build_prompt
 from radarstream.schemas.codec import WIRE_SCHEMAS
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.plugins import load_plugin, naming_extra
+from radarstream.schemas.prompt import AnswerPair, Task
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import now_ms
 
@@ -297,3 +301,38 @@ def _engine(database: str) -> Engine:
         with suppress(OSError):  # opening says what is wrong with the place
             Path(database.removeprefix(SQLITE)).parent.mkdir(parents=True, exist_ok=True)
     return open_engine(database)
+
+
+QUESTION: Final = "What is this?"
+EVERY: Final = ("embedder", "relations", "generator", "plugins")
+
+
+def warm_up(models: Models, asked: Collection[str] = EVERY) -> None:
+    """Ask each of these models one tiny thing, past the response cache, which keeps none of it.
+
+    `asked` are fields of `Models`. A plug-in's model loads by its method `warm_up`, if it has one.
+    Raises ModelError where a model does not answer, ConfigurationError where weights or libraries
+    are missing.
+    """
+    prompt = build_prompt(Task.ATOMIC_ANSWER, QUESTION, ["This is a test."])
+    for name in asked:
+        model = bare(getattr(models, name))
+        if isinstance(model, AsksGenerator):  # that has weights of its own
+            continue
+        match name:
+            case "embedder":
+                model.embed([QUESTION])
+            case "relations":
+                model.probabilities([AnswerPair(QUESTION, "a test", "an exam")])
+            case "generator":
+                model.complete([prompt])
+            case "plugins":
+                for plugin in model.values():
+                    getattr(bare(plugin), "warm_up", lambda: None)()
+
+
+def bare(model: Any) -> Any:
+    """The model itself, without what is wrapped around it."""
+    while isinstance(model, Wrapped):
+        model = model.wrapped
+    return model

@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from radarstream.connectors.search.brave import Brave
 from radarstream.connectors.search.options import SearchOptions
-from radarstream.connectors.search.paged import PagedSearch, period_of
+from radarstream.connectors.search.paged import PagedSearch, SearchCounts, period_of
 from radarstream.connectors.search.results import distinct
 from radarstream.connectors.search.searxng import SearXng
 from radarstream.connectors.search.serpapi import SerpApi
@@ -37,14 +37,10 @@ SEARCHES: Final[Registry[SearchService]] = Registry(
 # All that was found so far, and more each time. The answers that are sent are not searched for.
 Finding = Generator[SearchSnapshot, Sequence[str] | None, None]
 
+# A snapshot for a request. Raises SearchError, and ConfigurationError to stop everything.
+Search = Callable[[SearchRequest], SearchSnapshot]
+
 logger = logging.getLogger(__name__)
-
-
-class Searcher(Protocol):
-    """What finds documents; `PagedSearch` in earnest."""
-
-    def search(self, request: SearchRequest) -> SearchSnapshot:
-        """Return a snapshot. Raises SearchError, and ConfigurationError to stop everything."""
 
 
 def search_service(options: SearchOptions) -> SearchService:
@@ -68,25 +64,39 @@ def check_search(options: SearchOptions) -> str:
 
 
 @contextmanager
-def opened_search(settings: Settings, clock: Clock) -> Iterator[PagedSearch]:
-    """Yield a search that pays from the month's budget in the state database."""
-    budget = settings.search.monthly_credits
+def opened_search(
+    settings: Settings, clock: Clock, *, pages: bool = False
+) -> Iterator[tuple[Search, SearchCounts]]:
+    """Yield a search that pays from the month's budget in the state database, and what it counts.
+    With `pages` it also reads the pages that it finds, if `watch.fetch_pages` says so.
+    """
 
     def spend(amount: int) -> bool:
-        engine = shared_engine(settings)
-        return spend_credit(engine, period_of(clock.now()), amount, budget)
+        period, budget = period_of(clock.now()), settings.search.monthly_credits
+        return spend_credit(shared_engine(settings), period, amount, budget)
 
     try:
-        opened = search_client(settings.search)
+        client = search_client(settings.search)
     except ConfigurationError as error:
         remedy = f"; {error.remedy}" if error.remedy else ""
         raise ConfigurationError(f"{error}{remedy}") from None
-    with closing(opened) as client:
-        yield PagedSearch(client, settings.search, clock, spend)
+    with ExitStack() as opened:
+        opened.enter_context(closing(client))
+        found = PagedSearch(client, settings.search, clock, spend)
+        search = found.search
+        if pages and settings.watch.fetch_pages:
+            from radarstream.connectors.webpages.reading import PageReader
+
+            reader = opened.enter_context(PageReader(settings.watch.pages))
+
+            def search(request: SearchRequest) -> SearchSnapshot:
+                return reader.with_pages(found.search(request))
+
+        yield search, found.counts
 
 
 def searches(
-    search: Callable[[SearchRequest], SearchSnapshot],
+    search: Search,
     request: SearchRequest,
     further: int,
     answers: Sequence[str] = (),

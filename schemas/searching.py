@@ -5,6 +5,8 @@ from datetime import UTC, date, datetime, time
 from enum import StrEnum
 from typing import Final, Literal
 
+from pydantic import ConfigDict
+
 from radarstream.schemas.errors import SearchError
 from radarstream.schemas.snapshot import Query
 
@@ -15,6 +17,8 @@ Engine = Literal["google", "google_light"]
 @dataclass(frozen=True, slots=True)
 class DateSpan:
     """Days, both included, to which the search service restricts its results."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")  # where a file has one
 
     first: date
     last: date

@@ -1,7 +1,9 @@
 """Clocks, and times as stored (whole milliseconds since 1970-01-01 UTC) and on the wire."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from time import monotonic
 from typing import Annotated, Final, Protocol
 
 from pydantic import AwareDatetime, PlainSerializer
@@ -24,6 +26,25 @@ class Clock(Protocol):
 
     def wait(self, seconds: float) -> None:
         """Pause; returns early when the process is asked to stop."""
+
+
+class SystemClock:
+    """The machine's clocks; `pause` waits for so many seconds, or fewer."""
+
+    def __init__(self, pause: Callable[[float], object]) -> None:
+        self._pause = pause
+
+    def now(self) -> datetime:
+        """The wall clock in UTC."""
+        return datetime.now(UTC)
+
+    def monotonic(self) -> float:
+        """Seconds since some moment."""
+        return monotonic()
+
+    def wait(self, seconds: float) -> None:
+        """Pause."""
+        self._pause(seconds)
 
 
 def milliseconds(time: datetime) -> int:

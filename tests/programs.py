@@ -16,7 +16,7 @@ REPOSITORY: Final = Path(__file__).parents[1]
 HEAVY: Final = [
     "radarstream.pipelines.cli.app",
     "radarstream.pipelines.job.answering.running",
-    "radarstream.pipelines.job.collecting.watching",
+    "radarstream.pipelines.job.collecting.collector",
     "radarstream.pipelines.job.incidents.worker",
 ]
 FORKS = get_context("forkserver")

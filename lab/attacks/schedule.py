@@ -20,7 +20,7 @@ from radarstream.lab.attacks.protocol import (
 )
 from radarstream.lab.attacks.registry import attack_named
 from radarstream.lab.attacks.timing import Kind, Moment, moment_after
-from radarstream.pipelines.job.replaying.attacking import Planting
+from radarstream.pipelines.job.replaying.source import Planting
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import SearchSnapshot
 

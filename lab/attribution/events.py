@@ -25,7 +25,8 @@ from radarstream.lab.attribution.scenarios import Circumstance, Clean, Scenario,
 from radarstream.lab.study.costs import ItemCosts, Ledger, Spending
 from radarstream.lab.study.rows import error_words
 from radarstream.lab.study.scoring import is_correct, is_fooled, is_refusal
-from radarstream.pipelines.signals.fulfilment import attribute_all, drive
+from radarstream.pipelines.signals.fulfilment import check_needs, drive
+from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.responses import or_raise
 from radarstream.schemas.attribution import Attribution, Case
@@ -306,3 +307,20 @@ def after_of(
 def _without(corpus: Corpus, flagged: frozenset[str]) -> Corpus:
     kept = tuple(entry for entry in corpus.entries if entry.id not in flagged)
     return Corpus(kept, corpus.injections)
+
+
+def attribute_all(
+    attributor: Attributor, cases: Sequence[Case], models: Models, costs: Costs | None = None
+) -> list[Attribution | ModelError]:
+    """Attribute every case in lockstep, order preserved.
+
+    One whose model calls fail is its ModelError; the others go on. `costs` hears what each one
+    asks. Raises ConfigurationError when `models` cannot answer what the attributor is going to
+    ask.
+    """
+    check_needs(attributor, models)
+    costs = costs or Costs()
+    attributing = [
+        costs.charged(place, attributor.attribute(each)) for place, each in enumerate(cases)
+    ]
+    return drive(attributing, costs.around(models))

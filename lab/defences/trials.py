@@ -20,7 +20,7 @@ from radarstream.lab.study.kind import batched
 from radarstream.lab.study.record import WAYS_OUT
 from radarstream.lab.study.rows import error_words
 from radarstream.lab.study.specs import Spec
-from radarstream.pipelines.job.replaying.provenance import in_short
+from radarstream.pipelines.job.replaying.record import in_short
 from radarstream.pipelines.round import gathering
 from radarstream.pipelines.round.gathering import part_of
 from radarstream.pipelines.round.pipeline import DefensePipeline

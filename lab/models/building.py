@@ -41,8 +41,8 @@ from radarstream.lab.models.scripted_networks import (
 from radarstream.lab.models.scripted_words import ScriptedWords
 from radarstream.lab.models.token_gradients import TokenGradients
 from radarstream.pipelines import settings as s
+from radarstream.pipelines.settings.loading import problems
 from radarstream.pipelines.settings.models import ModelName
-from radarstream.pipelines.settings.problems import problems
 from radarstream.pipelines.signals.ports import Model, Models, TokenScorer
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section

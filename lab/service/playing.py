@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from time import perf_counter
 from typing import Final
 
@@ -27,6 +28,7 @@ from radarstream.lab.study.rows import Cost, PassageRow, error_words
 from radarstream.lab.study.scoring import is_correct
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.building import build_answerer, build_control
+from radarstream.pipelines.asking.parts import SEED_BITS
 from radarstream.pipelines.asking.retrievers import found_for
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.searching import Finding
@@ -191,7 +193,7 @@ class Setup:
         tally = Tally()
         variants = {ask.user: ask.variant for ask in stream.asks if ask.variant}
         settings = policy.of(self.settings)
-        answerer = build_answerer(settings, engine=self.engine, repeatable=True)
+        answerer = replace(build_answerer(settings, engine=self.engine), seed=seed_of)
         asked = self.models
         models = replace(
             answerer.pipeline.models,
@@ -286,3 +288,9 @@ def replied(bare: ReplyRow, reply: Reply, cost: Cost) -> ReplyRow:
         ),
         cost=cost,
     )
+
+
+def seed_of(question: UserQuestion) -> int:
+    """The same seed for the same question of the same user: what a study needs, to be repeated."""
+    digest = sha256(f"{question.user}\n{question.text}".encode("utf-8", "surrogatepass")).digest()
+    return int.from_bytes(digest[:8]) >> (64 - SEED_BITS)

@@ -15,7 +15,7 @@ from radarstream.lab.study.specs import ALL, expanded, plain
 from radarstream.pipelines.asking.parts import Options, registered
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.settings.loading import option
-from radarstream.pipelines.settings.serving import OrchestrationSettings
+from radarstream.pipelines.settings.root import OrchestrationSettings
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.orchestration import Module
 from radarstream.schemas.retrieval import CandidatePool, Reranking

@@ -28,10 +28,10 @@ from radarstream.lab.study.record import (
 from radarstream.lab.study.rows import EVIDENCE_WORK, RowStore, StudyRow, encode_line
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.ports import Generator
-from radarstream.pipelines.signals.prompts import noting_use, prompt_digests
+from radarstream.pipelines.signals.ports import Generator, Models
+from radarstream.pipelines.signals.prompts import prompt_digests
 from radarstream.schemas.errors import ConfigurationError
-from radarstream.schemas.prompt import Task
+from radarstream.schemas.prompt import Prompt, Task
 
 RESULTS, TABLES, REPORT = "results.json", "tables.md", "report.html"
 STATE = "state.sqlite"
@@ -288,3 +288,16 @@ def opened(kind: Kind, out: Path, *, resume: bool) -> Iterator[Study]:
         if not resume:
             start_over(out, kind)
         yield Study(kind, out)
+
+
+def noting_use(models: Models, tell: Callable[[Task], None]) -> Models:
+    """The same models; `tell` is called with each task at its first use, before it is asked."""
+    used: set[Task] = set()
+
+    def noted(prompt: Prompt) -> Prompt:
+        if prompt.task not in used:
+            used.add(prompt.task)
+            tell(prompt.task)
+        return prompt
+
+    return models.wrapped(lambda call: call.ask_with(noted))

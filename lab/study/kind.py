@@ -19,7 +19,7 @@ from radarstream.lab.study.judging import JudgedAnswer
 from radarstream.lab.study.record import Run, StudyRecord
 from radarstream.lab.study.rows import Stored
 from radarstream.lab.study.specs import Spec
-from radarstream.pipelines.job.replaying.provenance import code_revision
+from radarstream.pipelines.job.replaying.record import code_revision
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
 

@@ -13,7 +13,7 @@ from radarstream.lab.study.halves import Half
 from radarstream.lab.study.rows import ADVICE, summary
 from radarstream.lab.study.specs import Spec
 from radarstream.pipelines.job.replaying import answering_code
-from radarstream.pipelines.job.replaying.provenance import differing, reworded
+from radarstream.pipelines.job.replaying.record import differing, reworded
 from radarstream.schemas.errors import ConfigurationError
 
 RECORD = "study.json"

@@ -12,8 +12,14 @@ from functools import partial
 from time import monotonic
 
 from radarstream.connectors.models.response_cache import kept_for
-from radarstream.pipelines.asking.answering import answer, audit
-from radarstream.pipelines.asking.finding import choose, retrieve, retrieve_more, usable
+from radarstream.pipelines.asking.answering import (
+    answer,
+    audit,
+    choose,
+    retrieve,
+    retrieve_more,
+    usable,
+)
 from radarstream.pipelines.asking.parts import Parts
 from radarstream.pipelines.asking.planning import (
     checked,
@@ -22,7 +28,6 @@ from radarstream.pipelines.asking.planning import (
     second_plans,
     trust_after,
 )
-from radarstream.pipelines.asking.steps import each, in_groups, together
 from radarstream.pipelines.asking.values import (
     Drafted,
     Found,
@@ -31,6 +36,9 @@ from radarstream.pipelines.asking.values import (
     Replied,
     Reply,
     UserQuestion,
+    each,
+    in_groups,
+    together,
 )
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.orchestration import Module, Orchestration

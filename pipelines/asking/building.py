@@ -12,10 +12,10 @@ from radarstream.defenses.orchestration.sentinel import ModelSentinel, RuleSenti
 from radarstream.defenses.orchestration.signals import Usual
 from radarstream.defenses.orchestration.strategist import ModelStrategist, RuleStrategist
 from radarstream.pipelines.asking.answerer import Answerer
+from radarstream.pipelines.asking.answering import options_of
 from radarstream.pipelines.asking.control import ControlPlane
-from radarstream.pipelines.asking.finding import options_of
 from radarstream.pipelines.asking.known import KnownQueries
-from radarstream.pipelines.asking.parts import CHOOSING, drawn, from_question, registered
+from radarstream.pipelines.asking.parts import CHOOSING, registered
 from radarstream.pipelines.asking.planning import plain
 from radarstream.pipelines.asking.retrievers import WebSearch, given_documents, nearest
 from radarstream.pipelines.asking.values import Origin
@@ -42,12 +42,11 @@ def build_answerer(
     accounts: StoredAccounts | None = None,
     *,
     engine: Engine | None = None,
-    repeatable: bool = False,
 ) -> Answerer:
     """Create what answers questions from the settings. Raises ConfigurationError.
 
     Without `accounts` they are kept in memory; `engine` is the state database, by default that of
-    the settings. `repeatable`, for studies, draws the noise of a retrieval from the question.
+    the settings.
     """
     engine = engine or shared_engine(settings)
     # Nobody is told an undefended answer, and it would cost a long prompt.
@@ -75,7 +74,6 @@ def build_answerer(
         usable=usable,
         control=build_control(settings, models),
         auditors=(OutputAudit(on_verbatim="regenerate"), OutputAudit()),
-        seed=from_question if repeatable else drawn,
     )
 
 

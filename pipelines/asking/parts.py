@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from hashlib import sha256
 from secrets import randbits
 from typing import Any, Final, Literal
 
@@ -18,8 +17,8 @@ from radarstream.pipelines.build import build_methods
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.searching import Finding
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.guardrail import guarded
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import guarded
 from radarstream.schemas.orchestration import Module
 from radarstream.schemas.tasks import DO_NOT_QUOTE, GUARDRAIL
 
@@ -57,12 +56,6 @@ def with_sentences(models: Models, prompting: Prompting) -> Models:
 def drawn(_: UserQuestion) -> int:
     """A seed that nobody can guess: what a service needs."""
     return randbits(SEED_BITS)
-
-
-def from_question(question: UserQuestion) -> int:
-    """The same seed for the same question of the same user: what a study needs, to be repeated."""
-    digest = sha256(f"{question.user}\n{question.text}".encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(digest[:8]) >> (64 - SEED_BITS)
 
 
 @dataclass(frozen=True, eq=False)

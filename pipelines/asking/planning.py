@@ -21,7 +21,7 @@ from radarstream.pipelines.asking.values import (
     Replied,
     UserQuestion,
 )
-from radarstream.pipelines.settings.serving import OrchestrationSettings
+from radarstream.pipelines.settings.root import OrchestrationSettings
 from radarstream.schemas.errors import InputError, RadarstreamError, ReasonClass
 from radarstream.schemas.orchestration import Module, Plan, RiskProfile, TrustragPlan
 from radarstream.schemas.snapshot import Query

@@ -3,24 +3,19 @@
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
-from datetime import UTC, datetime
 from threading import Lock
-from time import monotonic, sleep
-from typing import TYPE_CHECKING
+from time import sleep
 
 from radarstream.connectors.closing import Closing
 from radarstream.connectors.corpus.store import Corpus
 from radarstream.pipelines.asking.known import KnownQueries, query_of
 from radarstream.pipelines.asking.values import UserQuestion
-from radarstream.pipelines.searching import Finding, opened_search, searches
+from radarstream.pipelines.searching import Finding, Search, opened_search, searches
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Embedder
 from radarstream.schemas.searching import FURTHER_DOCUMENTS, SearchRequest
 from radarstream.schemas.snapshot import Document, SearchSnapshot
-
-if TYPE_CHECKING:  # the web's libraries are loaded by the first search
-    from radarstream.connectors.search.paged import PagedSearch
-    from radarstream.connectors.webpages.reading import PageReader
+from radarstream.schemas.times import Clock, SystemClock
 
 MOST = 100  # results of one search
 
@@ -48,26 +43,9 @@ def found_for(question: UserQuestion, documents: Iterable[Document]) -> SearchSn
     return SearchSnapshot(query_of(question.text), question.asked_at, ranked)
 
 
-class ImpatientClock:
-    """The machine's clocks; a pause of more than `longest_s` seconds ends at once,
-    and the search.
-    """
-
-    def __init__(self, longest_s: float) -> None:
-        self._longest_s = longest_s
-
-    def now(self) -> datetime:
-        """Return the wall clock in UTC."""
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Return seconds since some moment."""
-        return monotonic()
-
-    def wait(self, seconds: float) -> None:
-        """Pause, or do not even begin to."""
-        if seconds <= self._longest_s:
-            sleep(max(0.0, seconds))
+def impatient_clock(longest_s: float) -> Clock:
+    """The machine's clocks; a pause of more than `longest_s` seconds ends at once."""
+    return SystemClock(lambda seconds: sleep(seconds) if 0 < seconds <= longest_s else None)
 
 
 class WebSearch(Closing):
@@ -80,8 +58,7 @@ class WebSearch(Closing):
         self._settings, self._queries = settings, queries
         self._lock = Lock()
         self._opened = ExitStack()
-        self._search: PagedSearch | None = None
-        self._pages: PageReader | None = None
+        self._search: Search | None = None
 
     def retrieve(self, question: UserQuestion, wanted: int) -> Finding:
         """The results of the first and further searches. Raises SearchError, ConfigurationError."""
@@ -93,20 +70,12 @@ class WebSearch(Closing):
         """Release the connections."""
         with self._lock:
             self._opened.close()
-            self._search = self._pages = None
+            self._search = None
 
     def _searched(self, request: SearchRequest) -> SearchSnapshot:
         with self._lock:
-            found = self._ready().search(request)
-            return self._pages.with_pages(found) if self._pages else found
-
-    def _ready(self) -> "PagedSearch":
-        if self._search is None:
-            from radarstream.connectors.webpages.reading import PageReader
-
-            watch = self._settings.watch
-            if watch.fetch_pages:
-                self._pages = self._opened.enter_context(PageReader(watch.pages))
-            clock = ImpatientClock(self._settings.serving.timeout_s)
-            self._search = self._opened.enter_context(opened_search(self._settings, clock))
-        return self._search
+            if self._search is None:
+                clock = impatient_clock(self._settings.serving.timeout_s)
+                opening = opened_search(self._settings, clock, pages=True)
+                self._search, _ = self._opened.enter_context(opening)
+            return self._search(request)

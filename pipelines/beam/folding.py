@@ -4,12 +4,14 @@ lockstep, so that model calls share batches. No Beam here: `graph` wraps it.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
+from typing import Any, Generic, TypeVar
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
+from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, keep_answer
 from radarstream.connectors.state_table.queries.memory import (
     MemoryRow,
     advance,
@@ -20,14 +22,15 @@ from radarstream.connectors.state_table.queries.memory import (
     remembered,
 )
 from radarstream.connectors.state_table.queries.outbox import append
+from radarstream.connectors.state_table.serving.kept_events import keep_event
 from radarstream.defenses.registry import DEFENSES
-from radarstream.pipelines.beam.elements import Recorded, failed
-from radarstream.pipelines.beam.witnesses import Witness, Write
+from radarstream.pipelines.build import shared_corpus
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.values import Ready
+from radarstream.pipelines.round.values import Chosen, Ready
+from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import Failure
 from radarstream.schemas.codec import dead_letter, encode_state, outbox_record
-from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
+from radarstream.schemas.errors import ConfigurationError, InputError, ModelError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter, RejectedEvent
 from radarstream.schemas.memory import Memory
 from radarstream.schemas.records import LogPosition, OutboxRecord, RawRecord
@@ -36,10 +39,61 @@ from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import stored_time, wire_time
 from radarstream.schemas.verdict import Reason
 
+ValueT_co = TypeVar("ValueT_co", covariant=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Recorded(Generic[ValueT_co]):
+    """What a step of the round made of a snapshot, with the record it came in."""
+
+    record: RawRecord
+    value: ValueT_co
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """A record that a step gave up on, with the dead letter it became."""
+
+    record: RawRecord
+    letter: DeadLetter
+
+
+def failed(record: RawRecord, error: Failure) -> DeadLetter:
+    """Park a record that a model did not answer for, or that the defence refused."""
+    if isinstance(error, ModelError):
+        return dead_letter(record, InputError(ReasonClass.MODEL_UNAVAILABLE, str(error)))
+    detail = f"{type(error).__name__}: {error}"
+    return dead_letter(record, InputError(ReasonClass.INTERNAL_ERROR, detail))
+
+
+def gathered(
+    pipeline: DefensePipeline[Any], batch: Sequence[Recorded[SearchSnapshot] | Parked]
+) -> list[Recorded[Ready] | Parked]:
+    """The evidence of the batch's snapshots, in order; failing ones become dead letters."""
+    living = [item for item in batch if not isinstance(item, Parked)]
+    made = iter(pipeline.gather([item.value for item in living]) if living else ())
+    return [
+        item if isinstance(item, Parked) else outcome_of(item.record, next(made)) for item in batch
+    ]
+
+
+def outcome_of(record: RawRecord, made: Ready | Failure) -> Recorded[Ready] | Parked:
+    """What was gathered of a record; a dead letter where it failed."""
+    if isinstance(made, Failure):
+        return Parked(record, failed(record, made))
+    return Recorded(record, made)
+
+
 BOUNDED_LOG = 0  # partition number of a bounded replay's log
 QUERY_CHARACTERS = 64  # of a query's id in the detail of a dead letter
 Outcome = AnswerEvent | DeadLetter
+# The graph: folds records into the state table and the outbox, and returns what happened. All or
+# nothing per query; calling it again with the same records folds nothing twice.
+Batch = Callable[[Sequence[RawRecord]], list[Outcome]]
 Item = Recorded[Ready]
+Write = Callable[[Connection], object]
+# An answer and what it was made of -> what else to write; must not fail for what a page says.
+Witness = Callable[[AnswerEvent, Chosen], Write]
 
 
 @dataclass(slots=True)
@@ -230,3 +284,26 @@ def outgoing(event: AnswerEvent, lane: int) -> list[OutboxRecord]:
     ]
     events: list[AnswerEvent | RejectedEvent] = [event, *attributions]
     return [outbox_record(value, lane=lane) for value in events]
+
+
+def witnesses_of(settings: Settings) -> tuple[Witness, ...]:
+    """What else a folded answer leaves behind, in the fold's own transaction: events for histories
+    and the console, what answers were made of for complaints, and the pages for the corpus.
+    """
+    serving, attribution = settings.serving, settings.attribution
+    witnesses: list[Witness] = []
+    if steps := serving.keep_events:
+        witnesses.append(lambda event, _: partial(keep_event, event=event, steps=steps))
+    if attribution.enabled:
+        witnesses.append(
+            lambda event, chosen: partial(
+                keep_answer,
+                kept=KeptAnswer.of(event, chosen.snapshot),
+                steps=attribution.keep_steps,
+            )
+        )
+    if settings.corpus.archive:
+        corpus = shared_corpus(settings)
+        # Also pages that a reranker dropped: they may be the best for the next question.
+        witnesses.append(lambda _, chosen: partial(corpus.archive, snapshot=chosen.usable))
+    return tuple(witnesses)

@@ -1,26 +1,45 @@
-r"""The graph of every job, top to bottom: raw records to defended answers.
+r"""The graph of every job, top to bottom, and its runner in this process.
 
     decode -> gather -> fold by query -> answers
        \_________\____________\-> dead letters -> outbox
 
 State and outgoing events are in the database when the run has ended; the caller publishes them.
+Models are asked on batches of whole snapshots, whose prompts go in one call: no shuffle is needed.
+The graph runs once over files, or over one batch after another: `MicroBatch` translates it once,
+which takes half a second. The runner pickles the steps, so records and outcomes pass through a slot
+of this module.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+import copy
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import count
 from typing import Any
 
 import apache_beam as beam
+from apache_beam.coders import coder_impl
+from apache_beam.coders.coders import FastCoder
+from apache_beam.coders.typecoders import registry
+from apache_beam.options.pipeline_options import PipelineOptions
 from apache_beam.pvalue import PCollection, TaggedOutput
+from apache_beam.runners.pipeline_utils import group_by_key_input_visitor
+from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from radarstream.connectors.state_table.queries.outbox import append
-from radarstream.pipelines.beam.elements import Parked, Recorded
-from radarstream.pipelines.beam.folding import Outcome, fold_queries, lane_of
-from radarstream.pipelines.beam.model_stages import Element, InBatches
-from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.beam.folding import (
+    Outcome,
+    Parked,
+    Recorded,
+    fold_queries,
+    gathered,
+    lane_of,
+    witnesses_of,
+)
 from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.settings import Settings
@@ -32,6 +51,59 @@ from radarstream.schemas.snapshot import SearchSnapshot
 NO_LOG = ""  # every record says its place in its log itself
 READY = "ready"
 DEAD = "dead"
+
+
+class Element:
+    """The type of what flows between steps, as the graph declares it to Beam."""
+
+
+class ElementCoder(FastCoder):
+    """Pickles elements without telling sizes, for which Beam's own coder pickles many of them."""
+
+    encoder = staticmethod(partial(pickle.dumps, protocol=pickle.HIGHEST_PROTOCOL))
+
+    def _create_impl(self) -> coder_impl.CoderImpl:
+        return coder_impl.CallbackCoderImpl(self.encoder, pickle.loads, size_estimator=lambda _: 0)
+
+    def is_deterministic(self) -> bool:
+        """Elements are no keys."""
+        return False
+
+
+registry.register_coder(Element, ElementCoder)
+
+
+class InBatches(beam.PTransform[Any, Any]):
+    """Gather the evidence of batches of the configured size; a bundle's last is smaller."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+
+    def expand(self, elements: Any) -> Any:
+        """Build the two steps."""
+        size = self.settings.batch.snapshots
+        batching = beam.BatchElements(min_batch_size=size, max_batch_size=size)
+        return (
+            elements
+            | "Batch" >> batching
+            | "Ask" >> beam.ParDo(Gather(self.settings)).with_output_types(Element)
+        )
+
+
+class Gather(beam.DoFn):
+    """Gathers the evidence of each batch, with the pipeline that the process shares."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+
+    def start_bundle(self) -> None:
+        """Look the pipeline up: once a bundle, since settings are compared by all they say."""
+        self.pipeline = shared_pipeline(self.settings)
+
+    def process(self, batch: Sequence[Any]) -> Sequence[Any]:
+        """Gather one batch."""
+        return gathered(self.pipeline, batch)
 
 
 class DefendSnapshots(beam.PTransform[PCollection[RawRecord], Any]):
@@ -179,3 +251,110 @@ def split_dead(element: Any) -> Iterator[Any]:
 def key_by_query(item: Any) -> tuple[str, Recorded[Ready]]:
     """Key a snapshot by its query."""
     return item.value.chosen.snapshot.query.id, item
+
+
+def new_pipeline() -> beam.Pipeline:
+    """Return an empty pipeline for the runner of this process."""
+    # "DirectRunner" would first try to download another runner's binary.
+    return beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([]))
+
+
+def run_replay(
+    settings: Settings, source: Callable[[], Iterable[RawRecord]], log_epoch: str
+) -> None:
+    """Replay every record of `source` (picklable) into the database of the settings. `log_epoch`
+    names the input: replaying it again folds nothing twice. Raises the project's errors, the step's
+    name appended.
+    """
+    pipeline = new_pipeline()
+    (
+        pipeline
+        | "Start" >> beam.Impulse()
+        | "ReadRecords" >> beam.FlatMap(lambda _: source())
+        | "Defend" >> DefendSnapshots(settings, log_epoch)
+    )
+    try:
+        pipeline.run().wait_until_finish()
+    except RuntimeError as error:
+        if interrupted(error):
+            raise KeyboardInterrupt from error
+        raise
+
+
+def interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: inside a step Beam makes it a RuntimeError."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+@dataclass(slots=True)
+class Slot:
+    """What the run at hand reads and what it has led to."""
+
+    records: Sequence[RawRecord] = ()
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+SLOTS: dict[int, Slot] = {}
+_numbers = count()
+
+
+class MicroBatch:
+    """Records -> the AnswerEvents and DeadLetters they led to, all in the database on return; known
+    records lead to nothing. Raises what the steps raise, or RuntimeError from it. One thread at a
+    time.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.number = next(_numbers)
+        pipeline = self._pipeline()
+        # Parts of Beam that are not public; a test runs them with the Beam that is locked.
+        pipeline.visit(group_by_key_input_visitor(True))
+        environment = FnApiRunner()._default_environment  # noqa: SLF001
+        self.translated = pipeline.to_runner_api(default_environment=environment)
+
+    def __call__(self, records: Sequence[RawRecord]) -> list[Outcome]:
+        """Run the graph over the records; `batch` of the continuous job."""
+        slot = SLOTS[self.number] = Slot(records)
+        try:
+            graph = copy.deepcopy(self.translated)
+            FnApiRunner().run_via_runner_api(graph, PipelineOptions([])).wait_until_finish()
+        finally:
+            del SLOTS[self.number]
+        return slot.outcomes
+
+    def _pipeline(self) -> beam.Pipeline:
+        pipeline = new_pipeline()
+        folded, dead = (
+            pipeline
+            | "Start" >> beam.Impulse()
+            | "TakeRecords" >> beam.ParDo(TakeRecords(self.number))
+            | "Defend" >> DefendSnapshots(self.settings, NO_LOG, live=True)
+        )
+        for name, outcomes in (("KeepFolded", folded), ("KeepDead", dead)):
+            outcomes | name >> beam.ParDo(KeepOutcomes(self.number))
+        return pipeline
+
+
+class TakeRecords(beam.DoFn):
+    """Impulse -> the slot's records."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def process(self, _: bytes) -> Iterator[RawRecord]:
+        """Yield every record of the run at hand."""
+        yield from SLOTS[self.number].records
+
+
+class KeepOutcomes(beam.DoFn):
+    """Outcome -> the slot."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def process(self, outcome: Any) -> None:
+        """Keep one outcome."""
+        SLOTS[self.number].outcomes.append(outcome)

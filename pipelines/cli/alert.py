@@ -17,6 +17,7 @@ from radarstream.connectors.webhook import Attempt, Webhook
 from radarstream.pipelines.cli.options import Config, Once
 from radarstream.pipelines.cli.terminal import note, say
 from radarstream.pipelines.job.alerting.alerts import (
+    ANSWERS,
     Alert,
     AlertCounts,
     Alerting,
@@ -25,8 +26,7 @@ from radarstream.pipelines.job.alerting.alerts import (
     payload,
     sample,
 )
-from radarstream.pipelines.job.alerting.following import ANSWERS
-from radarstream.pipelines.job.stopping import Stop, SystemClock
+from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.settings.job import ChannelSettings, SelectedAnswers
@@ -143,6 +143,6 @@ def serve(receiver: Receiver, settings: Settings, stop: Stop, *, once: bool) -> 
             receiver.selected,
             timing,
             stopping=stop,
-            clock=SystemClock(stop),
+            clock=stop.clock,
         )
         return alerting.run(drained=lambda: once and answers.at_end())

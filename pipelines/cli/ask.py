@@ -6,19 +6,19 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
+from sqlalchemy import Engine
 from typer import Argument, BadParameter, Option
 
+from radarstream.connectors.state_table.database.inspection import absent_file
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli.options import AsJson, DryModelOptions
 from radarstream.pipelines.cli.terminal import cell, note, print_json, print_table, say
 from radarstream.pipelines.documents import DocumentReader, Given, in_path
-from radarstream.pipelines.pages import orchestration_words
 from radarstream.pipelines.pages import verdict_words as words
 from radarstream.pipelines.pages.safe_text import quote_link
 from radarstream.pipelines.settings import Settings
-from radarstream.schemas.orchestration import Orchestration
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import MOST_LYING, Document
 from radarstream.schemas.support import TOLD_APART
@@ -85,14 +85,12 @@ def ask(
     given = _documents(files or (), document or (), settings)
     own = bool(files or document)
     origin = source or (Origin.DOCUMENTS if own else Origin(settings.serving.source))
-    if origin is Origin.DOCUMENTS and not given:
-        raise BadParameter("give documents: files, - or --document; those that are given are empty")
-    if given and origin is not Origin.DOCUMENTS:
-        raise BadParameter(f"documents are given, but --source is {origin}")
+    if (origin is Origin.DOCUMENTS) != bool(given):
+        none = "give documents: files, - or --document; those that are given are empty"
+        raise BadParameter(f"documents are given, but --source is {origin}" if given else none)
     wanted = k or len(given) or settings.serving.documents
     asked = UserQuestion(text, "", datetime.now(UTC), origin, wanted, given, defense, withstand)
-    engine = (existing_engine if origin is Origin.CORPUS else shared_engine)(settings)
-    reply = build_answerer(settings, engine=engine).answer(asked)
+    reply = build_answerer(settings, engine=_engine(settings, origin)).answer(asked)
     if as_json:
         behind = {name: getattr(reply, name) for name in ("event", "documents", "orchestration")}
         print_json({"answer": reply.text} | behind)
@@ -100,13 +98,24 @@ def ask(
     _print_answer(reply)
     _print_documents(reply)
     _print_quotes(reply)
-    if findings := orchestration_words.findings_in_words(reply.orchestration.audit):
-        say(f"the audit noted of this answer: {findings}", style="yellow")
     if origin is Origin.CORPUS and not reply.documents:
         note("the corpus has nothing on this; `radarstream corpus add FILE.jsonl` adds texts to it")
-    say(f"modules that acted: {orchestration_words.acted(reply.orchestration.hooks)}")
+    say(f"modules that acted: {words.acted(reply.orchestration.hooks)}")
     if explain:
-        _explain(reply.orchestration)
+        say(TOLD_APART, wrap=True)
+        for name, value in words.decided_in_words(reply.orchestration):
+            say(f"{name}: {value}")
+        for record in reply.orchestration.hooks:
+            say(f"{record.hook}: {words.module_in_words(record)}")
+
+
+def _engine(settings: Settings, origin: Origin) -> Engine:
+    """The state database; where it is a file that is made now, the user hears of it."""
+    if origin is Origin.CORPUS:
+        return existing_engine(settings)
+    if file := absent_file(settings.database):
+        note(f"note: {file} is made, for answers of models; the setting `database` moves it")
+    return shared_engine(settings)
 
 
 def _documents(
@@ -149,6 +158,8 @@ def _print_answer(reply: Reply) -> None:
     if event.reranking is not None:
         say(words.reranking_in_words(event.reranking))
     say(words.depth_in_words(event))
+    if findings := words.findings_in_words(reply.orchestration.audit):
+        say(f"the audit noted of this answer: {findings}", style="yellow")
 
 
 def _print_documents(reply: Reply) -> None:
@@ -180,19 +191,3 @@ def _print_quotes(reply: Reply) -> None:
         link = quote_link(documents[judged.rank].url, judged.excerpt, judged.page)
         words = one_line(judged.excerpt.match, QUOTED)
         say(f"{judged.rank}: “{words}”{f' {link}' if link else ''}", style="dim", wrap=True)
-
-
-def _explain(decided: Orchestration) -> None:
-    """Print what was decided about a question, step by step."""
-    say(TOLD_APART, wrap=True)
-    risks = (("risk of the question", decided.before), ("with documents", decided.after))
-    for name, profile in risks:
-        if profile is not None:
-            say(f"{name}: {orchestration_words.risk_in_words(profile)}")
-    if decided.plan.reasoning:
-        say(f"plan: {decided.plan.reasoning}")
-    for record in decided.hooks:
-        say(f"{record.hook}: {orchestration_words.module_in_words(record)}")
-    if spent := orchestration_words.epsilon_in_words(decided):
-        say(spent)
-    say(f"trust: {decided.trust:.2f}, then {decided.trust_after:.2f}")

@@ -13,10 +13,10 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import agree, note, print_json, say
+from radarstream.pipelines.cli.terminal import agree, note, printed, say
 from radarstream.pipelines.job.collecting import backfilling
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist
-from radarstream.pipelines.job.stopping import Stop, SystemClock
+from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.searching import opened_search, search_client, search_service
 from radarstream.pipelines.settings import Settings, load_settings
@@ -62,13 +62,11 @@ def backfill(
         stop = Stop()
         stop.install()
         shared_engine(settings)  # holds the budget: without it nothing is searched
-        with opened_search(settings, SystemClock(stop)) as searcher:
-            failures = backfilling.run_backfill(work, searcher, write, stop)
-            spent = searcher.counts.credits
+        with opened_search(settings, stop.clock) as (search, found):
+            failures = backfilling.run_backfill(work, search, write, stop)
+            spent = found.credits
     failed = [_failure(request, why) for request, why in failures]
-    if as_json:
-        print_json({"wanted": len(work), "failed": failed, "credits": spent})
-    else:
+    if not printed({"wanted": len(work), "failed": failed, "credits": spent}, as_json):
         say(f"{len(work) - len(failed)} snapshots, {spent} credits")
     if failed:
         for failure in failed[:SHOWN]:

@@ -53,6 +53,7 @@ PANELS: Final = {
     },
 }
 HELP: Final[dict[str, Any]] = {"max_content_width": 120}  # longer lines are hard to read
+ANYTHING: Final = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class Commands(TyperGroup):
@@ -99,10 +100,15 @@ class _Commands(Mapping[str, Any]):
     def __getitem__(self, name: str) -> Any:
         attribute = name.replace("-", "_")
         package = self._packages()[name]
-        with naming_extra():
-            module = import_module(f"{package}.{attribute}")
         group = typer.Typer(rich_markup_mode=None, context_settings=HELP)
         group.callback()(lambda: None)
+        try:
+            with naming_extra():
+                module = import_module(f"{package}.{attribute}")
+        except ConfigurationError as error:
+            does = next(held[name] for _, held in panels().values() if name in held)
+            group.command(name, context_settings=HELP | ANYTHING)(lacking(error, does))
+            return get_group(group).commands[name]
         if hasattr(module, "app"):
             group.add_typer(module.app, name=name, cls=getattr(module, "Group", Commands))
         else:
@@ -119,6 +125,16 @@ class _Commands(Mapping[str, Any]):
     def _packages() -> dict[str, str]:
         """The package of each command."""
         return {name: package for package, held in panels().values() for name in held}
+
+
+def lacking(error: ConfigurationError, does: str) -> Callable[[], None]:
+    """A command whose extra is missing: its help says so, and to run it raises the error."""
+
+    def command() -> None:
+        raise error
+
+    command.__doc__ = f"{does}\n\n{error}"
+    return command
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:

@@ -6,8 +6,8 @@ from typer import Option
 
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName
-from radarstream.pipelines.cli.terminal import print_json, print_values, say, system_user
-from radarstream.pipelines.job.incidents.reporting import report
+from radarstream.pipelines.cli.terminal import print_values, printed, say, system_user
+from radarstream.pipelines.job.incidents.intake import report
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, InputError
 
@@ -43,8 +43,7 @@ def complain(
     except InputError as error:  # a wrong use of the options: exit code 2
         raise ConfigurationError(error.detail) from None
     shown = {field: getattr(stored, field) for field in STORED}
-    if as_json:
-        print_json(shown)
+    if printed(shown, as_json):
         return
     print_values(shown)
     if not settings.attribution.enabled:

@@ -21,6 +21,7 @@ from radarstream.pipelines.cli.terminal import (
     print_json,
     print_table,
     print_values,
+    printed,
     say,
     stderr,
 )
@@ -90,9 +91,7 @@ def embed(
         count = corpus.embed(
             embedder, tell=lambda done, total: progress.update(task, completed=done, total=total)
         )
-    if as_json:
-        print_json({"embedded": count, "dropped": dropped, "model": embedder.model_id})
-    else:
+    if not printed({"embedded": count, "dropped": dropped, "model": embedder.model_id}, as_json):
         say(f"{counted_noun(count, 'text')} embedded, {counted_noun(dropped, 'vector')} deleted")
 
 
@@ -166,9 +165,7 @@ def stats(config: Config = None, as_json: AsJson = False) -> None:
         time_ms = values.pop(f"{name}_ms")
         values[name] = None if time_ms is None else stored_time(time_ms)
     values["waiting_for_embedding"] = figures.texts - figures.embedded - figures.unusable
-    if as_json:
-        print_json(values)
-    else:
+    if not printed(values, as_json):
         print_values({name.replace("_", " "): value for name, value in values.items()})
 
 
@@ -212,9 +209,7 @@ def prune(config: Config = None, as_json: AsJson = False) -> None:
 
 
 def _print_deleted(count: int, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"deleted": count})
-    else:
+    if not printed({"deleted": count}, as_json):
         say(f"{counted_noun(count, 'text')} deleted")
 
 

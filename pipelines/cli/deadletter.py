@@ -16,12 +16,6 @@ from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.options import AsJson, Config, Yes, moment
 from radarstream.pipelines.job.answering import dead_letters
 from radarstream.pipelines.job.answering.dead_letters import Disposition, Letter, LetterSelection
-from radarstream.pipelines.job.operating.letters import (
-    SNAPSHOTS,
-    letters_of_topic,
-    publish_again,
-    replayed_before,
-)
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.shown import one_line
@@ -60,9 +54,7 @@ def list_letters(
     selection = LetterSelection((), reason, disposition, _since(since))
     rows = [letter.plain() for letter in _chosen(config, selection)]
     rows.sort(key=lambda row: row["written_at"] or "")
-    if as_json:
-        terminal.print_json(rows)
-    else:
+    if not terminal.printed(rows, as_json):
         print_rows(rows)
 
 
@@ -88,8 +80,7 @@ def show(
         sys.stdout.buffer.flush()
         return
     start = one_line(letter.payload.decode("utf-8", "replace"), SHOWN_CHARACTERS)
-    if as_json:
-        terminal.print_json(letter.plain() | {"start": start})
+    if terminal.printed(letter.plain() | {"start": start}, as_json):
         return
     terminal.print_values(letter.plain())
     terminal.say("")
@@ -122,25 +113,22 @@ def replay(
         disposition = "outage"
     kafka = load_settings(config).kafka
     selection = LetterSelection(tuple(ids or ()), reason, disposition, _since(since))
-    everything = list(dead_letters.distinct(letters_of_topic(kafka, _warn)))
+    everything = list(dead_letters.letters_of_topic(kafka, _warn))
     letters = [letter for letter in everything if selection.admits(letter)]
     for letter_id in selection.ids:
         dead_letters.only_one([x for x in letters if x.id.startswith(letter_id)], letter_id)
-    plan = dead_letters.plan_replay(letters, replayed_before(kafka, letters))
-    if plan.publish:
-        reasons = Counter(letter.content.reason.value for letter in plan.publish)
+    replayed = dead_letters.replayed_before(kafka, letters)
+    found = dead_letters.sorted_for_replay(letters, replayed)
+    if now := found["replayed"]:
+        reasons = Counter(letter.content.reason.value for letter in now)
         counts = ", ".join(f"{count} {reason}" for reason, count in reasons.most_common())
-        deed = f"publish {counts} to {kafka.topic(SNAPSHOTS)} again"
+        deed = f"publish {counts} to {kafka.topic(dead_letters.SNAPSHOTS)} again"
         terminal.agree(f"P{deed[1:]}?", deed, yes=yes)
-    publish_again(kafka, plan.publish)
+        dead_letters.publish_again(kafka, now)
     if not letters:
         terminal.note(_left_alone(everything))
-    sorted_out = (plan.publish, plan.replayed_before, plan.tried_too_often)
-    names = ("replayed", "replayed_before", "tried_too_often")
-    done = {n: [x.id for x in some] for n, some in zip(names, sorted_out, strict=True)}
-    if as_json:
-        terminal.print_json(done)
-    else:
+    done = {name: [letter.id for letter in some] for name, some in found.items()}
+    if not terminal.printed(done, as_json):
         terminal.print_values({name.replace("_", " "): len(ids) for name, ids in done.items()})
 
 
@@ -159,8 +147,8 @@ def _since(since: str | None) -> datetime | None:
 def _chosen(config: Path | None, selection: LetterSelection) -> Iterator[Letter]:
     """Read the selected letters from the topic, each once."""
     kafka = load_settings(config).kafka
-    found = letters_of_topic(kafka, _warn, selection.since or "beginning")
-    return filter(selection.admits, dead_letters.distinct(found))
+    found = dead_letters.letters_of_topic(kafka, _warn, selection.since or "beginning")
+    return filter(selection.admits, found)
 
 
 def _warn(problem: str) -> None:

@@ -31,7 +31,7 @@ from radarstream.pipelines import build
 from radarstream.pipelines import settings as s
 from radarstream.pipelines.cli.grading import PARTS, Grade, graded
 from radarstream.pipelines.cli.options import AsJson, ModelOptions
-from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
+from radarstream.pipelines.cli.terminal import cell, print_table, printed, say
 from radarstream.pipelines.searching import SEARCHES, check_search, search_client
 from radarstream.pipelines.settings.job import host_and_port
 from radarstream.pipelines.signals.prompts import build_prompt
@@ -105,9 +105,7 @@ def doctor(
     ]
     if chosen.config or _answers(settings.kafka):
         checks += broker(settings.kafka, chosen.config)
-    if as_json:
-        print_json(checks)
-    else:
+    if not printed(checks, as_json):
         states = {True: cell("ok", "green"), False: cell("missing", "bold red")}
         rows = (
             (c.name, states[c.ok], *(cell(t, limit=300) for t in (c.found, c.remedy * (not c.ok))))
@@ -120,8 +118,7 @@ def doctor(
 
 def print_grade(grade: Grade, *, as_json: bool) -> None:
     """The grade of a model, part by part, and the settings that fit it."""
-    if as_json:
-        print_json(grade)
+    if printed(grade, as_json):
         return
     rows = (
         (PARTS[p.name], f"{p.right} of {p.asked}", cell(p.example, limit=160)) for p in grade.parts

@@ -1,35 +1,46 @@
 """`radarstream incidents`: look at wrong answers and decide about them."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from sqlalchemy import Engine
 from typer import Argument, Option
 
 from radarstream.connectors.state_table.incidents import store
 from radarstream.connectors.state_table.incidents.complaints import complaint_of
-from radarstream.defenses.attribution.protection import Rules
 from radarstream.pipelines.build import existing_engine
-from radarstream.pipelines.cli.incident_view import (
-    SHORT_KEY,
-    event_json,
-    incident_json,
-    print_event,
-    print_incidents,
-)
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import agree, note, print_json, print_values, say
-from radarstream.pipelines.job.incidents.settling import decide
-from radarstream.pipelines.job.operating.incidents import MEANING, only_one, removal_of, senders_of
+from radarstream.pipelines.cli.terminal import (
+    agree,
+    cell,
+    note,
+    print_json,
+    print_table,
+    print_values,
+    printed,
+    say,
+)
+from radarstream.pipelines.job.incidents.settling import (
+    MEANING,
+    consequences,
+    decide,
+    only_one,
+    senders_of,
+)
+from radarstream.pipelines.pages.wrong_answers import facts_of, standing_of
 from radarstream.pipelines.settings import load_settings
-from radarstream.schemas.incidents import ComplaintState, Decision
+from radarstream.schemas.codec import encode
+from radarstream.schemas.incidents import ComplaintState, Decision, TaughtEvent
 from radarstream.schemas.shown import one_line
-from radarstream.schemas.times import now_ms
+from radarstream.schemas.times import now_ms, stored_time
 from radarstream.schemas.wording import counted_noun
 
+SHORT_ID = 8
+MINUTE = slice(0, len("2025-06-01T12:00"))
 ONE_COMPLAINTS_OWN = {"complaint_id", "sent_at", "sender", "comment"}
-IN_THE_EVENT = {"answer", "status", "finding"}
+IN_THE_EVENT = {"answer", "status", "finding", "detail"}
 IncidentId = Annotated[
     str,
     Argument(
@@ -61,14 +72,23 @@ def list_all(
     rules = settings.attribution
     who = [senders_of(engine, row, rules) for row in found]
     if as_json:
-        print_json(
-            [
-                _without(incident_json(row), ONE_COMPLAINTS_OWN) | {"senders": some.counts}
-                for row, some in zip(found, who, strict=True)
-            ]
-        )
+        rows = [
+            incident_json(row) | {"senders": w.counts} for row, w in zip(found, who, strict=True)
+        ]
+        print_json([_without(row, ONE_COMPLAINTS_OWN) for row in rows])
         return
-    print_incidents(found, who)
+    cells = (
+        (
+            row["incident"][:SHORT_ID],
+            stored_time(row["received_ms"])[MINUTE].replace("T", " "),
+            cell(f"{row['query_id']}/{row['step']}"),
+            cell(row["answer"], "bold", limit=80),
+            *(some.words, standing_of(row)[0]),
+        )
+        for row, some in zip(found, who, strict=True)
+    )
+    columns = ("id", "received", "query", "wrong answer", "senders", "status")
+    print_table(columns, cells, whole=("id", "senders"))
     if not found:
         say("no incidents; `radarstream complain` makes one")
 
@@ -147,37 +167,64 @@ def _decide(
     as_json: bool,
 ) -> None:
     settings = load_settings(config)
-    engine = existing_engine(settings)
+    engine, rules = existing_engine(settings), settings.attribution
     row = only_one(engine, named)
-    if decision is Decision.APPROVED and not yes:
-        _print_removal(engine, row["incident"], settings.attribution)
+    if not yes:
+        for sentence in consequences(engine, row["incident"], decision, rules):
+            note(sentence, 5_000)
     deed = f"say that {one_line(row['answer'], 80)!r} is {MEANING[decision]}"
     agree(f"{one_line(row['query_id'])}: {deed}?", deed, yes=yes)
-    rules = settings.attribution
-    event = decide(
-        engine, complaint_of(row), decision, rules, now_ms=now_ms(), everywhere=everywhere
-    )
-    if as_json:
-        print_json({"incident": row["incident"], "decision": decision, "event": event_json(event)})
-    elif event is None:
-        waits = decision is Decision.APPROVED
-        say("noted; it counts once the answer is attributed" if waits else "noted")
-    else:
-        print_event(event)
-
-
-def _print_removal(engine: Engine, incident: str, rules: Rules) -> None:
-    """Print the texts that an approval will leave out."""
-    removal = removal_of(engine, incident, rules)
-    if removal.why_none:
-        note(removal.why_none, 200)
+    complaint, at_ms = complaint_of(row), now_ms()
+    event = decide(engine, complaint, decision, rules, now_ms=at_ms, everywhere=everywhere)
+    values = {"incident": row["incident"], "decision": decision, "event": event_json(event)}
+    if printed(values, as_json):
         return
-    note(f"this leaves out {counted_noun(len(removal.texts), 'text')}:")
-    for row in removal.texts:
-        address = one_line(row["url"] or row["title"], 120)
-        begins = one_line(row["excerpt"], 80)
-        note(f"- {row['text_key'][:SHORT_KEY]}  {address}  {begins}", 250)
+    if event is not None:
+        print_event(event)
+        return
+    waits = decision is Decision.APPROVED
+    say("noted; it counts once the answer is attributed" if waits else "noted")
 
 
-def _without(values: dict[str, Any], names: set[str]) -> dict[str, Any]:
+def print_event(event: TaughtEvent) -> None:
+    """Print what was found out and decided."""
+    facts = {
+        fact.term: "; ".join(filter(None, (fact.value, fact.remark))) for fact in facts_of(event)
+    }
+    print_values({"question": event.question} | facts)
+    if not event.texts:
+        return
+    texts = [text for text in event.texts if text.flagged or text.search_rank]
+    blamed = "cleared" if event.cleared else "blamed"
+    cells = (
+        (
+            cell(blamed if text.flagged else "", "red"),
+            text.search_rank or "-",
+            *(
+                None if number is None else f"{number:.2f}"
+                for number in (text.score, text.similarity, text.semantic, text.generation)
+            ),
+            cell(text.url or text.title, "dim", limit=120),
+            cell(text.excerpt, limit=80),
+        )
+        for text in texts
+    )
+    scores = ("score", "similar", "semantic", "influence")
+    print_table(("", "rank", *scores, "address", "text begins"), cells)
+    if others := len(event.texts) - len(texts):
+        say(f"and {counted_noun(others, 'text')} of the corpus, not flagged")
+
+
+def incident_json(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An incident with one of its complaints as JSON values."""
+    times = {f"{name}_at": stored_time(row[f"{name}_ms"]) for name in ("sent", "received")}
+    return {"incident": row["incident"]} | times | _without(row, {"sent_ms", "received_ms"})
+
+
+def event_json(event: TaughtEvent | None) -> Any:
+    """An event as JSON values, as it is published."""
+    return None if event is None else json.loads(encode(event))
+
+
+def _without(values: Mapping[str, Any], names: set[str]) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in names}

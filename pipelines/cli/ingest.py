@@ -7,9 +7,8 @@ from radarstream.connectors.kafka.sink import KafkaSink
 from radarstream.connectors.kafka.topics import ensure_topics
 from radarstream.pipelines.cli.options import Attack, Config, Histories
 from radarstream.pipelines.cli.terminal import note, say
-from radarstream.pipelines.job.replaying.attacking import NoAttack, check_plantings
 from radarstream.pipelines.job.replaying.running import note_skipped
-from radarstream.pipelines.job.replaying.source import ReplayInput
+from radarstream.pipelines.job.replaying.source import NoAttack, ReplayInput, check_plantings
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.codec import WIRE_SCHEMAS, outbox_record
 from radarstream.schemas.plugins import load_plugin

@@ -9,15 +9,17 @@ from radarstream.connectors.state_table.database.statements import in_transactio
 from radarstream.connectors.state_table.incidents import quarantine
 from radarstream.connectors.state_table.queries.lookup import HELD
 from radarstream.pipelines.build import existing_engine
-from radarstream.pipelines.cli.incident_view import SHORT_KEY
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
-from radarstream.pipelines.cli.queries import id_of
-from radarstream.pipelines.cli.terminal import agree, cell, print_json, print_table, say
+from radarstream.pipelines.cli.state import id_of
+from radarstream.pipelines.cli.terminal import agree, cell, print_table, printed, say
+from radarstream.pipelines.pages.wrong_answers import text_state
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import ConfigurationError, NotFoundError
 from radarstream.schemas.shown import one_line
 from radarstream.schemas.times import now_ms, stored_time
 from radarstream.schemas.wording import counted_noun
+
+SHORT_KEY = 10  # characters
 
 app = typer.Typer(help="Show or release texts that taught a wrong answer.", no_args_is_help=True)
 
@@ -35,14 +37,13 @@ def list_texts(
     engine = existing_engine(load_settings(config))
     query = id_of(engine, query, HELD) if query else query
     rows = quarantine.list_quarantine(engine, query, active_only=not proposed)
-    if as_json:
-        print_json([row | {"updated_at": stored_time(row.pop("updated_ms"))} for row in rows])
+    if printed([row | {"updated_at": stored_time(row.pop("updated_ms"))} for row in rows], as_json):
         return
     cells = (
         (
             row["text_key"][:SHORT_KEY],
             "all queries" if row["everywhere"] else cell(row["query_id"], limit=40),
-            "out" if row["active"] else "released" if row["released"] else row["status"],
+            text_state(row)[0],
             cell(row["url"] or row["title"], "dim", limit=120),
             cell(row["excerpt"], limit=100),
         )

@@ -19,17 +19,22 @@ from radarstream.pipelines.cli.options import (
     TableFile,
 )
 from radarstream.pipelines.cli.progress import counted
-from radarstream.pipelines.cli.terminal import note, print_json, print_path, print_table, say
-from radarstream.pipelines.job.replaying.attacking import NoAttack
-from radarstream.pipelines.job.replaying.results import (
+from radarstream.pipelines.cli.terminal import (
+    note,
+    print_path,
+    print_table,
+    printed,
+    say,
+)
+from radarstream.pipelines.job.replaying.running import (
     ANSWERS,
     REPORT,
     STATE,
     Results,
     first_dead_letter,
+    replayed,
 )
-from radarstream.pipelines.job.replaying.running import replayed
-from radarstream.pipelines.job.replaying.source import ReplayInput
+from radarstream.pipelines.job.replaying.source import NoAttack, ReplayInput
 from radarstream.pipelines.pages.verdict_words import STATUSES, reranking_in_words
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.plugins import lab_installed, load_plugin
@@ -85,9 +90,7 @@ def replay(
                 results = study.conclude(results, contenders, settings, out, table)
         except KeyboardInterrupt:
             raise typer.Exit(INTERRUPTED) from None
-    if as_json:
-        print_json(results.summary())
-    else:
+    if not printed(results.summary(), as_json):
         _print(results, out, study)
     if not results.answers:
         first = first_dead_letter(out)

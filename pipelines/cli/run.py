@@ -16,7 +16,7 @@ from radarstream.pipelines.cli.options import (
     StartOver,
 )
 from radarstream.pipelines.settings import JobSettings, Settings
-from radarstream.pipelines.settings.problems import reason
+from radarstream.pipelines.settings.loading import reason
 
 
 def run(

@@ -12,8 +12,14 @@ from radarstream.connectors.state_table import sources
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.pipelines.build import existing_engine
 from radarstream.pipelines.cli.options import AsJson, Config
-from radarstream.pipelines.cli.terminal import cell, print_json, print_table, print_values, say
-from radarstream.pipelines.job.operating.sources import consequence, described, source_named
+from radarstream.pipelines.cli.terminal import (
+    cell,
+    print_table,
+    print_values,
+    printed,
+    say,
+)
+from radarstream.pipelines.job.sources import consequence, described, source_named
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas import sites
 from radarstream.schemas.errors import NotFoundError
@@ -40,8 +46,7 @@ def list_(
     with existing_engine(load_settings(config)).connect() as connection:
         found = sources.list_sources(connection)
     rows = [described(source) for source in found[:limit]]
-    if as_json:
-        print_json({"sources": len(found), "rows": rows})
+    if printed({"sources": len(found), "rows": rows}, as_json):
         return
     whole = ("wrong answers", "first", "last", "verdict")
     cells = (
@@ -66,8 +71,7 @@ def show(domain: Domain, config: Config = None, as_json: AsJson = False) -> None
         source = sources.find_source(connection, name)
     if not (source.verdict or source.blame):
         raise NotFoundError(f"nobody judged {name!r}, and no wrong answer on record is from there")
-    if as_json:
-        print_json(described(source) | {"history": [asdict(blame) for blame in source.blame]})
+    if printed(described(source) | {"history": [asdict(blame) for blame in source.blame]}, as_json):
         return
     print_values({"domain": name, "verdict": source.verdict or "none", "note": source.note or ""})
     cells = (

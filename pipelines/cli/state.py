@@ -1,21 +1,21 @@
 """`radarstream state`: look into the state database, move it, forget a query, migrate."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, NamedTuple, TextIO
 
 import typer
 from rich.table import Column
-from sqlalchemy import Engine
+from sqlalchemy import Engine, Table
 from typer import Argument, Option
 
 from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.database.migration import HEAD, pending_sql
 from radarstream.connectors.state_table.database.transfer import export_lines, import_file
 from radarstream.connectors.state_table.forgetting import KEYED_TOPICS, compact, forget
-from radarstream.connectors.state_table.queries import memory
+from radarstream.connectors.state_table.queries import lookup, memory
 from radarstream.connectors.state_table.queries.lookup import (
     ANYWHERE,
     queries_named,
@@ -25,11 +25,13 @@ from radarstream.connectors.state_table.queries.outbox import depth
 from radarstream.pipelines.build import existing_engine, shared_engine
 from radarstream.pipelines.cli import terminal
 from radarstream.pipelines.cli.options import AsJson, Config, QueryName, Yes
-from radarstream.pipelines.cli.queries import Named, id_of, named_query
+from radarstream.pipelines.job.incidents.intake import only_query
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas import errors
 from radarstream.schemas.codec.state import decode_stored
+from radarstream.schemas.errors import ConfigurationError, InputError
 from radarstream.schemas.shown import one_line
+from radarstream.schemas.snapshot import Query
 from radarstream.schemas.times import stored_time, wire_time
 
 # Names of a belief's fields that mean something else elsewhere.
@@ -56,6 +58,13 @@ KEPT = (
 )
 
 
+class Named(NamedTuple):
+    """A query's id, and its question where it is on record."""
+
+    query_id: str
+    question: str | None
+
+
 @app.command()
 def show(
     query: Annotated[
@@ -70,18 +79,14 @@ def show(
     if query is None:
         rows, total = memory.load_first(engine, limit), memory.count(engine)
         described = [_described(row, engine) for row in rows]
-        if as_json:
-            terminal.print_json({"queries": total, "rows": described})
-        else:
+        if not terminal.printed({"queries": total, "rows": described}, as_json):
             _print_rows(described, total)
         return
     query_id = id_of(engine, query, ANYWHERE)
     row = memory.load(engine, [query_id]).get(query_id)
     if row is None:
         raise errors.NotFoundError(f"nothing is remembered about query {query!r}")
-    if as_json:
-        terminal.print_json(_described(row, engine))
-    else:
+    if not terminal.printed(_described(row, engine), as_json):
         terminal.print_values(_described(row, engine), limit=2_000)
 
 
@@ -133,9 +138,7 @@ def import_(
     written = import_file(engine, file, replace=replace, query_id=query)
     if query is not None and not written:
         raise errors.NotFoundError(f"{file.name} has no memory of query {query!r}")
-    if as_json:
-        terminal.print_json(written)
-    else:
+    if not terminal.printed(written, as_json):
         terminal.print_table(("table", "rows"), written.items())
 
 
@@ -248,8 +251,8 @@ def forget_query(
         kept.insert(0, f"cached model answers: {QUESTION_UNKNOWN}")
     if question and (alike := queries_named(engine, question, ANYWHERE)):
         kept.insert(0, f"queries that ask the same: {', '.join(map(one_line, alike))}")
-    if as_json:
-        terminal.print_json({"query_id": query, "deleted": deleted, "kept": kept})
+    if terminal.printed({"query_id": query, "deleted": deleted, "kept": kept}, as_json):
+        pass
     elif found or retract:
         cells = (
             (name.replace("_", " "), "not looked for" if rows is None else rows)
@@ -288,3 +291,24 @@ def _publish_tombstones(settings: Settings, query: str) -> errors.RadarstreamErr
     except (errors.BrokerError, errors.ConfigurationError) as error:
         return error
     return None
+
+
+def named_query(engine: Engine, text: str, tables: Sequence[Table]) -> Named | None:
+    """The query that an id or a question names in the tables. Raises ConfigurationError for
+    several.
+    """
+    try:
+        query_id = only_query(engine, text, tables)
+    except InputError as error:
+        raise ConfigurationError(error.detail) from None
+    if query_id is None:
+        return None
+    question = lookup.question_on_record(engine, query_id)
+    derived = {Query.from_text(spelling).id: spelling for spelling in lookup.spellings(text)}
+    return Named(query_id, question or derived.get(query_id))
+
+
+def id_of(engine: Engine, text: str, tables: Sequence[Table]) -> str:
+    """The id of the query that is named; what was typed where no row is of it."""
+    named = named_query(engine, text, tables)
+    return named.query_id if named else text

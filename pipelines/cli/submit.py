@@ -1,6 +1,7 @@
 """`radarstream submit`: hand the job to a cluster through Beam."""
 
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Annotated, Any, Literal
 
 import typer
@@ -8,8 +9,7 @@ from pydantic import ValidationError
 from sqlalchemy import make_url
 from typer import Option
 
-from radarstream.pipelines.beam.cluster.submission import Submission
-from radarstream.pipelines.build import build_methods, build_reranker_of
+from radarstream.pipelines.build import check_settings
 from radarstream.pipelines.cli.options import (
     AsJson,
     ModelOptions,
@@ -18,12 +18,44 @@ from radarstream.pipelines.cli.options import (
     RuleOptions,
     StartOver,
 )
-from radarstream.pipelines.cli.terminal import note, print_json, print_table, say
+from radarstream.pipelines.cli.terminal import note, print_table, printed, say
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.settings.problems import reason
+from radarstream.pipelines.settings.job import Submission
+from radarstream.pipelines.settings.loading import reason
 from radarstream.schemas.errors import ConfigurationError
 
 INTERRUPTED = 130  # what shells report for Ctrl-C
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Where and how the job is to run; the fields of a `Submission`."""
+
+    job_endpoint: Annotated[
+        str, Option(help="host:port of the job server; also 'embed' with --once.")
+    ]
+    job_name: Annotated[str, Option(help="Name of the job on the cluster.")] = "radarstream"
+    parallelism: Annotated[int, Option(min=1, help="Number of parallel workers.")] = 1
+    environment: Annotated[
+        Literal["LOOPBACK", "EXTERNAL"],
+        Option(help="Python runs in this process, or in a worker pool beside the cluster."),
+    ] = "EXTERNAL"
+    worker_pool: Annotated[
+        str, Option(help="host:port of the pool, as the cluster's workers see it.")
+    ] = "localhost:50000"
+    checkpoint_seconds: Annotated[float, Option(min=1.0, help="Time between checkpoints.")] = 30.0
+    savepoint: Annotated[str, Option(help="Continue from this savepoint or checkpoint.")] = ""
+
+    def checked(self) -> Submission:
+        """The same as a submission. Raises ConfigurationError naming the options that are wrong."""
+        try:
+            return Submission.model_validate(asdict(self))
+        except ValidationError as error:
+            wrong = (
+                f"{str(details['loc'][0]).replace('_', '-')} {reason(details)}"
+                for details in error.errors()
+            )
+            raise ConfigurationError("; ".join(wrong)) from None
 
 
 def submit(
@@ -31,20 +63,7 @@ def submit(
     chosen: ModelOptions,
     reranking: RerankerOptions,
     rule: RuleOptions,
-    job_endpoint: Annotated[
-        str, Option(help="host:port of the job server; also 'embed' with --once.")
-    ],
-    job_name: Annotated[str, Option(help="Name of the job on the cluster.")] = "radarstream",
-    parallelism: Annotated[int, Option(min=1, help="Number of parallel workers.")] = 1,
-    environment: Annotated[
-        Literal["LOOPBACK", "EXTERNAL"],
-        Option(help="Python runs in this process, or in a worker pool beside the cluster."),
-    ] = "EXTERNAL",
-    worker_pool: Annotated[
-        str, Option(help="host:port of the pool, as the cluster's workers see it.")
-    ] = "localhost:50000",
-    checkpoint_seconds: Annotated[float, Option(min=1.0, help="Time between checkpoints.")] = 30.0,
-    savepoint: Annotated[str, Option(help="Continue from this savepoint or checkpoint.")] = "",
+    placement: Placement,
     accelerator: Annotated[
         str, Option(help="Resource hint of model stages, e.g. 'type:nvidia-l4;count:1'.")
     ] = "",
@@ -66,34 +85,14 @@ def submit(
     not sent: they must be where the workers run.
     """
     settings = reranking.over(rule.over(chosen.settings()))
-    build_methods(settings)
-    build_reranker_of(settings)
+    check_settings(settings)
+    submission = placement.checked()
     try:
-        submission = Submission(
-            job_endpoint=job_endpoint,
-            job_name=job_name,
-            parallelism=parallelism,
-            environment=environment,
-            worker_pool=worker_pool,
-            checkpoint_s=checkpoint_seconds,
-            savepoint=savepoint,
-        )
-    except ValidationError as error:
-        named = (
-            (".".join(map(str, e["loc"])).replace("_", "-"), reason(e)) for e in error.errors()
-        )
-        raise ConfigurationError("; ".join(f"{n or 'submit'} {why}" for n, why in named)) from None
-    try:
-        _check_reach(settings, submission, detach=detach)
+        _check_reach(settings, submission, detach=detach, once=once)
     except ConfigurationError as error:
         if not print_options:
             raise
         note(f"warning: {error}")
-    if submission.job_endpoint == "embed" and not once:
-        raise ConfigurationError(
-            "the runner in this process has no working timers, so nothing would come out: "
-            "give --once, or use `radarstream run`"
-        )
     from radarstream.pipelines.beam.cluster import job as cluster  # takes seconds
 
     hints = cluster.model_hints(accelerator, model_memory)
@@ -102,19 +101,23 @@ def submit(
         return
     outside = cluster.Outside(settings, until_end=once, start_over=start_over)
     options = cluster.pipeline_options(submission, streaming=not once)
-    pipeline = cluster.build_pipeline(settings, outside, options, model_hints=hints)
-    result = cluster.submit(pipeline)
-    state = "submitted" if detach else _waited_for(result, cluster.wait)
+    result = cluster.submit(cluster.build_pipeline(settings, outside, options, model_hints=hints))
     if detach:
         note("the job server has the job; whether Flink runs it, Flink's pages tell")
-    if as_json:
-        print_json({"job": job_name, "state": state})
+        state = "submitted"
     else:
-        say(f"job {job_name}: {state}")
+        state = _last_state(result, cluster.wait)
+    if not printed({"job": submission.job_name, "state": state}, as_json):
+        say(f"job {submission.job_name}: {state}")
 
 
-def _check_reach(settings: Settings, submission: Submission, *, detach: bool) -> None:
-    """Refuse what workers elsewhere could not use."""
+def _check_reach(settings: Settings, submission: Submission, *, detach: bool, once: bool) -> None:
+    """Raise ConfigurationError for what workers elsewhere could not use."""
+    if submission.job_endpoint == "embed" and not once:
+        raise ConfigurationError(
+            "the runner in this process has no working timers, so nothing would come out: "
+            "give --once, or use `radarstream run`"
+        )
     if submission.environment == "EXTERNAL" and settings.database.startswith("sqlite"):
         raise ConfigurationError(
             "workers on several machines cannot share an SQLite file: "
@@ -132,7 +135,7 @@ def _check_reach(settings: Settings, submission: Submission, *, detach: bool) ->
         )
 
 
-def _waited_for(result: Any, wait: Callable[[Any], str]) -> str:
+def _last_state(result: Any, wait: Callable[[Any], str]) -> str:
     """The last state of the job, which Ctrl-C asks the job server to cancel."""
     note("submitted; waiting until the job ends (Ctrl-C asks the job server to cancel it)")
     try:
@@ -147,8 +150,7 @@ def _print_options(arguments: list[str], hints: dict[str, str], *, as_json: bool
     """Print Beam's options and the resource hints of the model stages."""
     pairs = [argument.removeprefix("--").partition("=") for argument in arguments]
     options = {name: value if given else "true" for name, given, value in pairs}
-    if as_json:
-        print_json({"options": options, "model_hints": hints})
+    if printed({"options": options, "model_hints": hints}, as_json):
         return
     of_models = {f"model stages: {name}": value for name, value in hints.items()}
     print_table(("option", "value"), (options | of_models).items(), title="Beam pipeline options")

@@ -14,7 +14,7 @@ from typer import Option
 from radarstream.connectors.kafka.topic_reader import Start, TopicReader, TopicRecord
 from radarstream.pipelines.cli.options import Config, Once, moment
 from radarstream.pipelines.cli.terminal import cell, note, stdout
-from radarstream.pipelines.job.alerting.following import (
+from radarstream.pipelines.job.alerting.alerts import (
     ANSWERS,
     ATTRIBUTIONS,
     Event,

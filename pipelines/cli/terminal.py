@@ -84,6 +84,13 @@ def print_json(value: Any) -> None:
     stdout.print(JSONHighlighter()(Text(escaped_json(text))), soft_wrap=True)
 
 
+def printed(value: Any, as_json: bool) -> bool:
+    """Print a value if JSON is asked for; whether it is."""
+    if as_json:
+        print_json(value)
+    return as_json
+
+
 def system_user(option: str) -> str:
     """The name of this system's user. Raises ConfigurationError, which asks for `option`."""
     try:

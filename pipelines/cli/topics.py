@@ -6,7 +6,7 @@ import typer
 
 from radarstream.connectors.kafka.topics import Topic, describe_topics, ensure_topics
 from radarstream.pipelines.cli.options import AsJson, Config
-from radarstream.pipelines.cli.terminal import cell, print_json, print_table
+from radarstream.pipelines.cli.terminal import cell, print_table, printed
 from radarstream.pipelines.settings import load_settings
 
 app = typer.Typer(help="Create or describe the Kafka topics.", no_args_is_help=True)
@@ -26,9 +26,7 @@ def describe(config: Config = None, as_json: AsJson = False) -> None:
 
 def _print_topics(found: Sequence[Topic], as_json: bool) -> None:
     """Print a row a topic; exit code 1 when the job could not run with them."""
-    if as_json:
-        print_json(found)
-    else:
+    if not printed(found, as_json):
         columns = ("topic", "state", "partitions", "replication", "differs from the settings")
         there = {True: cell("created", "green"), False: cell("there", "green")}
         rows = (

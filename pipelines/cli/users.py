@@ -11,7 +11,7 @@ from radarstream.connectors.state_table.serving import users
 from radarstream.connectors.state_table.serving.users import StoredUser
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.options import AsJson, Config, Yes
-from radarstream.pipelines.cli.terminal import agree, note, print_json, print_table, say
+from radarstream.pipelines.cli.terminal import agree, note, print_table, printed, say
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.shown import one_line
@@ -46,8 +46,7 @@ def add(
 def list_(config: Config = None, as_json: AsJson = False) -> None:
     """List all users with their roles; no tokens."""
     rows = [_described(user) for user in users.list_users(shared_engine(load_settings(config)))]
-    if as_json:
-        print_json({"users": rows})
+    if printed({"users": rows}, as_json):
         return
     names = ("name", "roles", "created", "revoked")
     rows = [row | {"roles": ", ".join(row["roles"])} for row in rows]
@@ -90,8 +89,7 @@ def forget(name: Name, config: Config = None, yes: Yes = False, as_json: AsJson 
     if not any(deleted.values()):
         raise NotFoundError(f"nothing was found about user {quoted}")
     kept = [*filter(None, [compact(engine)])]
-    if as_json:
-        print_json({"name": name, "deleted": deleted, "kept": kept})
+    if printed({"name": name, "deleted": deleted, "kept": kept}, as_json):
         return
     print_table(("of", "rows"), ((of.replace("_", " "), rows) for of, rows in deleted.items()))
     for sentence in kept:
@@ -99,8 +97,7 @@ def forget(name: Name, config: Config = None, yes: Yes = False, as_json: AsJson 
 
 
 def _print_token(name: str, token: str, *, as_json: bool) -> None:
-    if as_json:
-        print_json({"name": name, "token": token})
+    if printed({"name": name, "token": token}, as_json):
         return
     note(f"token of {one_line(name)}; it is shown this once:")
     say(token)

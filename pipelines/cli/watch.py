@@ -7,7 +7,7 @@ import typer
 from typer import Option
 
 from radarstream.pipelines.cli.options import Config, Once
-from radarstream.pipelines.cli.terminal import cell, print_json, print_table, say
+from radarstream.pipelines.cli.terminal import cell, print_json, print_table, printed, say
 from radarstream.pipelines.job.collecting.watchlist import read_watchlist, watchlist_schema
 from radarstream.pipelines.searching import search_service
 from radarstream.pipelines.settings import Settings, load_settings
@@ -45,7 +45,7 @@ def watch(
     if dry_run:
         _print_plan(_plan(settings, watchlist), as_json)
         return
-    from radarstream.pipelines.job.collecting.watching import watch_list  # takes a while
+    from radarstream.pipelines.job.collecting.collector import watch_list  # takes a while
 
     if watch_list(settings, watchlist, once=once):
         raise typer.Exit(1)
@@ -75,8 +75,7 @@ def _plan(settings: Settings, file: Path | None) -> dict[str, Any]:
 
 
 def _print_plan(plan: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(plan)
+    if printed(plan, as_json):
         return
     rows = (
         (

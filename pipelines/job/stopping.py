@@ -2,11 +2,13 @@
 
 import os
 import signal
-from datetime import UTC, datetime
 from queue import SimpleQueue
 from threading import Event, Thread
-from time import monotonic
 from types import FrameType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from radarstream.schemas.times import Clock
 
 
 class AskedToStopError(Exception):
@@ -27,6 +29,13 @@ class Stop:
     def __call__(self) -> bool:
         """Whether somebody asked to stop."""
         return self.event.is_set()
+
+    @property
+    def clock(self) -> "Clock":
+        """The machine's clocks; a pause ends when somebody asks to stop."""
+        from radarstream.schemas.times import SystemClock  # with libraries, when signals are ours
+
+        return SystemClock(self.event.wait)
 
     def install(self) -> None:
         """Take over the signals of this process; call in the main thread. SIGHUP asks to reload."""
@@ -54,22 +63,3 @@ def die(number: int) -> None:
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
     os._exit(128 + number)
-
-
-class SystemClock:
-    """The machine's clocks; a pause ends when the process is asked to stop."""
-
-    def __init__(self, stop: Stop) -> None:
-        self.stop = stop
-
-    def now(self) -> datetime:
-        """Return the wall clock in UTC."""
-        return datetime.now(UTC)
-
-    def monotonic(self) -> float:
-        """Return seconds since some moment."""
-        return monotonic()
-
-    def wait(self, seconds: float) -> None:
-        """Pause."""
-        self.stop.event.wait(seconds)

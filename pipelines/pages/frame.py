@@ -13,14 +13,16 @@ from markupsafe import Markup
 
 from radarstream.pipelines.pages.safe_text import (
     breakable,
+    day,
     domain,
     excerpt,
+    format_time,
+    minute,
     quote_link,
     safe_link,
     shorten,
     visible,
 )
-from radarstream.pipelines.pages.times import day, format_time, minute
 
 PACKAGE: Final = "radarstream.pipelines.pages"
 EMPTY: Final = {"", "-", "–"}

@@ -1,6 +1,7 @@
 """Untrusted text made fit for a page, beyond escaping: hidden characters shown, links vetted."""
 
 import re
+from datetime import datetime
 from typing import Any, Final
 from urllib.parse import quote, urlsplit
 
@@ -8,6 +9,7 @@ from markupsafe import Markup, escape
 
 from radarstream.schemas.shown import DEFAULT_IGNORABLE
 from radarstream.schemas.sites import host_of
+from radarstream.schemas.times import time_at
 from radarstream.schemas.verdict import Excerpt
 
 # Letters that a joiner shapes (Arabic to Sinhala, Tibetan, Myanmar, Khmer, Mongolian), and emoji.
@@ -128,3 +130,32 @@ def excerpt(text: str, phrase: str | None, characters: int = 300) -> Excerpt:
 def breakable(name: str) -> Markup:
     """A name that may be broken after its marks instead of anywhere."""
     return Markup(re.sub(r"([_:,+=\[])", r"\1<wbr>", str(escape(visible(name)))))  # noqa: S704  (escaped)
+
+
+def minute(at_ms: int | None) -> str:
+    """Date and minute in UTC; empty for no time, and for one that no calendar has.
+
+    >>> minute(1_700_000_000_000)
+    '2023-11-14 22:13 UTC'
+    """
+    try:
+        return "" if at_ms is None else f"{time_at(at_ms):%Y-%m-%d %H:%M} UTC"
+    except OverflowError:
+        return ""
+
+
+def day(at_ms: int | None) -> str:
+    """Date in UTC, as `minute`."""
+    return minute(at_ms)[:10]
+
+
+def format_time(time: datetime) -> str:
+    """Date, with the minute in UTC unless it is the day's first or last.
+
+    A yearly history stamps its snapshots with the last second of the year.
+
+    >>> format_time(datetime(2015, 12, 31, 23, 59, 59)), format_time(datetime(2015, 7, 1, 8, 30))
+    ('2015-12-31', '2015-07-01 08:30 UTC')
+    """
+    whole_day = (time.hour, time.minute) in ((0, 0), (23, 59))
+    return time.strftime("%Y-%m-%d" if whole_day else "%Y-%m-%d %H:%M UTC")

@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from radarstream.pipelines.pages.safe_text import domain, shorten
-from radarstream.pipelines.pages.times import format_time
+from radarstream.pipelines.pages.safe_text import domain, format_time, shorten
 from radarstream.pipelines.pages.verdict_words import REASONS, memory_in_words, reason_in_words
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.retrieval import JudgedCandidate

@@ -4,10 +4,17 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from radarstream.pipelines.pages.safe_text import shorten
-from radarstream.pipelines.pages.times import format_time
+from radarstream.pipelines.pages.safe_text import format_time, shorten
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.memory import StandingAnswer
+from radarstream.schemas.orchestration import (
+    Audited,
+    HookRecord,
+    Module,
+    Orchestration,
+    RiskLevel,
+    RiskProfile,
+)
 from radarstream.schemas.retrieval import Reranking
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.support import AnswerStatus, Support
@@ -275,3 +282,110 @@ def energy_parts(verdict: Verdict) -> EnergyParts | None:
             capacity for a, b, capacity in verdict.edges if (a in kept) != (b in kept)
         ),
     )
+
+
+MODULES: Final = {
+    Module.PRIVACY: "noisy retrieval",
+    Module.TRUSTRAG: "TrustRAG's filter",
+    Module.ATTENTION: "attention filter",
+    Module.GUARDRAIL: "guardrail",
+    Module.AUDIT: "audit",
+}
+LEVELS: Final = {
+    RiskLevel.LOW: "low",
+    RiskLevel.ELEVATED: "elevated",
+    RiskLevel.CRITICAL: "critical",
+}
+ATTACKS: Final = ("membership", "poisoning", "leakage", "jailbreak")
+
+
+def module_in_words(record: HookRecord) -> str:
+    """What a module did, in a few words.
+
+    >>> from radarstream.schemas.orchestration import Hook
+    >>> on = HookRecord(Hook.POST_RETRIEVAL, Module.TRUSTRAG, True, {}, 10, 8)
+    >>> module_in_words(on)
+    "TrustRAG's filter: dropped 2 of 10 documents"
+    """
+    name = MODULES[Module(record.module)]
+    if not record.enabled:
+        return f"{name}: off, {record.detail}"
+    if record.module == Module.AUDIT:
+        return f"{name}: {AUDITS[record.detail]}"
+    if record.module == Module.GUARDRAIL:
+        return f"{name}: documents are shown as data, not as instructions"
+    dropped = record.documents_in - record.documents_out
+    return f"{name}: dropped {dropped} of {record.documents_in} documents"
+
+
+AUDITS: Final = {
+    "pass": "the answer passed",
+    "mask": "parts of the answer were masked",
+    "regenerate": "another answer was asked for",
+    "refuse": "the answer was refused",
+}
+
+
+FINDINGS: Final = {
+    "verbatim": "it repeats a document word for word",
+    "ungrounded": "hardly any of its words are in the documents",
+    "personal_data": "it has personal data",
+}
+
+
+def findings_in_words(audited: Audited | None) -> str:
+    """What the audit found in an answer; empty where it found nothing.
+
+    >>> from radarstream.schemas.orchestration import AuditFinding
+    >>> findings_in_words(Audited("pass", "10", (AuditFinding("ungrounded", 0, 2),)))
+    'hardly any of its words are in the documents'
+    """
+    kinds = dict.fromkeys(finding.kind for finding in (audited.findings if audited else ()))
+    return ", ".join(FINDINGS[kind] for kind in kinds)
+
+
+def acted(hooks: Sequence[HookRecord]) -> str:
+    """The modules that acted; "none" without any.
+
+    >>> acted(())
+    'none'
+    """
+    return ", ".join(MODULES[Module(h.module)] for h in hooks if h.enabled) or "none"
+
+
+def risk_in_words(profile: RiskProfile) -> str:
+    """A risk profile on one line.
+
+    >>> risk_in_words(RiskProfile(RiskLevel.ELEVATED, membership=0.5))
+    'elevated, membership 0.50 (rules)'
+    """
+    named = [f"{name} {value:.2f}" for name in ATTACKS if (value := getattr(profile, name))]
+    return f"{', '.join([LEVELS[profile.level], *named])} ({profile.sentinel})"
+
+
+def epsilon_in_words(decided: Orchestration) -> str:
+    """What a question cost of the epsilon budget; empty where nothing was charged."""
+    if not decided.epsilon_spent:
+        return ""
+    left = "" if decided.epsilon_left is None else f", {decided.epsilon_left:g} left"
+    return f"epsilon {decided.epsilon_spent:g} spent{left}"
+
+
+def decided_in_words(decided: Orchestration) -> list[tuple[str, str]]:
+    """What was decided about a question, as names and values: trust, risk, plan, privacy, audit.
+
+    >>> from radarstream.schemas.orchestration import Plan
+    >>> decided_in_words(Orchestration(Plan()))
+    [('trust', '0.50, then 0.50')]
+    """
+    audited = decided.audit
+    audit = audited and ": ".join(filter(None, (audited.action, findings_in_words(audited))))
+    facts = (
+        ("trust", f"{decided.trust:.2f}, then {decided.trust_after:.2f}"),
+        ("risk of the question", decided.before and risk_in_words(decided.before)),
+        ("risk with its documents", decided.after and risk_in_words(decided.after)),
+        ("plan", decided.plan.reasoning),
+        ("privacy", epsilon_in_words(decided)),
+        ("audit", audit),
+    )
+    return [(name, value) for name, value in facts if value]

@@ -13,6 +13,8 @@ from radarstream.schemas import incidents
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.wording import counted_noun
 
+Tag = tuple[str, str]  # words and tone: good, bad, other, none or empty
+
 MODEL_ERRED = ("the model erred: no source is to blame", "none")
 DECISIONS = {
     incidents.Status.UNVERIFIED: ("the pipeline did not give this answer", "none"),
@@ -29,7 +31,7 @@ SAID = {
     incidents.Decision.DISMISSED: "dismissed",
     incidents.Decision.MODEL_ERRED: "laid to the model",
 }
-WAITING = {
+WAITING: dict[str, Tag] = {
     incidents.ComplaintState.OPEN: ("waits for its attribution", "other"),
     incidents.ComplaintState.JUDGED: ("looked at", "none"),
     incidents.ComplaintState.UNUSABLE: ("could not be looked into", "none"),
@@ -42,7 +44,6 @@ FINDINGS = {
     Finding.NO_SEPARATION: "no two groups of scores",
     Finding.NO_DOCUMENTS: "no documents",
 }
-Tag = tuple[str, str]  # words and tone: good, bad, other, none or empty
 Happening = tuple[int | None, str, str]  # time (ms) where it was stored, words, and a quotation
 
 
@@ -100,7 +101,7 @@ def view_of(
         where=f"{event.query_id}, {event.observed_at:%Y-%m-%d %H:%M}",
         answer=event.answer,
         tags=(decided(event),),
-        facts=tuple(_facts(event)),
+        facts=tuple(facts_of(event)),
         texts=event.texts,
         life=tuple(_life(incident, event, complaints, held)),
     )
@@ -111,7 +112,26 @@ def decided(event: incidents.TaughtEvent) -> tuple[str, str]:
     return MODEL_ERRED if event.model_erred else DECISIONS[event.status]
 
 
-def _facts(event: incidents.TaughtEvent) -> Iterator[Fact]:
+def standing_of(row: Mapping[str, Any]) -> Tag:
+    """How an incident stands, from a row of the list of incidents; of unknown states nothing."""
+    if row["decision"] == incidents.Decision.MODEL_ERRED:
+        return MODEL_ERRED
+    if row["status"] in tuple(incidents.Status):
+        return DECISIONS[incidents.Status(row["status"])]
+    return WAITING.get(row["state"], WAITING[incidents.ComplaintState.UNUSABLE])
+
+
+def text_state(row: Mapping[str, Any]) -> Tag:
+    """Whether a text of the quarantine is left out."""
+    if row["active"]:
+        return ("left out of all queries" if row["everywhere"] else "left out"), "bad"
+    if row["released"]:
+        return "released", "good"
+    return f"named: {row.get('status') or 'not left out'}", ""
+
+
+def facts_of(event: incidents.TaughtEvent) -> Iterator[Fact]:
+    """What was found out and decided, line by line."""
     given = {True: "the pipeline gave it", False: "the pipeline did not give it", None: ""}
     yield Fact("wrong answer", event.answer or "(none)", "bad", given[event.reproduced])
     if event.flagged:
@@ -151,11 +171,5 @@ def _life(
         dated.append((incident.decided_ms, f"{SAID[incident.decision]} by a person{scope}", ""))
     yield from sorted(dated, key=lambda happening: happening[0])
     yield None, f"now: {decided(event)[0]}", ""
-    for state, count in Counter(map(_state, held)).items():
+    for (state, _), count in Counter(map(text_state, held)).items():
         yield None, f"{count} of {len(held)} texts {state}", ""
-
-
-def _state(text: Mapping[str, Any]) -> str:
-    if text["active"]:
-        return "left out of all queries" if text["everywhere"] else "left out of this query"
-    return "released by a person" if text["released"] else "named, not left out"

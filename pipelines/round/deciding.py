@@ -8,9 +8,9 @@ import numpy as np
 from radarstream.defenses.protocol import Defense, Relate
 from radarstream.pipelines.round.values import Decided, Stage, charging
 from radarstream.pipelines.signals.fulfilment import Failure, drive, fulfil, refusable
-from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import in_its_form
 from radarstream.pipelines.signals.support import (
     Known,
     learn,
@@ -21,12 +21,9 @@ from radarstream.pipelines.signals.support import (
     unknown_relations,
 )
 from radarstream.schemas.errors import ModelError
-from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import AtomicAnswer, Evidence, Quote
-from radarstream.schemas.memory import Memory, StandingAnswer, StateT
+from radarstream.schemas.memory import StateT
 from radarstream.schemas.snapshot import Query, SearchSnapshot
-from radarstream.schemas.support import AnswerStatus, status_of
-from radarstream.schemas.times import time_at
 from radarstream.schemas.verdict import DocumentVerdict, Excerpt, Reason, Verdict
 
 QUOTE_CHARACTERS = 400  # of a quote that an event holds
@@ -191,43 +188,3 @@ def with_unread(snapshot: SearchSnapshot, verdict: Verdict) -> Verdict:
         return verdict
     documents = sorted((*verdict.documents, *unread), key=lambda document: document.rank)
     return replace(verdict, documents=tuple(documents))
-
-
-def event_of(
-    name: str,
-    models: Models,
-    snapshot: SearchSnapshot,
-    memory: Memory[StateT],
-    decision: Decided[StateT],
-    withstand: int | None,
-) -> tuple[AnswerEvent, Memory[StateT]]:
-    """Turn a decision of the defence `name` into the event to emit and the memory to keep."""
-    verdict = with_unread(snapshot, decision.verdict)
-    status = status_of(None if verdict.abstained else decision.support, withstand)
-    standing = memory.standing
-    confirmed = status not in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
-    if confirmed:
-        standing = StandingAnswer(verdict.answer, time_at(snapshot.observed_at_ms))  # as stored
-    event = AnswerEvent(
-        query_id=snapshot.query.id,
-        question=snapshot.query.text,
-        step=memory.step,
-        snapshot_id=snapshot.id,
-        observed_at=snapshot.observed_at,
-        provenance=snapshot.provenance,
-        defense=name,
-        answer=verdict.answer,
-        abstention=verdict.abstention,
-        changed=decision.changed,
-        verdict=verdict,
-        status=status,
-        support=decision.support,
-        withstand=withstand,
-        standing=None if confirmed else standing,
-        sources=tuple(map(Source.of, snapshot.documents)),
-        result_pages=snapshot.retrieval.pages if snapshot.retrieval else None,
-        generator=models.generator.model_id,
-        relation_scorer=models.relations.model_id,
-        tags=snapshot.query.tags,
-    )
-    return event, Memory(memory.step + 1, decision.state, standing)

@@ -4,7 +4,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 
-from radarstream.pipelines.signals.windows import ELLIPSIS
+from radarstream.pipelines.signals.reading import ELLIPSIS
 from radarstream.schemas.evidence import Quote
 from radarstream.schemas.snapshot import Document, SearchSnapshot
 from radarstream.schemas.verdict import Verdict

@@ -9,12 +9,12 @@ order; an item that fails is an error in its place.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Generic
 
 from radarstream.defenses.options import as_asked, options_of
 from radarstream.defenses.protocol import Defense, RetrievalDefense, Signal, needs_at
-from radarstream.pipelines.round import deciding, gathering, withholding
+from radarstream.pipelines.round import deciding, gathering
 from radarstream.pipelines.round.paging import with_pages
 from radarstream.pipelines.round.values import Chosen, Concluded, Decided, Observed, Ready, onward
 from radarstream.pipelines.settings import ReadingSettings
@@ -22,10 +22,12 @@ from radarstream.pipelines.signals.fulfilment import Failure, check_needs
 from radarstream.pipelines.signals.metering import Costs, Meter
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.reranking import Reranked, rerank
-from radarstream.schemas.events import AnswerEvent
+from radarstream.schemas.events import AnswerEvent, Source
 from radarstream.schemas.evidence import Evidence
-from radarstream.schemas.memory import Memory, StateT
+from radarstream.schemas.memory import Memory, StandingAnswer, StateT
 from radarstream.schemas.snapshot import Query, SearchSnapshot
+from radarstream.schemas.support import AnswerStatus, status_of
+from radarstream.schemas.times import time_at
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ class DefensePipeline(Generic[StateT]):
     reading: ReadingSettings = ReadingSettings()
     reranker: RetrievalDefense | None = None
     keep: int = 10
-    rules: tuple[withholding.Rule, ...] = ()
+    rules: tuple[gathering.Rule, ...] = ()
 
     def __post_init__(self) -> None:
         for method in (self.defense, self.baseline, self.reranker):
@@ -94,7 +96,7 @@ class DefensePipeline(Generic[StateT]):
 
     def withhold(self, snapshots: Sequence[SearchSnapshot]) -> list[Observed]:
         """Leave out the documents that no model may see."""
-        return withholding.withhold(self.rules, snapshots)
+        return gathering.withhold(self.rules, snapshots)
 
     def rerank(self, observed: Sequence[Observed]) -> list[Chosen | Failure]:
         """Let the reranker, if there is one, choose among the documents that are left."""
@@ -182,20 +184,42 @@ class DefensePipeline(Generic[StateT]):
         decision: Decided[StateT],
         undefended: str | None,
     ) -> Concluded[StateT]:
-        """The event, with the rules that its answer was given by, and the memory."""
-        chosen = ready.chosen
-        query = chosen.snapshot.query
-        least = self.withstand_of(query)
-        read = ready.evidence.documents
-        verdict = with_pages(decision.verdict, chosen.snapshot, read)
-        decision = replace(decision, verdict=verdict)
-        event, after = deciding.event_of(
-            self.name, self.models, chosen.snapshot, memory, decision, least
-        )
-        event = replace(
-            event,
+        """The event, with the rules that its answer was given by, and the memory after it."""
+        snapshot, query = ready.chosen.snapshot, ready.chosen.snapshot.query
+        withstand = self.withstand_of(query)
+        paged = with_pages(decision.verdict, snapshot, ready.evidence.documents)
+        verdict = deciding.with_unread(snapshot, paged)
+        status = status_of(None if verdict.abstained else decision.support, withstand)
+        confirmed = status not in (AnswerStatus.ABSTAINED, AnswerStatus.REMEMBERED)
+        standing = memory.standing
+        if confirmed:
+            at = time_at(snapshot.observed_at_ms)  # as stored
+            standing = StandingAnswer(verdict.answer, at)
+        settled = gathering.is_settled(ready.evidence, self.enough)
+        event = AnswerEvent(
+            query_id=query.id,
+            question=query.text,
+            step=memory.step,
+            snapshot_id=snapshot.id,
+            observed_at=snapshot.observed_at,
+            provenance=snapshot.provenance,
+            defense=self.name,
             options=options_of(as_asked(self.defense, query)),
-            wanted_more=least is not None and not gathering.is_settled(ready.evidence, self.enough),
+            answer=verdict.answer,
+            abstention=verdict.abstention,
+            changed=decision.changed,
+            verdict=verdict,
+            status=status,
+            support=decision.support,
+            withstand=withstand,
+            standing=None if confirmed else standing,
+            sources=tuple(map(Source.of, snapshot.documents)),
+            result_pages=snapshot.retrieval.pages if snapshot.retrieval else None,
+            wanted_more=withstand is not None and not settled,
             undefended_answer=undefended,
+            generator=self.models.generator.model_id,
+            relation_scorer=self.models.relations.model_id,
+            tags=query.tags,
         )
-        return Concluded(chosen, chosen.completed(event), after)
+        after = Memory(memory.step + 1, decision.state, standing)
+        return Concluded(ready.chosen, ready.chosen.completed(event), after)

@@ -10,16 +10,15 @@ from sqlalchemy import Engine
 from starlette.concurrency import run_in_threadpool
 
 from radarstream.connectors.state_table.database.tables import KEPT_EVENTS
-from radarstream.connectors.state_table.queries.lookup import queries_named
 from radarstream.connectors.state_table.serving import kept_events
-from radarstream.pipelines.job.incidents.reporting import report
+from radarstream.pipelines.job.incidents.intake import only_query, report
 from radarstream.pipelines.serving.access import MayAsk, MayReport
 from radarstream.pipelines.serving.bodies import Body, Sources, body_of, described, question_of
 from radarstream.pipelines.serving.context import Context
-from radarstream.pipelines.serving.errors import ServiceError
 from radarstream.pipelines.serving.people import User
 from radarstream.pipelines.serving.replies import facts_of, text_of
 from radarstream.schemas.codec import encode
+from radarstream.schemas.errors import NotFoundError
 from radarstream.schemas.events import AnswerEvent
 
 STORED = ("incident", "complaint_id", "query_id", "step", "answer", "sender")
@@ -86,14 +85,14 @@ def router(context: Context) -> APIRouter:
 
 
 def history_of(engine: Engine, query: str, limit: int) -> dict[str, Any]:
-    """The kept answers of the one query that an id or a question names. Raises ServiceError."""
-    named = queries_named(engine, query, (KEPT_EVENTS,))
-    if len(named) > 1:
-        raise ServiceError(400, "ambiguous", f"{len(named)} queries ask this: name one by its id")
-    found = kept_events.history(engine, named[0], limit=limit) if named else []
+    """The kept answers of the one query that an id or a question names. Raises InputError,
+    NotFoundError.
+    """
+    query_id = only_query(engine, query, (KEPT_EVENTS,))
+    found = kept_events.history(engine, query_id, limit=limit) if query_id else []
     if not found:
-        raise ServiceError(404, "not_found", "no answer of such a query is kept")
-    return {"query_id": named[0], "answers": [as_json(event) for event in found]}
+        raise NotFoundError("no answer of such a query is kept")
+    return {"query_id": query_id, "answers": [as_json(event) for event in found]}
 
 
 def reported(

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from radarstream.connectors.state_table.serving.accounts import StoredAccounts
 from radarstream.connectors.state_table.serving.users import checked_name
 from radarstream.pipelines.asking.building import build_answerer
-from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.build import shared_engine, warm_up
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics, build
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.serving import answers_api, mcp_server, openai_api, operations
@@ -22,10 +22,8 @@ from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.errors import install_error_handlers
 from radarstream.pipelines.serving.limits import RequestLimits
 from radarstream.pipelines.serving.people import People, Role, User
-from radarstream.pipelines.serving.question_queue import AnswerAll
-from radarstream.pipelines.serving.warming import Warming
+from radarstream.pipelines.serving.question_queue import AnswerAll, Warming
 from radarstream.pipelines.settings import Settings
-from radarstream.pipelines.signals.warming import warm_up
 
 ROUTERS = (operations.router, openai_api.router, answers_api.router, console.router)
 

@@ -8,9 +8,13 @@ from sqlalchemy import Engine
 from radarstream.pipelines.documents import DocumentReader
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.people import People, Remembered
-from radarstream.pipelines.serving.question_queue import AnswerAll, QuestionQueue
-from radarstream.pipelines.serving.shares import Buckets, Places
-from radarstream.pipelines.serving.warming import Warming
+from radarstream.pipelines.serving.question_queue import (
+    AnswerAll,
+    Buckets,
+    Places,
+    QuestionQueue,
+    Warming,
+)
 from radarstream.pipelines.settings import Settings
 
 WRONG_TOKENS_PER_MINUTE = 30  # of one address

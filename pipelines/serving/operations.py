@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 from starlette.concurrency import run_in_threadpool
 
-from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.serving.access import Operator, open_to_all
 from radarstream.pipelines.serving.context import Context
 

@@ -3,7 +3,9 @@ client is there.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
 from time import monotonic, perf_counter
 from typing import Any, Final, TypeVar
@@ -15,19 +17,121 @@ from radarstream.pipelines.asking.batching import Batched
 from radarstream.pipelines.asking.values import Reply, UserQuestion
 from radarstream.pipelines.documents import Given
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
-from radarstream.pipelines.serving.errors import ServiceError, service_error, too_many
+from radarstream.pipelines.serving.errors import ServiceError, service_error, too_many, unavailable
 from radarstream.pipelines.serving.people import share_of
-from radarstream.pipelines.serving.shares import Buckets
-from radarstream.pipelines.serving.warming import Warming
-from radarstream.pipelines.settings.serving import ServingSettings
+from radarstream.pipelines.settings.root import ServingSettings
 from radarstream.schemas.errors import RadarstreamError
 from radarstream.schemas.snapshot import Document
 
 OutT = TypeVar("OutT")
-AT_ONCE: Final = 4  # questions of one batch: with ten documents each, enough to keep models busy
+TIMES_FREE: Final = 3  # a share may hold fewer places than this times those that are free
+KNOWN: Final = 10_000  # names whose buckets are kept; the one idle for longest is forgotten
+
+
+class Buckets:
+    """A bucket of tokens per name, refilled evenly, one a request; for one thread."""
+
+    def __init__(self, per_minute: float, now: Callable[[], float] = monotonic) -> None:
+        self._size, self._per_second, self._now = per_minute, per_minute / 60.0, now
+        self._levels: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, name: str) -> float:
+        """Take a token. Returns 0, or the seconds until there is one."""
+        now = self._now()
+        level, then = self._levels.get(name, (self._size, now))
+        level = min(self._size, level + (now - then) * self._per_second)
+        self._levels[name] = (level - 1.0 if level >= 1.0 else level, now)
+        self._levels.move_to_end(name)
+        if len(self._levels) > KNOWN:
+            self._levels.popitem(last=False)
+        return 0.0 if level >= 1.0 else (1.0 - level) / self._per_second
+
+
+class Places:
+    """`most` places, of which one share gets three quarters at most: the bound follows the free
+    places ("Dynamic queue length thresholds for shared-memory packet switches", Choudhury and
+    Hahne, 1998).
+    """
+
+    def __init__(self, most: int, metrics: ServingMetrics) -> None:
+        self._most, self._metrics = most, metrics
+        self._held: Counter[str] = Counter()
+
+    @contextmanager
+    def taken(self, share: str) -> Iterator[None]:
+        """Hold a place. Raises ServiceError 503 where the share has its part, or none is left."""
+        if self._held[share] >= TIMES_FREE * (self._most - self._held.total()):
+            self._metrics.refused.labels("busy").inc()
+            raise unavailable("overloaded", "too many requests are in hand; try again")
+        self._held[share] += 1
+        self._metrics.in_hand.inc()
+        try:
+            yield
+        finally:
+            self._metrics.in_hand.dec()
+            self._held[share] -= 1
+            if not self._held[share]:
+                del self._held[share]
+
+
+AGAIN_S: Final = 10.0  # after models that did not answer
 
 log = structlog.get_logger("radarstream")
 
+
+class Warming:
+    """Loads models in a thread; `load` raises where one does not answer, None loads nothing.
+    Questions wait for the first try; it is repeated until all models have answered (`ready`).
+    """
+
+    def __init__(self, load: Callable[[], None] | None = None) -> None:
+        self._load = load
+        self._tried = asyncio.Event()
+        self._tried.set()  # nobody waits before somebody loads
+        self.ready = load is None
+
+    @property
+    def loading(self) -> bool:
+        """Whether questions have to wait."""
+        return not self._tried.is_set()
+
+    async def tried(self) -> None:
+        """Wait until the models are loaded, or one of them did not answer."""
+        await self._tried.wait()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Load while the context lasts."""
+        if self._load is None:
+            yield
+            return
+        self._tried.clear()
+        loading = asyncio.create_task(self._until_ready(self._load))
+        try:
+            yield
+        finally:
+            loading.cancel()
+            with suppress(asyncio.CancelledError):
+                await loading
+
+    async def _until_ready(self, load: Callable[[], None]) -> None:
+        while True:
+            try:
+                await asyncio.to_thread(load)
+            except RadarstreamError as error:
+                log.warning("a model does not answer yet", error=error)
+            except Exception as error:  # noqa: BLE001 a library's; questions will tell
+                log.error("the models could not be loaded", error=error)  # noqa: TRY400 as above
+            else:
+                self.ready = True
+                log.info("models are loaded", state="ready")
+                return
+            finally:
+                self._tried.set()
+            await asyncio.sleep(AGAIN_S)
+
+
+AT_ONCE: Final = 4  # questions of one batch: with ten documents each, enough to keep models busy
 
 # A reply or an error for each question, in order; may block, safe for threads.
 AnswerAll = Callable[[Sequence[UserQuestion]], list[Reply | RadarstreamError]]

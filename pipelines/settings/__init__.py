@@ -23,8 +23,8 @@ from radarstream.pipelines.settings.models import ScriptedEmbedder as ScriptedEm
 from radarstream.pipelines.settings.models import ScriptedGenerator as ScriptedGenerator
 from radarstream.pipelines.settings.models import ScriptedRelations as ScriptedRelations
 from radarstream.pipelines.settings.models import SentenceEmbedder as SentenceEmbedder
-from radarstream.pipelines.settings.retrieval import ReadingSettings as ReadingSettings
-from radarstream.pipelines.settings.retrieval import RetrievalSettings as RetrievalSettings
 from radarstream.pipelines.settings.root import CacheSettings as CacheSettings
 from radarstream.pipelines.settings.root import DefenseSettings as DefenseSettings
+from radarstream.pipelines.settings.root import ReadingSettings as ReadingSettings
+from radarstream.pipelines.settings.root import RetrievalSettings as RetrievalSettings
 from radarstream.pipelines.settings.root import Settings as Settings

@@ -12,6 +12,7 @@ from radarstream.defenses.attribution.protection import Rules
 from radarstream.schemas.section import Section
 
 HOUR = 3600.0
+Address = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.\[\]:-]+:[0-9]{1,5}$")]
 Group = Annotated[str, Field(min_length=1)]
 ChannelName = Annotated[str, Field(pattern=r"^[a-z0-9-]{1,30}$")]
 Occasion = Literal["changed", "falsified", "abstained"]
@@ -79,6 +80,18 @@ def checked_listen(listen: str) -> str:
     if listen:
         host_and_port(listen)
     return listen
+
+
+class Submission(Section):
+    """Where and how a job is to run, on a job server that runs already; holds no secret."""
+
+    job_endpoint: Address | Literal["embed"]
+    job_name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,62}$")] = "radarstream"
+    parallelism: Annotated[int, Field(ge=1)] = 1
+    environment: Literal["LOOPBACK", "EXTERNAL"] = "EXTERNAL"
+    worker_pool: Address = "localhost:50000"
+    checkpoint_seconds: Annotated[float, Field(ge=1.0)] = 30.0
+    savepoint: str = ""
 
 
 class TelemetrySettings(Section):

@@ -1,21 +1,155 @@
 """Settings: command-line flags over environment (RADARSTREAM_…) over TOML file over defaults."""
 
-import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 from tomllib import TOMLDecodeError, loads
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsConfigDict, SettingsError
 
 from radarstream.connectors.models.openai_http.listing import only_model
 from radarstream.pipelines.settings.models import PROFILES
-from radarstream.pipelines.settings.problems import ENVIRONMENT, PREFIX, closest, problems
 from radarstream.pipelines.settings.root import Settings
 from radarstream.schemas.errors import ConfigurationError
+
+PREFIX = "RADARSTREAM_"
+MOST_TOLD = 30
+ENVIRONMENT = "environment"  # name of the layer whose places are variables
+
+
+def problems(
+    error: ValidationError,
+    model: type[BaseModel],
+    values: Mapping[str, Any],
+    layers: Mapping[str, Mapping[str, Any]],
+) -> str:
+    """Tell the first problems in one line. `values` were validated, merged from `layers`, the last
+    of which wins. Values are not repeated: one may be a password.
+    """
+    lines = []
+    found = error.errors()
+    for details in found[:MOST_TOLD]:
+        path = path_of(details["loc"], values)
+        origin = origin_of(path, layers)
+        lines.append(f"{origin}: {'.'.join(path)} {reason(details)}{advice(details, path, model)}")
+    more = [f"and {len(found) - MOST_TOLD} more"] if found[MOST_TOLD:] else []
+    return "; ".join([*dict.fromkeys(lines), *more])
+
+
+def reason(details: ErrorDetails) -> str:
+    """Say what is wrong with one value in words of this project."""
+    context = details.get("ctx", {})
+    match details["type"]:
+        case "extra_forbidden":
+            return "is not a setting"
+        case "missing":
+            return "is not given"
+        case "value_error":
+            return f"is refused: {context['error']}"
+        case "union_tag_invalid":
+            return f"has no kind {context['tag']!r}; there are {context['expected_tags']}"
+        case "union_tag_not_found":
+            return "does not say its kind"
+        case "string_type" if isinstance(details["input"], bool):
+            return "must be text: in quotes, else no, on and their like are true or false"
+        case "tuple_type" | "list_type":
+            return "must be a list"
+        case "model_type" | "model_attributes_type" | "dict_type" | "dataclass_type":
+            return "must be a section"
+    return details["msg"].replace("Input should", "must", 1)
+
+
+def advice(details: ErrorDetails, path: Sequence[str], model: type[BaseModel]) -> str:
+    """Name the setting that was probably meant by one that does not exist."""
+    if details["type"] != "extra_forbidden":
+        return ""
+    *section, name = path
+    kinds = {str(part) for part in details["loc"]}
+    alike = closest(name, fields_of(model, section, kinds))
+    return f"; did you mean {'.'.join([*section, alike])}?" if alike else ""
+
+
+def closest(name: str, known: Sequence[str]) -> str | None:
+    """Return the known name that another one resembles.
+
+    >>> closest("bootstap", ["bootstrap", "group"])
+    'bootstrap'
+    """
+    return next(iter(get_close_matches(name, known, n=1)), None)
+
+
+def path_of(location: Sequence[int | str], values: Mapping[str, Any]) -> list[str]:
+    """Return the names that lead to a value; pydantic also counts the `kind` of a section."""
+    path = []
+    here: Any = values
+    for part in location:
+        if isinstance(here, Mapping) and part not in here and part == here.get("kind"):
+            continue
+        path.append(str(part))
+        here = here.get(part) if isinstance(here, Mapping) else None
+    return path
+
+
+def origin_of(path: Sequence[str], layers: Mapping[str, Mapping[str, Any]]) -> str:
+    """Name the file or the variable that comes closest to holding the value."""
+    best, origin = 0, "settings"
+    for name, layer in layers.items():
+        depth = depth_in(path, layer)
+        if depth and depth >= best:
+            best, origin = depth, variable_of(path) if name == ENVIRONMENT else name
+    return origin
+
+
+def depth_in(path: Sequence[str], layer: Mapping[str, Any]) -> int:
+    """How many names of the path a layer has."""
+    here: Any = layer
+    for depth, name in enumerate(path):
+        if not isinstance(here, Mapping) or name not in here:
+            return depth
+        here = here[name]
+    return len(path)
+
+
+def variable_of(path: Sequence[str]) -> str:
+    """Name the variable that set a value, or the whole section that it is in."""
+    present = {name.upper() for name in os.environ}
+    for length in range(len(path), 0, -1):
+        variable = PREFIX + "__".join(path[:length]).upper()
+        if variable in present:
+            return variable
+    return ENVIRONMENT
+
+
+def fields_of(model: type[BaseModel], section: Sequence[str], kinds: set[str]) -> list[str]:
+    """List the settings of a section; of a backend's, those of the kind that is meant."""
+    models = [model]
+    for name in section:
+        if name.isdigit():  # the place in a list
+            continue
+        fields = (each.model_fields.get(name) for each in models)
+        models = [found for field in fields if field for found in models_in(field.annotation)]
+    meant = [each for each in models if kinds & kind_of(each)] or models
+    return [name for each in meant for name in each.model_fields]
+
+
+def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
+    """Yield the models that an annotation is made of."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        yield annotation
+    for argument in get_args(annotation):
+        yield from models_in(argument)
+
+
+def kind_of(model: type[BaseModel]) -> set[str]:
+    """Return what a backend's model accepts as its `kind`."""
+    field = model.model_fields.get("kind")
+    return set(map(str, get_args(field.annotation))) if field else set()
+
 
 NOT_SETTINGS = {"RADARSTREAM_DATA"}  # where tests and calibration find data sets
 FILE_BYTES: Final = 2**20
@@ -73,24 +207,22 @@ def read_environment() -> dict[str, Any]:
 
 
 def with_typed_options(values: dict[str, Any]) -> dict[str, Any]:
-    """The same, options of methods read as JSON where they are: a variable is always text.
+    """The same, options of methods read as TOML where they are: a variable is always text.
 
     >>> with_typed_options({"retrieval": {"options": {"runs": "4", "likeness": "dense"}}})
     {'retrieval': {'options': {'runs': 4, 'likeness': 'dense'}}}
     """
     return {
-        section: value | {"options": {k: _typed(v) for k, v in value["options"].items()}}
+        section: value
+        | {
+            "options": {
+                k: scalar(v) if isinstance(v, str) else v for k, v in value["options"].items()
+            }
+        }
         if isinstance(value, dict) and isinstance(value.get("options"), dict)
         else value
         for section, value in values.items()
     }
-
-
-def _typed(value: Any) -> Any:
-    try:
-        return json.loads(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
 
 
 def unknown_variable(name: str, known: Collection[str]) -> str:
@@ -183,8 +315,8 @@ def option(text: str) -> tuple[str, Any]:
     return name, scalar(value)
 
 
-def scalar(text: str) -> bool | int | float | str:
-    """A TOML boolean, number or string, or the text itself where it is none.
+def scalar(text: str) -> bool | int | float | str | list[Any]:
+    """A TOML boolean, number, string or list of them, or the text itself where it is none.
 
     >>> scalar("0.3"), scalar("true"), scalar("abstain")
     (0.3, True, 'abstain')
@@ -193,4 +325,4 @@ def scalar(text: str) -> bool | int | float | str:
         value = loads(f"value = {text}")["value"]
     except (ValueError, RecursionError):  # not TOML, too many digits, too deep
         return text
-    return value if isinstance(value, bool | int | float | str) else text
+    return value if isinstance(value, bool | int | float | str | list) else text

@@ -14,8 +14,8 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
+from radarstream.pipelines.settings.loading import models_in
 from radarstream.pipelines.settings.models import PROFILES
-from radarstream.pipelines.settings.problems import models_in
 from radarstream.pipelines.settings.root import Settings
 from radarstream.schemas.json_schema import written
 

@@ -1,8 +1,17 @@
 """Everything a run can be told, section by section."""
 
-from typing import Annotated, Any, Self, TypeVar
+from ipaddress import IPv4Network, IPv6Network
+from typing import Annotated, Any, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, ValidationInfo
+from pydantic import (
+    AfterValidator,
+    Field,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+    ValidationInfo,
+    model_validator,
+)
 
 from radarstream.connectors.corpus.options import CorpusOptions
 from radarstream.connectors.kafka.options import KafkaOptions
@@ -13,6 +22,7 @@ from radarstream.pipelines.settings.job import (
     JobSettings,
     TelemetrySettings,
     WatchSettings,
+    checked_listen,
 )
 from radarstream.pipelines.settings.models import (
     EmbedderSettings,
@@ -22,17 +32,162 @@ from radarstream.pipelines.settings.models import (
     SameModel,
     TokenSettings,
 )
-from radarstream.pipelines.settings.retrieval import (
-    DocumentSettings,
-    ReadingSettings,
-    RetrievalSettings,
-)
-from radarstream.pipelines.settings.serving import OrchestrationSettings, ServingSettings
+from radarstream.schemas.orchestration import Module, Thresholds
 from radarstream.schemas.records import Limits
 from radarstream.schemas.section import Section
 from radarstream.schemas.snapshot import MOST_LYING
 
+
+def of_a_service(modules: tuple[Module, ...]) -> tuple[Module, ...]:
+    """The same modules. Raises ValueError for TrustRAG's filter."""
+    if Module.TRUSTRAG in modules:
+        raise ValueError(
+            f"{Module.TRUSTRAG} drops honest pages that are alike, and leaves the answer to who"
+            " writes two others: only `evaluate service` has it"
+        )
+    return modules
+
+
+Modules = Annotated[tuple[Module, ...], AfterValidator(of_a_service)]
+
+
+class OrchestrationSettings(Section):
+    """Which defences act on a user's question besides the configured defence."""
+
+    policy: Literal["none", "static", "adaptive"] = "adaptive"
+    """none: only what `always` names; static: every one of `modules`; adaptive: those of `modules`
+    that the risk of a question calls for"""
+    modules: Modules = tuple(module for module in Module if module is not Module.TRUSTRAG)
+    """which defences the policy may switch on"""
+    always: Modules = (Module.GUARDRAIL,)
+    """what acts on every question, whatever the policy says or a model fails"""
+    sentinel: Literal["rules", "language_model"] = "rules"
+    """who judges the risk; a model falls back to the rules"""
+    strategist: Literal["rules", "language_model"] = "rules"
+    """who makes the plan; the rules overrule a model's plan"""
+    threshold: float = Field(default=0.4, ge=0.05, le=0.95)
+    """risk from which a defence is switched on"""
+    thresholds: Thresholds = "corrected"
+    """what counts as near duplicates and as unusual: corrected, as measured on harmless questions,
+    or paper, as published"""
+    epsilon_budget: PositiveFloat = 100.0
+    """epsilon that a user may spend on noisy retrievals; then the corpus is refused"""
+    trust_gain_per_hour: float = Field(default=0.1, ge=0.0, le=1.0)
+    """most that a user's trust rises within an hour"""
+
+
+class ServingSettings(Section):
+    """The service that answers questions."""
+
+    listen: Annotated[str, Field(min_length=1), AfterValidator(checked_listen)] = "127.0.0.1:8080"
+    """host:port to listen on"""
+    health_listen: Annotated[str, AfterValidator(checked_listen)] = "127.0.0.1:9465"
+    """host:port that serves /metrics, /healthz and /readyz without a token; empty = none"""
+    anonymous: Literal["refuse", "ask"] = "refuse"
+    """what a request without a token may do; ask is for loopback addresses alone"""
+    source: Literal["corpus", "search", "documents"] = "corpus"
+    """where documents come from when a request does not say; documents: it must bring its own"""
+    documents: int = Field(default=10, ge=1, le=100)
+    """documents that are looked for at first"""
+    question_characters: PositiveInt = 2_000
+    """longest question that is accepted"""
+    body_bytes: PositiveInt = 2**20
+    """largest request that is accepted"""
+    upload_bytes: PositiveInt = 8 * 2**20
+    """largest request of a known user that brings documents; a few are received at once"""
+    fetch_addresses: bool = False
+    """whether users may name addresses of documents, which the service then fetches"""
+    timeout_s: PositiveFloat = 60.0
+    """seconds after which a question is given up"""
+    questions_per_minute: PositiveInt = 60
+    """questions a user may ask within a minute"""
+    at_once: PositiveInt = 256
+    """requests of users that are handled at once; more are refused, and the last quarter is for
+    users with few"""
+    connections: PositiveInt = 256
+    """connections without a request of a known user; one more, and the address with most of them
+    loses its oldest"""
+    request_s: PositiveFloat = 10.0
+    """seconds within which a request must arrive whole, and its client must take what it is sent"""
+    hosts: tuple[Annotated[str, AfterValidator(str.lower)], ...] = ()
+    """names under which the service is reached, besides localhost and addresses"""
+    proxies: tuple[str, ...] = ()
+    """addresses of proxies whose X-Forwarded-For and X-Forwarded-Proto are believed"""
+    session_hours: PositiveFloat = 12.0
+    """hours after which the console asks for a token again"""
+    keep_events: NonNegativeInt = 20
+    """answer events of a query that the job keeps for histories and the console; 0: none"""
+    stop_s: PositiveFloat = 20.0
+    """seconds that a stop waits for requests in hand"""
+
+
+class RetrievalSettings(Section):
+    """Which reranker chooses what the defence sees; the name "" means that it sees everything."""
+
+    name: str = ""
+    """which reranker chooses documents; empty = none"""
+    options: dict[str, Any] = {}
+    """options of the reranker, by name"""
+    keep: int = Field(default=10, ge=1)
+    """most documents of a snapshot that the defence sees"""
+    models: dict[str, dict[str, Any]] = {}
+    """models that only rerankers ask, by name, each with its `kind`"""
+
+    @model_validator(mode="after")
+    def _options_have_a_name(self) -> Self:
+        if self.options and not self.name:
+            raise ValueError("`options` are set without a `name`: they belong to a reranker")
+        return self
+
+    @model_validator(mode="after")
+    def _no_noise(self) -> Self:
+        if self.name == "dp_rag":
+            raise ValueError("`dp_rag` hides nothing here: its documents and its seed are known")
+        return self
+
+
+class ReadingSettings(Section):
+    """How many pages a model reads, and which parts of long ones: the windows that fit the question
+    best.
+
+    Queries that ask for a long answer are read from the start, as far as a prompt has room.
+    """
+
+    windows: int = Field(default=5, ge=0, le=100)
+    """most windows of a long page that are read; 0 = pages are read from the start"""
+    window_characters: int = Field(default=220, ge=40, le=2_000)
+    """most characters of one window"""
+    whole_characters: int = Field(default=1_200, ge=0)
+    """characters (title and text) up to which a page is read whole"""
+    block: int = Field(default=3, ge=1, le=100)
+    """documents that are read at once, in rank order, until no more are needed"""
+    unconfirmed: int = Field(default=10, ge=1, le=100)
+    """documents that are read at least before an answer is given that no memory confirms; all are
+    for one that differs from the last"""
+    most_documents: int = Field(default=50, ge=1)
+    """documents of a snapshot after which no more are read"""
+    most_seconds: float = Field(default=60.0, gt=0.0)
+    """seconds after which no more documents are read"""
+    further_searches: int = Field(default=2, ge=0, le=10)
+    """how often a user's question may go on to ten more documents, a result page of the web or the
+    next of the corpus, until its answer is settled"""
+
+
 SettingsT = TypeVar("SettingsT", AlertSettings, AttributionSettings)
+
+
+class DocumentSettings(Section):
+    """Documents that are given with a question, and what to read each may cost."""
+
+    most_bytes: int = Field(default=16 * 2**20, ge=2**10)
+    """most bytes of a file or page"""
+    parse_seconds: int = Field(default=20, ge=1)
+    """seconds of processor time to find the text; four times that by the clock"""
+    parse_bytes: int = Field(default=512 * 2**20, ge=32 * 2**20)
+    """bytes of memory to find the text"""
+    inner_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """networks besides the public internet whose addresses may be fetched, as 10.1.0.0/16; hostile
+    pages may then lead there too"""
 
 
 class DefenseSettings(Section):

@@ -2,11 +2,11 @@
 
 import json
 import re
-from datetime import date, timedelta
+from datetime import timedelta
 from hashlib import sha256
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, ValidationError
 
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import ConfigurationError
@@ -51,19 +51,6 @@ Country = Annotated[str, Field(pattern=r"^([a-z]{2})?$")]
 Tag = Annotated[str, Field(min_length=1, max_length=64), AfterValidator(_words)]
 
 
-class Days(Section):
-    """Results are restricted to pages that the search engine dates between these days."""
-
-    first: date
-    last: date
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.first > self.last:
-            raise ValueError("first lies after last")
-        return self
-
-
 class Defaults(Section):
     """How a query is searched for."""
 
@@ -81,7 +68,7 @@ class Defaults(Section):
     tags: Annotated[tuple[Tag, ...], Field(max_length=32)] = ()
     withstand: int | None = Field(default=None, strict=True, ge=0, le=MOST_LYING)
     """how many of the sites that are read may lie; empty = as the job is set"""
-    dates: Days | None = None
+    dates: DateSpan | None = None
     active: Annotated[bool, Field(strict=True)] = True
 
 
@@ -107,7 +94,7 @@ class Watched(Defaults):
             engine=self.engine,
             language=self.language,
             country=self.country,
-            dates=DateSpan(self.dates.first, self.dates.last) if self.dates else None,
+            dates=self.dates,
         )
 
     def next_due_ms(self, fetched_ms: int) -> int:

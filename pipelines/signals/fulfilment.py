@@ -23,7 +23,6 @@ from radarstream.defenses.protocol import (
     RetrievalDefense,
     Signal,
 )
-from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import prompts_of
@@ -35,7 +34,6 @@ from radarstream.pipelines.signals.responses import (
     together,
 )
 from radarstream.schemas.arrays import embedding_rows, log_prob_rows, norm_values
-from radarstream.schemas.attribution import Attribution, Case
 from radarstream.schemas.errors import (
     ConfigurationError,
     EvidenceError,
@@ -105,23 +103,6 @@ def refusable(
         return (yield from method)
     except EvidenceError as refusal:
         return refusal
-
-
-def attribute_all(
-    attributor: Attributor, cases: Sequence[Case], models: Models, costs: Costs | None = None
-) -> list[Attribution | ModelError]:
-    """Attribute every case in lockstep, order preserved.
-
-    One whose model calls fail is its ModelError; the others go on. `costs` hears what each one
-    asks. Raises ConfigurationError when `models` cannot answer what the attributor is going to
-    ask.
-    """
-    check_needs(attributor, models)
-    costs = costs or Costs()
-    attributing = [
-        costs.charged(place, attributor.attribute(each)) for place, each in enumerate(cases)
-    ]
-    return drive(attributing, costs.around(models))
 
 
 def fulfil(requests: Mapping[int, Request], models: Models) -> dict[int, Any]:

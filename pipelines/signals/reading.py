@@ -1,11 +1,205 @@
-"""What models read of documents: short texts whole, long ones by their windows."""
+"""What models read of documents: short texts whole, of long ones the windows that fit the question.
 
-from collections.abc import Sequence
-from dataclasses import replace
+1. The text is split after sentences and lines, and sentences are packed into windows of at most so
+   many characters. A longer sentence is cut at white space.
+2. A window scores the sum, over the question's words that it has, of the word's inverse document
+   frequency among the page's windows (as in BM25, Robertson and Zaragoza, 2009), times 1.5 for
+   numbers and names. A word counts once however often it is repeated. Words are compared by their
+   English stem; characters of scripts without spaces are words of their own.
+3. The windows with the highest scores are kept, of equal ones the earlier. A window that repeats
+   another is left out.
+4. What is kept is read in the order of the page.
 
+Other pages have no influence, so that nobody can change what is read of them. Time and memory are
+linear in the length of the page.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence, Set
+from dataclasses import dataclass, replace
+from math import log
+from typing import Final
+
+import snowballstemmer
+
+from radarstream.defenses.keywords import FUNCTION_WORDS
 from radarstream.pipelines.settings import ReadingSettings
-from radarstream.pipelines.signals.windows import best_windows, joined, says_more_than
 from radarstream.schemas.snapshot import Document, Query, SearchSnapshot
+
+ELLIPSIS: Final = " … "
+NAMES_COUNT: Final = 1.5  # how much more than other words numbers and names count
+LONGEST_WORD: Final = 40  # characters; anything longer is no word
+PREFIX: Final = 3  # characters that words of one stem share
+MOST_STEMMED: Final = 2_000  # different words of a page; further ones count as they are written
+_SENTENCE_END: Final = re.compile(
+    r"(?<!\b\w)(?<!\b[A-Z]\w)[.!?…][\"'”’)\]]*\s+|\n\s*|[。！？]+"  # not after "Dr." or "U.S."
+)
+_WORD: Final = re.compile(
+    r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]|[^\W\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]+"
+)
+_ASKING: Final = frozenset(
+    ["how", "what", "when", "where", "which", "who", "whom", "whose", "why", "many", "much"]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A part of a text: where it begins and ends, in characters, and how well it fits.
+
+    `score` is the share, in [0, 1], of what all words of the question that the page has are worth.
+    """
+
+    start: int
+    end: int
+    score: float
+
+
+def best_windows(question: str, text: str, characters: int, count: int) -> list[Window]:
+    """The `count` windows, of at most so many `characters`, that fit the question best.
+
+    The best come first. A page without any word of the question gives its first windows.
+    """
+    places = list(_packed(text, characters))
+    worth = _worth(question)
+    stems = _Stems({word[:PREFIX] for word in (*worth, *_WORD.findall(question.casefold()))})
+    held = [stems.of(text[start:end]) & worth.keys() for start, end in places]
+    having = Counter(word for words in held for word in words)
+    values = {word: worth[word] * _rarity(n, len(places)) for word, n in having.items()}
+    most = sum(values[word] for word in sorted(values))
+    windows = [
+        Window(start, end, sum(values[word] for word in sorted(words)) / most if most else 0.0)
+        for (start, end), words in zip(places, held, strict=True)
+    ]
+    return _distinct(sorted(windows, key=lambda w: (-w.score, w.start)), text, count)
+
+
+def says_more_than(text: str, characters: int) -> bool:
+    """Whether the different sentences of a text have more than so many characters together.
+
+    >>> says_more_than("Rome won. Oslo lost. " * 100, 20)
+    False
+    """
+    written: set[str] = set()  # a repeated one need not be read again
+    seen: set[str] = set()
+    total = 0
+    for start, end in _sentences(text):
+        part = text[start:end]
+        if part in written:
+            continue
+        written.add(part)
+        sentence = " ".join(part.casefold().split())
+        if sentence not in seen:
+            seen.add(sentence)
+            total += len(sentence)
+            if total > characters:
+                return True
+    return False
+
+
+def joined(text: str, windows: Sequence[Window]) -> str:
+    """The windows in the order of the text, an ellipsis where something is left out between them.
+
+    >>> joined("One. Two. Three.", [Window(10, 16, 0.1), Window(0, 5, 0.9)])
+    'One. … Three.'
+    """
+    parts: list[list[int]] = []
+    for window in sorted(windows, key=lambda w: w.start):
+        if parts and parts[-1][1] == window.start:
+            parts[-1][1] = window.end
+        else:
+            parts.append([window.start, window.end])
+    return ELLIPSIS.join(text[start:end].strip() for start, end in parts)
+
+
+def _sentences(text: str) -> Iterator[tuple[int, int]]:
+    start = 0
+    for found in _SENTENCE_END.finditer(text):
+        if found.end() > start:
+            yield start, found.end()
+            start = found.end()
+    if start < len(text):
+        yield start, len(text)
+
+
+def _packed(text: str, characters: int) -> Iterator[tuple[int, int]]:
+    """Windows that cover the text, each at least one sentence or cut from a longer one."""
+    start = end = 0
+    for _, stop in _sentences(text):
+        if stop - start > characters and end > start:
+            yield start, end
+            start = end
+        while stop - start > characters:
+            space = text.rfind(" ", start + characters // 2, start + characters)
+            end = start + characters if space < 0 else space + 1
+            yield start, end
+            start = end
+        end = stop
+    if end > start:
+        yield start, end
+
+
+def _worth(question: str) -> dict[str, float]:
+    """What each word of the question counts, by its stem, before its rarity."""
+    stem = _stemming()
+    worth: dict[str, float] = {}
+    for found in _WORD.finditer(question):
+        word = found[0].casefold()
+        if word in FUNCTION_WORDS or word in _ASKING or len(word) > LONGEST_WORD:
+            continue
+        named = found[0][0].isdigit() or (found[0][0].isupper() and found.start() > 0)
+        worth[stem(word)] = NAMES_COUNT if named else worth.get(stem(word), 1.0)
+    return worth
+
+
+class _Stems:
+    """The stems of the words of a page that start like one of `starts`, each computed once."""
+
+    def __init__(self, starts: Set[str]) -> None:
+        self.starts = starts
+        self.stem = _stemming()
+        self.known: dict[str, str] = {}
+
+    def of(self, text: str) -> set[str]:
+        """The stems of a text."""
+        words = (word for word in _WORD.findall(text.casefold()) if word[:PREFIX] in self.starts)
+        return {self.known.get(word) or self.learn(word) for word in words}
+
+    def learn(self, word: str) -> str:
+        """The stem of a word that was not there before."""
+        if len(self.known) >= MOST_STEMMED or len(word) > LONGEST_WORD:
+            return word
+        return self.known.setdefault(word, self.stem(word))
+
+
+def _stemming() -> Callable[[str], str]:
+    """A stemmer of one's own: it keeps the word it works on, so threads cannot share it."""
+    stemmer: Callable[[str], str] = snowballstemmer.stemmer("english").stemWord
+    return stemmer
+
+
+def _rarity(having: int, windows: int) -> float:
+    """The inverse document frequency of a word that so many of the windows have."""
+    return log(1.0 + (windows - having + 0.5) / (having + 0.5))
+
+
+def _distinct(windows: Sequence[Window], text: str, count: int) -> list[Window]:
+    """The first `count` windows that say something and do not repeat an earlier one."""
+    written: set[str] = set()  # a repeated one need not be read again
+    seen: set[tuple[str, ...]] = set()
+    chosen: list[Window] = []
+    for window in windows:
+        if len(chosen) == count:
+            break
+        part = text[window.start : window.end]
+        if part in written:
+            continue
+        written.add(part)
+        words = tuple(_WORD.findall(part.casefold()))
+        if words and words not in seen:
+            seen.add(words)
+            chosen.append(window)
+    return chosen
 
 
 def as_read(snapshots: Sequence[SearchSnapshot], reading: ReadingSettings) -> list[SearchSnapshot]:

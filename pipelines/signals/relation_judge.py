@@ -23,13 +23,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 from hashlib import sha256
+from itertools import product
 from typing import Final
 from unicodedata import name, normalize
 
 import numpy as np
 
 from radarstream.connectors.models.answer_agreement import AnswerAgreement, certain_relation
-from radarstream.pipelines.signals.decoys import decoys_of
 from radarstream.pipelines.signals.ports import Generator
 from radarstream.pipelines.signals.prompts import build_prompt, plain
 from radarstream.pipelines.signals.responses import all_answered, completion_texts
@@ -38,6 +38,55 @@ from radarstream.schemas.evidence import FloatArray
 from radarstream.schemas.prompt import AnswerPair, Prompt, Task
 from radarstream.schemas.shown import LATIN_LOOKS
 from radarstream.schemas.tasks import CONTRADICTION, ENTAILMENT, NEUTRAL, TASKS
+
+PLACES: Final = (
+    "Windhoek", "Tashkent", "Bratislava", "Montevideo", "Vientiane", "Kigali", "Halifax", "Porto",
+    "Bologna", "Graz", "Ghent", "Aarhus", "Turku", "Cardiff", "Adelaide", "Osaka", "Busan", "Medan",
+    "Lahore", "Pune", "Tabriz", "Aleppo", "Izmir", "Odesa", "Kazan", "Recife", "Cali", "Arequipa",
+)  # fmt: skip
+_GIVEN: Final = (
+    "Amara", "Bogdan", "Clara", "Dmitri", "Esther", "Felipe", "Greta", "Hamid", "Ingrid", "Jorge",
+    "Keiko", "Lorenzo", "Mirela", "Nadia", "Oskar", "Priya",
+)  # fmt: skip
+_FAMILY: Final = (
+    "Abara", "Bergstrom", "Castellano", "Dlamini", "Eriksen", "Fontaine", "Gupta", "Horvath",
+    "Ivanova", "Jankowski", "Kimura", "Lombardi", "Mensah", "Novak", "Okafor", "Petrova",
+)  # fmt: skip
+_SENTENCES: Final = (
+    "Councillors voted against it in {}", "It was sold to a museum in {}",
+    "Engineers repaired it in {}", "Judges set it aside in {}", "Farmers grow it by the sea in {}",
+    "Rain delayed it in {}", "Hardly anybody saw it in {}", "Sailors brought it home to {}",
+)  # fmt: skip
+# Years are of the Middle Ages, since few true answers of today are as general as to include them.
+_POOLS: Final[tuple[tuple[str, ...], ...]] = (
+    PLACES,
+    tuple(map(" ".join, product(_GIVEN, _FAMILY))),
+    tuple(map(str, range(1101, 1400))),
+    tuple(sentence.format(place) for sentence, place in product(_SENTENCES, PLACES)),
+)
+_SAID: Final = re.compile(r"\w{4,}")  # shorter words are too common to name a decoy
+
+
+def decoys_of(question: str, answer: str) -> tuple[str | None, ...]:
+    """A place, a person, a year and a sentence that share no long word with question or answer.
+
+    So no answer can make an exception for its decoys by name. They follow from the two texts,
+    letter by letter. None for a kind of which the answer leaves none.
+
+    >>> decoys_of("Who won?", "Lima") == decoys_of("Who won?", "Lima")
+    True
+    """
+    texts = f"{question}\0{answer}"
+    said = set(_SAID.findall(texts.casefold()))
+    drawn = int.from_bytes(sha256(texts.encode("utf-8", "surrogatepass")).digest(), "big")
+    return tuple(_free(pool, drawn % len(pool), said) for pool in _POOLS)
+
+
+def _free(pool: tuple[str, ...], start: int, said: set[str]) -> str | None:
+    """The first text from a place on that has none of the words, all around."""
+    around = pool[start:] + pool[:start]
+    return next((d for d in around if said.isdisjoint(_SAID.findall(d.casefold()))), None)
+
 
 # How a pair was decided: by certain rules, by a label of the model, by a reply that is none, by
 # rules because one quotes the other or failed its controls, or not at all because a call failed.

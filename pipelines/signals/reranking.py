@@ -6,9 +6,9 @@ from typing import Any, Final
 
 from radarstream.defenses.protocol import Request, RetrievalDefense
 from radarstream.pipelines.signals.fulfilment import Failure, drive, refusable
-from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import Costs
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import in_its_form
 from radarstream.pipelines.signals.responses import checked, isolating
 from radarstream.schemas.arrays import embedding_rows
 from radarstream.schemas.errors import ModelError

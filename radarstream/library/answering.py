@@ -10,8 +10,7 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import memory
 from radarstream.library.answers import Answer, answer_of
 from radarstream.library.questions import Asked, Question
-from radarstream.pipelines.beam.folding import row_after
-from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.beam.folding import row_after, witnesses_of
 from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.documents import DocumentReader
 from radarstream.pipelines.round.values import Concluded

@@ -20,8 +20,7 @@ from radarstream.connectors.models.scripted import (
 from radarstream.connectors.state_table.queries.memory import load, row_bytes
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.voices import Voices
-from radarstream.pipelines.beam.elements import Recorded
-from radarstream.pipelines.beam.folding import Item, fold_queries, outgoing
+from radarstream.pipelines.beam.folding import Item, Recorded, fold_queries, outgoing
 from radarstream.pipelines.build import build_defense_pipeline
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Concluded

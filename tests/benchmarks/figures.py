@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from radarstream.pipelines.job.replaying.provenance import code_revision
+from radarstream.pipelines.job.replaying.record import code_revision
 
 COMPARISONS: dict[str, Callable[[float, float], bool]] = {
     "<": operator.lt,

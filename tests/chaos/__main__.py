@@ -13,7 +13,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from radarstream.pipelines.job.replaying.provenance import code_revision
+from radarstream.pipelines.job.replaying.record import code_revision
 from tests.chaos import lost_connections, run, two_workers
 from tests.chaos.grounds import kafka_on_postgresql
 from tests.chaos.trials import Outcome, Trial, needs_flink, needs_kafka, needs_postgresql

@@ -15,9 +15,9 @@ from typing import Any
 from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.state_table.queries import memory, outbox
+from radarstream.pipelines import build
 from radarstream.pipelines.beam import folding
 from radarstream.pipelines.cli.app import main
-from radarstream.pipelines.signals import warming
 
 # Name of the place: where the function is looked up, its name, whether death comes after it.
 POINTS: dict[str, tuple[Any, str, bool]] = {
@@ -49,7 +49,7 @@ def write_down_calls(file: str) -> None:
     complete = ScriptedGenerator.complete
 
     def written(self: ScriptedGenerator, prompts: Any) -> Any:
-        digests = [p.digest().hex()[:16] for p in prompts if p.question != warming.QUESTION]
+        digests = [p.digest().hex()[:16] for p in prompts if p.question != build.QUESTION]
         if digests:
             with open(file, "a", encoding="ascii") as calls:  # noqa: PTH123 one short line a call
                 calls.write(json.dumps([os.getpid(), digests]) + "\n")

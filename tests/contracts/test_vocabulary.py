@@ -14,7 +14,7 @@ EARLIER = frozenset(
     {
         "connectors/state_table/database/tables.py",
         "lab/study/record.py",
-        "pipelines/settings/problems.py",
+        "pipelines/settings/loading.py",
     }
 )
 

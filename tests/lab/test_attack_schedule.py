@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from radarstream.lab.attacks.protocol import Condition
 from radarstream.lab.attacks.schedule import Schedule
 from radarstream.lab.attacks.timing import Moment, Timing
-from radarstream.pipelines.job.replaying.attacking import check_plantings
+from radarstream.pipelines.job.replaying.source import check_plantings
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.snapshot import Labels, Query, SearchSnapshot
 from tests.builders import make_documents

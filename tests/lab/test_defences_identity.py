@@ -15,7 +15,8 @@ from radarstream.lab.study.harness import start_over
 from radarstream.lab.study.record import RECORD, write_record
 from radarstream.lab.study.rows import RowFile
 from radarstream.lab.study.specs import Spec
-from radarstream.pipelines.job.replaying import answering_code, provenance
+from radarstream.pipelines.job.replaying import answering_code
+from radarstream.pipelines.job.replaying import record as replay_record
 from radarstream.pipelines.job.replaying.answering_code import digest_of
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task
@@ -66,17 +67,17 @@ def test_only_the_wording_of_prompts_that_were_asked_counts(
 ) -> None:
     record = stored_record(bench.out)
     assert set(record.prompts) == {Task.ATOMIC_ANSWER, Task.ANSWER_FROM_DOCUMENTS}
-    digests = provenance.prompt_digests()
+    digests = replay_record.prompt_digests()
     with monkeypatch.context() as patched:
         changed = digests | {Task.SYNTHESISE_ANSWERS.value: "other"}
-        patched.setattr(provenance, "prompt_digests", lambda: changed)
+        patched.setattr(replay_record, "prompt_digests", lambda: changed)
         bench.experiment(static_dataset(2))
     bench.run(static_dataset(2))  # which asks nothing and forgets nothing
     again = stored_record(bench.out)
     assert again.prompts == record.prompts
     with monkeypatch.context() as patched:
         changed = digests | {Task.ATOMIC_ANSWER.value: "other"}
-        patched.setattr(provenance, "prompt_digests", lambda: changed)
+        patched.setattr(replay_record, "prompt_digests", lambda: changed)
         with pytest.raises(ConfigurationError, match="wording of the prompts atomic_answer"):
             bench.experiment(static_dataset(2))
 

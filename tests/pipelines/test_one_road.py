@@ -27,8 +27,8 @@ from radarstream.lab.models.scripted_networks import ScriptedGradients
 from radarstream.pipelines import build
 from radarstream.pipelines.asking.building import build_answerer
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
+from radarstream.pipelines.beam.graph import MicroBatch, run_replay
 from radarstream.pipelines.beam.holding import hold_back
-from radarstream.pipelines.beam.running import MicroBatch, run_replay
 from radarstream.pipelines.build import build_defense_pipeline, shared_engine
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.fulfilment import Failure, drive

@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from radarstream.defenses.voices import Voices
-from radarstream.pipelines.beam.elements import Parked, Recorded
-from radarstream.pipelines.beam.folding import outgoing
-from radarstream.pipelines.beam.model_stages import gathered
+from radarstream.pipelines.beam.folding import Parked, Recorded, gathered, outgoing
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Concluded
 from radarstream.pipelines.settings import ReadingSettings

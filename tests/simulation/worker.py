@@ -20,10 +20,8 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.defenses.radar import Radar
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.elements import Parked, Recorded
-from radarstream.pipelines.beam.folding import lane_of
+from radarstream.pipelines.beam.folding import Parked, Recorded, gathered, lane_of
 from radarstream.pipelines.beam.holding import HoldBack
-from radarstream.pipelines.beam.model_stages import gathered
 from radarstream.pipelines.job.answering.driver import Driver
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import JobSettings, load_settings

@@ -169,7 +169,7 @@ def commit_fold(
     previous: MemoryRow | None,
     new: MemoryRow,
     outbox: Sequence[OutboxRecord] = (),
-    beside: Sequence[Callable[[Connection], None]] = (),
+    beside: Sequence[Callable[[Connection], object]] = (),
 ) -> MemoryRow:
     """Replace `previous`, as it was loaded, by `new` and queue the events, all or nothing.
 

@@ -1,16 +1,26 @@
 """Dead letters as an operator handles them: select, inspect, send back to the pipeline."""
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Final, Literal
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
 
+from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.schemas import errors
 from radarstream.schemas.codec import decode_dead_letter, decode_snapshot, envelope
+from radarstream.schemas.codec.wire import WIRE_SCHEMAS
 from radarstream.schemas.events import DeadLetter
+from radarstream.schemas.plugins import naming_extra
 from radarstream.schemas.records import ATTEMPTS_HEADER, UNLIMITED
+from radarstream.schemas.snapshot import SearchSnapshot
 
+if TYPE_CHECKING:  # an extra, loaded when the broker is asked
+    from radarstream.connectors.kafka.topic_reader import Start
+
+SNAPSHOTS: Final = WIRE_SCHEMAS[SearchSnapshot].topic
+DEAD_LETTERS: Final = WIRE_SCHEMAS[DeadLetter].topic
+SKEW: Final = timedelta(minutes=10)  # clocks of those who write to the topics may differ this much
 REPLAY_HEADER = "radarstream-replay-of"
 DECODED = errors.OUTAGES | {errors.ReasonClass.LATE}  # what a snapshot that can be decoded meets
 MOST_ATTEMPTS: Final = 5  # of a record, before a replay leaves it alone
@@ -64,25 +74,14 @@ class LetterSelection:
         )
 
 
-def read_letter(data: bytes, written_at: datetime | None = None) -> Letter:
-    """Decode one record of the topic or line of a file. Raises InputError."""
-    content = decode_dead_letter(data)
+def payload_of(letter: DeadLetter) -> bytes:
+    """The original bytes. Raises InputError."""
     try:
-        payload = b64decode(content.payload_base64, validate=True)
+        return b64decode(letter.payload_base64, validate=True)
     except ValueError:
         raise errors.InputError(
             errors.ReasonClass.WRONG_TYPE, "payload_base64 is not base64"
         ) from None
-    return Letter(envelope(content).id, content, payload, written_at)
-
-
-def distinct(letters: Iterable[Letter]) -> Iterator[Letter]:
-    """Yield every letter once, as it first came: the topic is at-least-once."""
-    seen: set[str] = set()
-    for letter in letters:
-        if letter.id not in seen:
-            seen.add(letter.id)
-            yield letter
 
 
 def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
@@ -95,25 +94,24 @@ def only_one(letters: Sequence[Letter], letter_id: str) -> Letter:
     return letters[0]
 
 
-@dataclass(frozen=True, slots=True)
-class ReplayPlan:
-    """What a replay would publish, and what it leaves alone."""
-
-    publish: tuple[Letter, ...]
-    replayed_before: tuple[Letter, ...]
-    tried_too_often: tuple[Letter, ...]
-
-
-def plan_replay(letters: Iterable[Letter], replayed: frozenset[str]) -> ReplayPlan:
-    """Sort letters into those to publish now and the others; `replayed` holds ids seen before."""
-    chosen = list(letters)
-    before = tuple(x for x in chosen if x.id in replayed)
-    fresh = [x for x in chosen if x.id not in replayed]
-    return ReplayPlan(
-        publish=tuple(x for x in fresh if x.content.attempts < MOST_ATTEMPTS),
-        replayed_before=before,
-        tried_too_often=tuple(x for x in fresh if x.content.attempts >= MOST_ATTEMPTS),
-    )
+def sorted_for_replay(
+    letters: Iterable[Letter], replayed: frozenset[str]
+) -> dict[str, list[Letter]]:
+    """Letters by what a replay does: `replayed` now, `replayed_before` (their ids are given), or
+    `tried_too_often`.
+    """
+    found: dict[str, list[Letter]] = {
+        "replayed": [],
+        "replayed_before": [],
+        "tried_too_often": [],
+    }
+    for letter in letters:
+        tired = letter.content.attempts >= MOST_ATTEMPTS
+        known = letter.id in replayed
+        found["replayed_before" if known else "tried_too_often" if tired else "replayed"].append(
+            letter
+        )
+    return found
 
 
 def replay_key(letter: Letter) -> str:
@@ -129,21 +127,63 @@ def query_of(letter: DeadLetter) -> str | None:
     if letter.reason not in DECODED:
         return None
     try:
-        payload = b64decode(letter.payload_base64, validate=True)
-        return decode_snapshot(payload, limits=UNLIMITED).query.id
-    except (errors.InputError, ValueError):
+        return decode_snapshot(payload_of(letter), limits=UNLIMITED).query.id
+    except errors.InputError:
         return None
 
 
-def replay_headers(letter: Letter) -> tuple[tuple[str, bytes], ...]:
-    """Return what marks a replayed record: how often it was tried, and which letter it was."""
-    return (
-        (ATTEMPTS_HEADER, str(letter.content.attempts + 1).encode()),
-        (REPLAY_HEADER, letter.id.encode()),
-    )
+def letters_of_topic(
+    kafka: KafkaOptions, warn: Callable[[str], None], start: "Start" = "beginning"
+) -> Iterator[Letter]:
+    """Read the topic to its end, every letter once, as it first came: the topic is at-least-once.
+    `warn` takes what is no dead letter. Raises BrokerError, ConfigurationError.
+    """
+    with naming_extra():
+        from radarstream.connectors.kafka.topic_reader import TopicReader
+    seen: set[str] = set()
+    with TopicReader(kafka, [DEAD_LETTERS], start=start) as reader:
+        for record in reader.to_the_end():
+            try:
+                content = decode_dead_letter(record.read())
+                payload = payload_of(content)
+            except errors.InputError as error:
+                place = f"{record.topic}/{record.partition} offset {record.offset}"
+                warn(f"cannot read {place}: {error}")
+                continue
+            letter = Letter(envelope(content).id, content, payload, record.timestamp)
+            if letter.id not in seen:
+                seen.add(letter.id)
+                yield letter
 
 
-def replay_of(headers: Mapping[str, bytes]) -> str | None:
-    """Return the id of the letter that a snapshot record replays, if it does."""
-    value = headers.get(REPLAY_HEADER)
-    return None if value is None else value.decode("ascii", "replace")
+def replayed_before(kafka: KafkaOptions, letters: Iterable[Letter]) -> frozenset[str]:
+    """Ids of letters that later snapshots replay. Raises BrokerError, ConfigurationError."""
+    times = [letter.written_at for letter in letters if letter.written_at is not None]
+    if not times:
+        return frozenset()
+    with naming_extra():
+        from radarstream.connectors.kafka.topic_reader import TopicReader
+    with TopicReader(kafka, [SNAPSHOTS], start=min(times) - SKEW) as reader:
+        marks = [record.headers.get(REPLAY_HEADER) for record in reader.to_the_end()]
+    return frozenset(mark.decode("ascii", "replace") for mark in marks if mark is not None)
+
+
+def publish_again(kafka: KafkaOptions, letters: Iterable[Letter]) -> None:
+    """Publish the original records once more, marked as replays. Raises BrokerError."""
+    from radarstream.connectors.kafka.sink import KafkaSink, Message
+
+    with KafkaSink(kafka) as sink:
+        sink.send(
+            [
+                Message(
+                    SNAPSHOTS,
+                    replay_key(letter),
+                    letter.payload,
+                    (
+                        (ATTEMPTS_HEADER, str(letter.content.attempts + 1).encode()),
+                        (REPLAY_HEADER, letter.id.encode()),
+                    ),
+                )
+                for letter in letters
+            ]
+        )

@@ -8,14 +8,14 @@ it.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 from time import perf_counter
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
+from radarstream.pipelines.beam.folding import Batch, Outcome
 from radarstream.pipelines.beam.holding import HoldBack, place
-from radarstream.pipelines.job.answering.ports import Batch, Outcome, Publish, SnapshotLog
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.telemetry.observing import Observer
 from radarstream.pipelines.job.waiting import pause_s
@@ -26,6 +26,8 @@ from radarstream.schemas.records import RawRecord
 from radarstream.schemas.times import Clock
 
 ResultT = TypeVar("ResultT")
+# Sends the unsent events of some lanes of the outbox, and returns how many.
+Publish = Callable[[frozenset[int]], int]
 IDLE_POLL_S = 1.0  # how long a poll waits for records
 FIRST_BATCH = 4  # records; grows while batches are quicker than they may be
 
@@ -34,6 +36,25 @@ class DeadShareError(RadarstreamError):
     """More than the permitted share of the last inputs became dead letters."""
 
     exit_code = 3
+
+
+class SnapshotLog(Protocol):
+    """A partitioned log of snapshot records that can be read again from the last commit."""
+
+    def poll(self, *, max_records: int, max_bytes: int, timeout_s: float) -> list[RawRecord]:
+        """New records with their `log` positions, offsets ascending within a partition; none after
+        the time-out. One record may exceed `max_bytes`. Raises BrokerError, and goes on at the next
+        call.
+        """
+
+    def partitions(self) -> frozenset[int]:
+        """Partitions read at present; may change in `poll` when workers share the topic."""
+
+    def commit(self, next_offsets: Mapping[int, int]) -> None:
+        """Remember per partition where to read on after a restart. Raises BrokerError."""
+
+    def unread(self) -> dict[int, int]:
+        """Records per partition that were not yet polled, as far as the last poll could tell."""
 
 
 @dataclass

@@ -14,24 +14,26 @@ from radarstream.connectors.kafka.source import KafkaLog
 from radarstream.connectors.kafka.topic_reader import OffsetReader
 from radarstream.connectors.state_table.database.groups import insist_on_offsets, note_offsets
 from radarstream.connectors.state_table.queries.outbox import append, depth, publish_outbox
+from radarstream.pipelines.beam.folding import Outcome
+from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.beam.holding import hold_back, place
-from radarstream.pipelines.beam.running import MicroBatch
-from radarstream.pipelines.build import probe_service, shared_pipeline
+from radarstream.pipelines.build import probe_service, shared_pipeline, warm_up
 from radarstream.pipelines.job.answering.driver import Driver
-from radarstream.pipelines.job.answering.ports import Outcome
-from radarstream.pipelines.job.answering.state_watch import open_database, watched_state
 from radarstream.pipelines.job.failures import behind, named
-from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.telemetry.lag import REFRESH_S, Lag
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
-from radarstream.pipelines.job.telemetry.observing import BatchProgress, Observer
+from radarstream.pipelines.job.telemetry.observing import (
+    REFRESH_S,
+    BatchProgress,
+    Lag,
+    Observer,
+)
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
-from radarstream.pipelines.job.waiting import repeating, starting
+from radarstream.pipelines.job.waiting import open_database, repeating, starting, watched_state
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.ports import Models
-from radarstream.pipelines.signals.warming import warm_up
 from radarstream.schemas import errors
 from radarstream.schemas.codec import dead_letter, outbox_record
 from radarstream.schemas.events import DeadLetter
@@ -99,7 +101,7 @@ def opened_job(
             publish=publish,
             park=lambda record, refusal: park(engine, record, refusal),
             holding=hold_back(settings),
-            clock=SystemClock(stop),
+            clock=stop.clock,
             observer=Observer(log, metrics, health, lambda: depth(engine), lag, kafka.group),
             settings=settings.job,
             stopping=stop,

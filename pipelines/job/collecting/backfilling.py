@@ -11,7 +11,7 @@ from typing import BinaryIO, Final, Literal
 
 from radarstream.connectors.files.directories import hold_directory
 from radarstream.connectors.files.lines import BYTE_ORDER_MARK
-from radarstream.pipelines.searching import Searcher
+from radarstream.pipelines.searching import Search
 from radarstream.schemas.codec import decode_record, encode
 from radarstream.schemas.errors import ConfigurationError, InputError, ReasonClass
 from radarstream.schemas.records import UNLIMITED, RawRecord
@@ -82,7 +82,7 @@ def snapshot_id(request: SearchRequest) -> str:
 
 
 def run_backfill(
-    work: Sequence[SearchRequest], searcher: Searcher, write: Write, stopping: Callable[[], bool]
+    work: Sequence[SearchRequest], search: Search, write: Write, stopping: Callable[[], bool]
 ) -> list[tuple[SearchRequest, str]]:
     """Search and write one after another; return what failed or was not reached, and why. Ends
     early when budget or account are used up, or the process is asked to stop.
@@ -95,7 +95,7 @@ def run_backfill(
             failed.append((request, f"not reached: {over}"))
             continue
         try:
-            write(searcher.search(request))
+            write(search(request))
         except SearchFailedError as error:
             failed.append((request, str(error)))
             over = str(error) if error.kind in FATAL else ""

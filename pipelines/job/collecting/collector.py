@@ -5,8 +5,10 @@ in memory until the broker is back. The most overdue query comes first; one whos
 not settled may be searched for further.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final, Literal
 
 import structlog
@@ -15,23 +17,33 @@ from sqlalchemy.exc import DBAPIError
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 from tenacity.wait import wait_random_exponential
 
+from radarstream.connectors.kafka.sink import KafkaSink
+from radarstream.connectors.kafka.topics import ensure_topics
+from radarstream.connectors.search.paged import period_of
 from radarstream.connectors.state_table.database.engine import is_transient
 from radarstream.connectors.state_table.queries.outbox import Sink
 from radarstream.connectors.state_table.queries.watchlist import (
     WatchedQuery,
     claim,
+    credits_used,
     load_active,
     record_fetch,
     replace_all,
 )
 from radarstream.connectors.state_table.serving.kept_events import find_event
+from radarstream.pipelines.build import shared_engine
+from radarstream.pipelines.job.collecting.watchlist import read_watchlist
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop
+from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics
-from radarstream.pipelines.searching import Searcher, answers_in, searches
-from radarstream.pipelines.settings import WatchSettings
+from radarstream.pipelines.job.waiting import starting
+from radarstream.pipelines.searching import Search, answers_in, opened_search, searches
+from radarstream.pipelines.settings import Settings, WatchSettings
 from radarstream.pipelines.settings.watched import Watched, entry_of, table_entries
 from radarstream.schemas import errors
 from radarstream.schemas.codec import outbox_record
-from radarstream.schemas.searching import FailureClass, SearchFailedError
+from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.searching import FailureClass, SearchFailedError, SearchRequest
 from radarstream.schemas.snapshot import SearchSnapshot
 from radarstream.schemas.times import Clock, milliseconds
 
@@ -52,7 +64,7 @@ log = structlog.get_logger("radarstream")
 class Collector:
     """One fetch after another. Several collectors may share a table; each query has one winner."""
 
-    searcher: Searcher
+    search: Search
     sink: Sink
     engine: Engine
     clock: Clock
@@ -150,7 +162,7 @@ class Collector:
         further = 0 if answers is None else self.settings.further_searches
         self.metrics.deeper.inc(further > 0)
         with self.metrics.seconds.time():
-            *_, found = searches(self.searcher.search, entry.request, further, answers or ())
+            *_, found = searches(self.search, entry.request, further, answers or ())
         return found
 
     def _unsettled(self, entry: Watched) -> tuple[str, ...] | None:
@@ -241,3 +253,74 @@ class Collector:
 
     def _now_ms(self) -> int:
         return milliseconds(self.clock.now())
+
+
+def watch_list(settings: Settings, file: Path | None, *, once: bool) -> int:
+    """Collect until SIGTERM, or once what is due; return how many fetches failed then. SIGHUP reads
+    the file again; without one the list is the table's.
+    """
+    configure_logging(settings.telemetry)
+    stop = Stop()
+    stop.install()
+    entries = read_watchlist(file) if file else None
+    opened = opened_collector(settings, stop, patient=not once)
+    with suppress(AskedToStopError), opened as (collector, turn):
+        if entries is not None:
+            collector.replace(entries)
+        if once:
+            return collector.fetch_due_once(stop)
+
+        def every_turn() -> None:
+            turn()
+            if stop.reload.is_set() and file is not None:
+                stop.reload.clear()
+                try:
+                    read_again(collector, file)
+                except DBAPIError:
+                    stop.reload.set()  # once more, when the database is back
+                    raise
+
+        log.info("watching", state="ready", queries=len(entries) if entries is not None else None)
+        collector.run(stop, every_turn)
+    log.info("stopped", state="asked to")
+    return 0
+
+
+def read_again(collector: Collector, file: Path) -> None:
+    """Replace the list by what the file says now; a file with a mistake changes nothing."""
+    try:
+        entries = read_watchlist(file)
+    except ConfigurationError:
+        log.exception("the watchlist stays as it was")
+        return
+    collector.replace(entries)
+    log.info("watchlist read again", queries=len(entries))
+
+
+@contextmanager
+def opened_collector(
+    settings: Settings, stop: Stop, *, patient: bool = True
+) -> Iterator[tuple[Collector, Callable[[], None]]]:
+    """Connect to everything, waiting if `patient`; yield the collector and what it does at every
+    turn. Raises AskedToStopError.
+    """
+    clock = stop.clock
+    with ExitStack() as opened:
+        search, found = opened.enter_context(opened_search(settings, clock, pages=True))
+        metrics = CollectingMetrics(found)
+        start = starting(settings, stop, metrics.registry, ("broker", "database"), patient=patient)
+        waiting = opened.enter_context(start)
+        engine = waiting.until("database", lambda: shared_engine(settings))
+        waiting.until("broker", lambda: ensure_topics(settings.kafka))
+        sink = opened.enter_context(KafkaSink(settings.kafka))
+
+        def turn() -> None:
+            waiting.health.tick()
+            metrics.budget.set(settings.search.monthly_credits)
+            metrics.used.set(credits_used(engine, period_of(clock.now())))
+
+        def searched(request: SearchRequest) -> SearchSnapshot:
+            with waiting.health.busy("search"):
+                return search(request)
+
+        yield Collector(searched, sink, engine, clock, settings.watch, metrics), turn

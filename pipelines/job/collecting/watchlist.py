@@ -1,22 +1,20 @@
 """The list of watched queries: a YAML file, checked as a whole, or a table."""
 
+import re
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import ValidationError, ValidationInfo, field_validator
 from yaml.constructor import ConstructorError
 
-from radarstream.pipelines.settings.problems import advice, reason
+from radarstream.pipelines.settings.loading import problems
 from radarstream.pipelines.settings.watched import Defaults, Watched
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.section import Section
 
 FILE_BYTES: Final = 4 * 2**20
-MOST_PROBLEMS: Final = 10
 MOST_NESTED: Final = 20
-Place = tuple[str | int, ...]
-_NORWAY: Final = " (write it in quotes: YAML reads no, on and their like as true or false)"
 
 
 class Watchlist(Section):
@@ -26,13 +24,18 @@ class Watchlist(Section):
     """for entries that do not say otherwise"""
     queries: tuple[Watched, ...]
 
-
-class _Document(BaseModel):
-    """The file before its defaults are laid under the entries."""
-
-    model_config = {"extra": "forbid"}
-    defaults: Defaults = Defaults()
-    queries: list[dict[str, Any]]
+    @field_validator("queries", mode="before")
+    @classmethod
+    def _with_defaults(cls, entries: Any, info: ValidationInfo) -> Any:
+        if not isinstance(entries, list) or "defaults" not in info.data:
+            return entries
+        base = info.data["defaults"].model_dump(exclude_unset=True)
+        return [
+            base | {key: value for key, value in entry.items() if value is not None}
+            if isinstance(entry, dict)
+            else entry
+            for entry in entries
+        ]
 
 
 def read_watchlist(file: Path) -> tuple[Watched, ...]:
@@ -66,18 +69,11 @@ def parse_watchlist(data: bytes, name: str) -> tuple[Watched, ...]:
     if not isinstance(value, dict):
         raise ConfigurationError(f"{name}: a watchlist holds `queries:` and perhaps `defaults:`")
     try:
-        document = _Document.model_validate(value)
+        entries = Watchlist.model_validate(value).queries
     except ValidationError as error:
-        raise _refused(name, error) from None
-    base = document.defaults.model_dump(exclude_unset=True)
-    filled = [
-        base | {key: each for key, each in entry.items() if each is not None}
-        for entry in document.queries
-    ]
-    try:
-        entries = TypeAdapter(tuple[Watched, ...]).validate_python(filled)
-    except ValidationError as error:
-        raise _refused(name, error, ("queries",)) from None
+        said = problems(error, Watchlist, value, {name: value})
+        numbered = re.sub(r"\bqueries\.(\d+)", lambda found: f"query {int(found[1]) + 1}", said)
+        raise ConfigurationError(numbered) from None
     _refuse_repeats(name, entries)
     return entries
 
@@ -105,28 +101,6 @@ def watchlist_schema() -> dict[str, Any]:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **Watchlist.model_json_schema(),
     }
-
-
-def _refused(name: str, error: ValidationError, under: Place = ()) -> ConfigurationError:
-    found = error.errors(include_url=False)
-    lines = []
-    for problem in found[:MOST_PROBLEMS]:
-        place = (*under, *problem["loc"])
-        hint = _NORWAY if isinstance(problem["input"], bool) else ""
-        model = _Document if len(place) == 1 else Defaults if place[0] == "defaults" else Watched
-        meant = advice(problem, [str(place[-1])], model)
-        lines.append(f"{_where(place)} {reason(problem)}{hint}{meant}")
-    if len(found) > MOST_PROBLEMS:
-        lines.append(f"and {len(found) - MOST_PROBLEMS} more")
-    return ConfigurationError(f"{name}: {'; '.join(lines)}")
-
-
-def _where(place: Place) -> str:
-    """For example `query 2, cadence`."""
-    words = [str(part) for part in place]
-    if place[:1] == ("queries",) and len(place) > 1:
-        words[:2] = [f"query {int(place[1]) + 1}"]
-    return ", ".join(words)
 
 
 def _refuse_repeats(name: str, entries: tuple[Watched, ...]) -> None:

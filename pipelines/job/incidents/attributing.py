@@ -5,6 +5,7 @@ database; a crash repeats at most one attribution, and event and quarantine are 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -12,20 +13,19 @@ import structlog
 from sqlalchemy import Engine
 
 from radarstream.connectors.corpus.store import Corpus
-from radarstream.connectors.state_table.incidents import complaints, kept_answers, store
-from radarstream.connectors.state_table.incidents.complaints import StoredComplaint
+from radarstream.connectors.state_table.incidents import complaints, kept_answers, senders, store
+from radarstream.connectors.state_table.incidents.complaints import StoredComplaint, next_open
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer
 from radarstream.defenses.protocol import Attributor
 from radarstream.pipelines.job.failures import kind_of
-from radarstream.pipelines.job.incidents.budget import Budget
 from radarstream.pipelines.job.incidents.settling import Investigated, excerpt, settle
 from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.settings import AttributionSettings, ReadingSettings
 from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.pipelines.signals.investigation import Inquiry, Investigation, investigating
-from radarstream.pipelines.signals.long_form import in_its_form
 from radarstream.pipelines.signals.metering import CallCounts
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import in_its_form
 from radarstream.pipelines.signals.reading import read_documents
 from radarstream.schemas.attribution import RankedText
 from radarstream.schemas.errors import EvidenceError, ModelError, ModelOutageError
@@ -39,7 +39,65 @@ from radarstream.schemas.incidents import (
 from radarstream.schemas.snapshot import Document
 from radarstream.schemas.times import Clock, milliseconds
 
+HALF = 0.5
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+
 log = structlog.get_logger("radarstream")
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """How much may be attributed at this moment."""
+
+    engine: Engine
+    settings: AttributionSettings
+    clock: Clock
+
+    def next_turn(self) -> tuple[StoredComplaint | None, bool]:
+        """The complaint to look at, if any, and whether the reserved half pays; the half of which
+        less is used goes first. With both used up, known attributions can still be settled.
+        """
+        day_ago_ms = milliseconds(self.clock.now() - DAY)
+        first = partial(next_open, self.engine, day_ago_ms=day_ago_ms, trusted=self.trusted())
+        used = {reserved: self.used(reserved=reserved) for reserved in (True, False)}
+        if sum(used.values()) < len(used):
+            for reserved in sorted(used, key=used.__getitem__):
+                if used[reserved] < 1.0 and (complaint := first(only_urgent=reserved)):
+                    return complaint, reserved
+        return first(only_known=True), False
+
+    def used(self, *, reserved: bool) -> float:
+        """Return the share of this half that is used up, by the scarcer limit; may exceed 1."""
+        now = self.clock.now()
+        events, calls = store.spent(
+            self.engine, milliseconds(now - HOUR), milliseconds(now - DAY), reserved=reserved
+        )
+        limits = self.settings
+        share = max(events / limits.attributions_per_hour, calls / limits.model_calls_per_day)
+        return share / HALF
+
+    def trusted(self) -> frozenset[str]:
+        """Return the trusted senders with an open complaint."""
+        with self.engine.connect() as connection:
+            waiting = senders.waiting_senders(connection)
+        return frozenset(
+            name for name, record in waiting.items() if record.trusted(self.settings.trusted_after)
+        )
+
+    def tell_waiting(self) -> None:
+        """Log how many complaints wait for budget, if any do."""
+        waiting = complaints.counts(self.engine)[0].get(ComplaintState.OPEN, 0)
+        if not waiting:
+            return
+        spent = self.used(reserved=True) >= 1.0
+        log.warning(
+            "complaints wait for budget",
+            complaints=waiting,
+            reason="it is used up" if spent else "what is left is for trusted senders",
+            attributions_per_hour=self.settings.attributions_per_hour,
+            model_calls_per_day=self.settings.model_calls_per_day,
+        )
+
 
 EMBEDDED_AT_ONCE = 512  # an attribution does not wait until a whole archive is embedded
 

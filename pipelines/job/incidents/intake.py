@@ -1,9 +1,10 @@
 """Takes complaints in: which answer is meant, and may this sender send more?"""
 
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from typing import Literal
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Table
 
 from radarstream.connectors.state_table.database.statements import in_transaction
 from radarstream.connectors.state_table.incidents import complaints, senders
@@ -11,9 +12,12 @@ from radarstream.connectors.state_table.incidents.complaints import StoredCompla
 from radarstream.connectors.state_table.incidents.kept_answers import KeptAnswer, kept_answers
 from radarstream.connectors.state_table.queries.lookup import ANSWERED, FINAL_MARKS, queries_named
 from radarstream.defenses.attribution.protection import Rules, refusal
-from radarstream.schemas.errors import RadarstreamError
+from radarstream.pipelines.settings import Settings
+from radarstream.schemas.codec import decode_complaint, encode
+from radarstream.schemas.errors import InputError, RadarstreamError, ReasonClass
 from radarstream.schemas.incidents import Complaint, incident_id
-from radarstream.schemas.names import plain_name
+from radarstream.schemas.names import flaw_of, plain_name
+from radarstream.schemas.shown import one_line
 from radarstream.schemas.times import milliseconds
 
 DAY = timedelta(days=1)
@@ -74,12 +78,11 @@ def meant(engine: Engine, complaint: Complaint) -> tuple[KeptAnswer, str]:
     """
     query_id = complaint.query_id
     if query_id is None:
-        asking = queries_named(engine, complaint.question or "", ANSWERED)
-        if len(asking) > 1:
-            raise RefusedComplaintError(
-                "ambiguous", f"{len(asking)} queries ask this; a complaint names one by its id"
-            )
-        query_id = asking[0] if asking else complaint.query
+        try:
+            asking = only_query(engine, complaint.question or "", ANSWERED)
+        except InputError as error:
+            raise RefusedComplaintError("ambiguous", error.detail) from None
+        query_id = asking or complaint.query
     kept = kept_answers(engine, query_id)
     if not kept:
         raise RefusedComplaintError(
@@ -106,7 +109,65 @@ def meant(engine: Engine, complaint: Complaint) -> tuple[KeptAnswer, str]:
     return candidates[0], answer
 
 
+def only_query(engine: Engine, text: str, tables: Sequence[Table]) -> str | None:
+    """The id of the query that an id or a question names; None for none. Raises InputError for
+    several.
+    """
+    found = queries_named(engine, text, tables)
+    if len(found) > 1:
+        ids = ", ".join(one_line(query_id) for query_id in found[:SHOWN])
+        ids += ", …" if found[SHOWN:] else ""
+        why = f"{len(found)} queries ask this, name one by its id: {ids}"
+        raise InputError(ReasonClass.OUT_OF_RANGE, why)
+    return found[0] if found else None
+
+
 def bare(answer: str) -> str:
     """Fold case, white space and final marks: another spelling is no other answer."""
     folded = " ".join(answer.casefold().split())
     return folded.rstrip(FINAL_MARKS) or folded
+
+
+SHOWN = 10  # ids in a message
+
+
+def report(  # noqa: PLR0913 what a complaint is made of
+    settings: Settings,
+    engine: Engine,
+    user: str,
+    query: str,
+    answer: str | None = None,
+    step: int | None = None,
+    comment: str = "",
+) -> StoredComplaint:
+    """Store a user's complaint about an answer; a repetition changes nothing. `query` is an id or a
+    question; without `answer` and `step` the latest is meant. Raises InputError,
+    RefusedComplaintError.
+    """
+    complaint = checked(
+        Complaint(
+            sender=user,
+            sent_at=datetime.now(UTC),
+            query_id=only_query(engine, query, ANSWERED) or query,
+            answer=answer,
+            step=step,
+            comment=comment,
+        )
+    )
+    return take_in(engine, complaint, settings.attribution, complaint.sent_at)
+
+
+def checked(complaint: Complaint) -> Complaint:
+    """Return what a reader of the topic would read. Raises InputError."""
+    if complaint.answer is not None and not complaint.answer.strip():
+        why = "the answer is empty; without one, the latest answer is meant"
+        raise InputError(ReasonClass.MISSING_FIELD, why)
+    if not complaint.sender.strip():
+        raise InputError(ReasonClass.MISSING_FIELD, "the sender's name is empty")
+    if flaw := flaw_of(complaint.sender):  # first: encoding leaves some characters out
+        raise InputError(ReasonClass.OUT_OF_RANGE, f"the sender's name has {flaw}")
+    try:
+        return decode_complaint(encode(complaint), now=None)
+    except InputError as error:
+        why = f"no complaint can be made of this: {error.detail}"
+        raise InputError(error.reason, why) from None

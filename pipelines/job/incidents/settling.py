@@ -1,8 +1,8 @@
 """What follows from a wrong answer, in one transaction: status, event, quarantine, memory."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, Engine
 
@@ -13,6 +13,9 @@ from radarstream.connectors.state_table.queries.outbox import insert_records
 from radarstream.defenses.attribution.protection import Rules, doubt, status_of
 from radarstream.schemas import incidents
 from radarstream.schemas.codec import outbox_record
+from radarstream.schemas.errors import ConfigurationError, NotFoundError
+from radarstream.schemas.incidents import REMOVING, Decision, SenderRecord
+from radarstream.schemas.shown import one_line
 from radarstream.schemas.snapshot import Document
 
 EXCERPT_CHARACTERS = 300
@@ -184,3 +187,114 @@ def excerpt(document: Document) -> str:
     """The beginning of a text, on one line."""
     words = " ".join(document.text[: 4 * EXCERPT_CHARACTERS].split())
     return words if len(words) <= EXCERPT_CHARACTERS else f"{words[: EXCERPT_CHARACTERS - 1]}…"
+
+
+MEANING: Final = {
+    Decision.APPROVED: "wrong",
+    Decision.DISMISSED: "not wrong",
+    Decision.MODEL_ERRED: "wrong, and that no source is to blame",
+}
+NAMED: Final = 20  # senders and texts that are named
+NAMED_IN_JSON: Final = 1_000
+NAME_CHARACTERS: Final = 40
+TEXT_CHARACTERS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Senders:
+    """Everybody who complained about an answer of a query, at any step; trusted ones first."""
+
+    trusted: Mapping[str, SenderRecord]
+    others: Mapping[str, SenderRecord]
+
+    @property
+    def words(self) -> str:
+        """How many there are of each kind; kinds without any are left out."""
+        counts = ((len(self.trusted), "trusted"), (len(self.others), "other"))
+        return ", ".join(f"{count} {kind}" for count, kind in counts if count)
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """How many there are of each kind, as JSON values."""
+        return {"trusted": len(self.trusted), "other": len(self.others)}
+
+    @property
+    def names(self) -> list[dict[str, Any]]:
+        """The first of them as JSON values, each with their record."""
+        everybody = [
+            {
+                "name": name,
+                "trusted": kind is self.trusted,
+                "confirmed": record.confirmed,
+                "dismissed": record.dismissed,
+                "unconfirmed": record.unconfirmed + record.waiting,
+            }
+            for kind in (self.trusted, self.others)
+            for name, record in sorted(kind.items())
+        ]
+        return everybody[:NAMED_IN_JSON]
+
+    def line(self) -> str:
+        """The first of them by name, and how many more there are."""
+        names = [*sorted(self.trusted), *sorted(self.others)]
+        shown = [one_line(name, NAME_CHARACTERS) for name in names[:NAMED]]
+        shown += [f"and {len(names) - NAMED} more"] if names[NAMED:] else []
+        return f"{self.words}: {', '.join(shown)}" if shown else self.words
+
+
+def senders_of(engine: Engine, row: Mapping[str, Any], rules: Rules) -> Senders:
+    """Look up who complained about the answer of an incident."""
+    with engine.connect() as connection:
+        found = senders.senders_of(connection, row["query_id"], row["answer"])
+    trusted = {n: r for n, r in found.items() if r.without_waiting().trusted(rules.trusted_after)}
+    others = {name: record for name, record in found.items() if name not in trusted}
+    return Senders(trusted, others)
+
+
+def consequences(
+    engine: Engine, incident: str, decision: Decision, rules: Rules
+) -> tuple[str, str, str]:
+    """What follows from a decision about an incident: what is said of the answer, what becomes of
+    its texts, and of the trust in those who complained.
+    """
+    texts = "Texts that are held for it are let back in."
+    if decision is Decision.APPROVED:
+        texts = removal(engine, incident, rules)
+    trust = "loses" if decision is Decision.DISMISSED else "gains"
+    said = f"You say that this answer is {MEANING[decision]}."
+    return said, texts, f"Whoever complained {trust} trust."
+
+
+def removal(engine: Engine, incident: str, rules: Rules) -> str:
+    """Which texts an approval of this incident would leave out, or why it is none."""
+    known = store.look(engine, incident)
+    event = known.event if known else None
+    if event is None or event.finding is None:
+        return "Its texts are not known yet: those that are found later will be left out."
+    status, detail = status_of(event, {}, Decision.APPROVED, rules)
+    if status not in REMOVING:
+        return f"This leaves out no text: {detail}."
+    with engine.connect() as connection:
+        return removal_in_words(quarantine.texts_of(connection, incident))
+
+
+def removal_in_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """The texts of these rows of the quarantine, the first of them by name."""
+    count = len(rows)
+    named = [
+        one_line(row["url"] or row["title"] or row["excerpt"], TEXT_CHARACTERS)
+        for row in rows[:NAMED]
+    ]
+    more = f", and {count - NAMED} more" if count > NAMED else ""
+    which = "1 text is" if count == 1 else f"{count} texts are"
+    return f"{which} left out of snapshots of this query: {'; '.join(named)}{more}."
+
+
+def only_one(engine: Engine, named: str) -> dict[str, Any]:
+    """The incident whose id begins so. Raises NotFoundError, ConfigurationError for several."""
+    found = store.list_incidents(engine, limit=2, prefix=named) if named else []
+    if not found:
+        raise NotFoundError(f"no incident has an id that begins with {named!r}")
+    if len(found) > 1:
+        raise ConfigurationError(f"several incidents have an id that begins with {named!r}")
+    return found[0]

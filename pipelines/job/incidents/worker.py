@@ -16,17 +16,22 @@ from radarstream.connectors.state_table.incidents.complaints import counts
 from radarstream.connectors.state_table.incidents.quarantine import count_active
 from radarstream.connectors.state_table.queries.outbox import Sink, publish_outbox
 from radarstream.pipelines import build
-from radarstream.pipelines.job.answering.state_watch import StateWatch, open_database, watched_state
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, take_in
 from radarstream.pipelines.job.incidents.settling import LANE
-from radarstream.pipelines.job.stopping import AskedToStopError, Stop, SystemClock
-from radarstream.pipelines.job.telemetry.health import Check, Health
+from radarstream.pipelines.job.stopping import AskedToStopError, Stop
+from radarstream.pipelines.job.telemetry.endpoint import Check, Health
 from radarstream.pipelines.job.telemetry.logs import configure_logging
 from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
-from radarstream.pipelines.job.waiting import Waiting, starting
+from radarstream.pipelines.job.waiting import (
+    StateWatch,
+    Waiting,
+    open_database,
+    starting,
+    watched_state,
+)
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.fulfilment import check_needs
 from radarstream.schemas.codec import decode_complaint
@@ -136,7 +141,7 @@ def opened_worker(
     ConfigurationError also where the models do not fit the attributor or the database does not know
     the group's offsets, unless `start_over`.
     """
-    attribution, registry, clock = settings.attribution, CollectorRegistry(), SystemClock(stop)
+    attribution, registry, clock = settings.attribution, CollectorRegistry(), stop.clock
     archived = settings.corpus.archive and attribution.corpus_texts > 0
     attributor = build.configured_attributor(settings)
     checks: tuple[Check, ...] = ("broker", "database") if kafka else ("database",)

@@ -1,23 +1,135 @@
-"""A search history through the pipeline, into a directory."""
+"""A search history through the pipeline, into a directory, and what is read back from there."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from time import perf_counter
+from typing import Any, TypeVar
 
+from pydantic import TypeAdapter, ValidationError
+
+from radarstream.connectors.files.directories import write_json
 from radarstream.connectors.files.jsonl_sink import FILES, JsonlSink
+from radarstream.connectors.models.tiers import model_card
 from radarstream.connectors.state_table.queries.memory import clear_run, log_epochs
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
 from radarstream.pipelines.build import shared_engine, shared_pipeline
-from radarstream.pipelines.job.replaying import results
-from radarstream.pipelines.job.replaying.attacking import Planting
 from radarstream.pipelines.job.replaying.record import RunRecord, StageCost, begun, check_resumable
-from radarstream.pipelines.job.replaying.source import ReplayInput, Survey, survey
+from radarstream.pipelines.job.replaying.source import Planting, ReplayInput, Survey, survey
 from radarstream.pipelines.settings import Settings
 from radarstream.pipelines.signals.metering import CallCounts
-from radarstream.schemas.errors import ConfigurationError
+from radarstream.schemas.codec import decode_answer, decode_dead_letter, decode_record
+from radarstream.schemas.errors import ConfigurationError, InputError
+from radarstream.schemas.events import AnswerEvent, DeadLetter
+from radarstream.schemas.records import UNLIMITED, RawRecord
+from radarstream.schemas.snapshot import SearchSnapshot
+
+ANSWERS, DEAD_LETTERS = FILES["answers.defended"], FILES["snapshots.deadletter"]
+SNAPSHOTS, RUN = "snapshots.jsonl", "run.json"
+REPORT, BASELINES = "report.html", "baselines.jsonl"  # written by the lab
+STATE = "state.sqlite"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Results:
+    """What a run answered, by question and time; documents have the ranks of the answers."""
+
+    run: RunRecord
+    answers: list[AnswerEvent]
+    snapshots: dict[str, SearchSnapshot]
+    dead_reasons: dict[str, int]
+
+    def seen(self, answer: AnswerEvent) -> SearchSnapshot:
+        """The snapshot of an answer without the documents that a reranker dropped."""
+        snapshot, reranking = self.snapshots[answer.snapshot_id], answer.reranking
+        return snapshot if reranking is None else reranking.without_dropped(snapshot)
+
+    def summary(self) -> dict[str, Any]:
+        """The figures as plain values."""
+        card = model_card(self.run.models)
+        run = {"language_model": card, "run": asdict(self.run)}
+        return run | {"dead_letters": self.dead_reasons}
+
+
+def read_results(directory: Path) -> Results:
+    """Read a run back. Raises ConfigurationError when the directory holds none that is finished."""
+    decode = partial(decode_record, limits=UNLIMITED, now=None)
+    snapshots = {found.id: found for found in _decoded(directory / SNAPSHOTS, decode)}
+    run = read_run(directory / RUN)
+    if not run.finished:
+        raise ConfigurationError(
+            f"{directory} holds no finished replay: its command with --resume goes on from there"
+        )
+    queries = dict.fromkeys(snapshot.query.id for snapshot in snapshots.values())
+    order = {query_id: place for place, query_id in enumerate(queries)}  # as the input names them
+    found = _decoded(directory / ANSWERS, lambda record: decode_answer(record.payload))
+    answers = [answer for answer in found if answer.snapshot_id in snapshots]
+    for answer in answers:
+        if answer.reranking is not None:
+            found_there = snapshots[answer.snapshot_id]
+            snapshots[answer.snapshot_id] = answer.reranking.renumbered(found_there)
+    answers.sort(key=lambda answer: (order[answer.query_id], answer.step))
+    reasons = Counter(letter.reason.value for letter in _dead_letters(directory)).most_common()
+    return Results(run, answers, snapshots, dict(reasons))
+
+
+def _decoded(file: Path, decode: Callable[[RawRecord], T]) -> Iterator[T]:
+    """Yield what the lines of a file hold. Raises ConfigurationError naming a damaged line."""
+    for number, line in enumerate(_lines_of(file), start=1):
+        try:
+            yield decode(RawRecord(file.name, number, line))
+        except InputError as error:
+            raise ConfigurationError(
+                f"{file} line {number} is damaged ({error}); replay again"
+            ) from None
+
+
+def _lines_of(file: Path) -> Iterator[bytes]:
+    """Yield a file's lines; ConfigurationError if there is no such file."""
+    try:
+        with file.open("rb") as stream:
+            yield from stream
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"{file.parent} holds no finished replay: no {file.name}"
+        ) from None
+
+
+def _dead_letters(directory: Path) -> Iterator[DeadLetter]:
+    return _decoded(directory / DEAD_LETTERS, lambda record: decode_dead_letter(record.payload))
+
+
+def first_dead_letter(directory: Path) -> str:
+    """Say in a few words why the first record in a run's dead letters is there, if there is one."""
+    letter = next(_dead_letters(directory), None)
+    if letter is None:
+        return ""
+    where = f"{letter.source} record {letter.position}"
+    return f"; the first dead letter: {where}: {letter.reason.value}: {letter.detail}"
+
+
+def count_lines(file: Path) -> int:
+    """Count a file's lines."""
+    return sum(1 for _ in _lines_of(file))
+
+
+def write_run(directory: Path, run: RunRecord) -> None:
+    """Store what the run was beside its results."""
+    write_json(directory / RUN, asdict(run))
+
+
+def read_run(file: Path) -> RunRecord:
+    """Read what the run was."""
+    try:
+        return TypeAdapter(RunRecord).validate_json(b"".join(_lines_of(file)))
+    except ValidationError as error:
+        raise ConfigurationError(f"{file} is damaged: {error.errors()[0]['msg']}") from None
+
 
 LOG = logging.getLogger(__name__)
 Note = Callable[[str], object]
@@ -32,38 +144,38 @@ def replayed(
     resume: bool = False,
     note: Note = LOG.warning,
     show: Show = lambda *_: nullcontext(),
-) -> results.Results:
+) -> Results:
     """Replay into a directory and read the results back. `note` takes what a user should know,
     `show` what is done, of how many, and what counts it.
     """
     # Wrong settings and input must not cost the results of an earlier replay.
     run = begun(settings, shared_pipeline(settings))
     resumes = _resumable_logs(settings, run, out) if resume else ()
-    found = survey(source, out / results.SNAPSHOTS, resumes=resumes)
+    found = survey(source, out / SNAPSHOTS, resumes=resumes)
     note_skipped(found.attacks, note)
     if not resume:  # what models answered is kept
         clear_run(shared_engine(settings))
-        for name in (*FILES.values(), results.RUN, results.REPORT, results.BASELINES):
+        for name in (*FILES.values(), RUN, REPORT, BASELINES):
             (out / name).unlink(missing_ok=True)
     run = replace(run, snapshots=found.snapshots, attacks=found.attacks)
-    results.write_run(out, run)  # what --resume must be like
+    write_run(out, run)  # what --resume must be like
     try:
         run = _run_through(settings, source, found, out, run, show)
     except KeyboardInterrupt:
         note("interrupted: the same command with --resume goes on from here")
         raise
-    results.write_run(out, run)
-    return results.read_results(out)
+    write_run(out, run)
+    return read_results(out)
 
 
 def _resumable_logs(settings: Settings, run: RunRecord, out: Path) -> Collection[str]:
     """Which inputs the replay there has read. Raises ConfigurationError for another replay."""
     logs = log_epochs(shared_engine(settings))
-    if (out / results.RUN).exists():
-        check_resumable(results.read_run(out / results.RUN), run)
+    if (out / RUN).exists():
+        check_resumable(read_run(out / RUN), run)
     elif logs:
         raise ConfigurationError(
-            f"no {results.RUN} in {out} says which models and settings answered there: start over "
+            f"no {RUN} in {out} says which models and settings answered there: start over "
             "without --resume"
         )
     return logs
@@ -80,7 +192,7 @@ def _run_through(
     settings: Settings, source: ReplayInput, found: Survey, out: Path, run: RunRecord, show: Show
 ) -> RunRecord:
     """Run the pipeline, publish its events and record what it cost."""
-    from radarstream.pipelines.beam.running import run_replay  # takes seconds
+    from radarstream.pipelines.beam.graph import run_replay  # takes seconds
 
     guard, engine = shared_pipeline(settings), shared_engine(settings)
     generator = guard.models.generator
@@ -105,8 +217,8 @@ def _run_through(
             StageCost(name, t.calls + t.hits, t.calls, t.hits, t.seconds)
             for name, t in guard.meter.stages.items()
         ),
-        answers=results.count_lines(out / results.ANSWERS),
-        dead_letters=results.count_lines(out / results.DEAD_LETTERS),
+        answers=count_lines(out / ANSWERS),
+        dead_letters=count_lines(out / DEAD_LETTERS),
         seconds=perf_counter() - started,
         finished=True,
     )

@@ -20,7 +20,7 @@ import structlog
 from radarstream.pipelines.job.failures import behind
 from radarstream.pipelines.settings import TelemetrySettings
 from radarstream.schemas import errors
-from radarstream.schemas.shown import only_shown
+from radarstream.schemas.shown import one_line
 
 EventDict = MutableMapping[str, Any]
 
@@ -121,19 +121,9 @@ def plain(value: Any) -> Iterator[Any]:
         case None | bool() | int() | float():
             yield value
         case str():
-            yield shorten(value)
+            yield one_line(value[: 4 * TEXT_CHARACTERS], TEXT_CHARACTERS)
         case list() | tuple() | set() | frozenset():
             yield [safe for item in list(value)[:LIST_ITEMS] for safe in plain(item)]
-
-
-def shorten(text: str) -> str:
-    r"""Replace hidden characters by blanks; shorten.
-
-    >>> shorten("Paris" + chr(27) + "[2J" + chr(10) + "France")
-    'Paris [2J France'
-    """
-    shown = only_shown(text[: TEXT_CHARACTERS + 1], " ")
-    return shown if len(shown) <= TEXT_CHARACTERS else shown[: TEXT_CHARACTERS - 1] + "…"
 
 
 class Bridge(logging.Handler):

@@ -5,8 +5,7 @@ closed sets, never from names, ids or texts, so the number of series is bounded.
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from datetime import datetime
-from enum import StrEnum
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from platform import python_version
 from typing import Any, Final, TypeVar
 
@@ -45,16 +44,7 @@ FamilyT = TypeVar("FamilyT", Counter, Gauge, Histogram)
 
 def build() -> dict[str, str]:
     """Return what is running, by name."""
-    try:
-        installed = version("radarstream")
-    except PackageNotFoundError:
-        installed = "unknown"
-    return {"version": installed, "python": python_version()}
-
-
-def values(kinds: type[StrEnum]) -> list[str]:
-    """The values of an enumeration."""
-    return [kind.value for kind in kinds]
+    return {"version": version("radarstream"), "python": python_version()}
 
 
 class Metrics:
@@ -123,14 +113,14 @@ class JobMetrics(Metrics):
         text = "Defended answers, by how they compare with the previous one"
         self.answers = add(Counter, "answers", text, "outcome", OUTCOMES)
         text = "Answers by what they rest on"
-        self.statuses = add(Counter, "answer_statuses", text, "status", values(AnswerStatus))
+        self.statuses = add(Counter, "answer_statuses", text, "status", AnswerStatus)
         text = "Answers that wanted more documents than there were"
         self.wanting = add(Counter, "answers_wanting_more", text)
         judged = [("rejected", reason.value) for reason in REJECTED]
         judged += [("kept", reason.value) for reason in KEPT]
         labels = ("decision", "reason")
         self.documents = add(Counter, "documents", "Documents judged", labels, judged)
-        text, decisions = "What became of the previous answers", values(MemoryDecision)
+        text, decisions = "What became of the previous answers", MemoryDecision
         self.memory = add(Counter, "memory_decisions", text, "decision", decisions)
         dead = [(why.value, "outage" if why in OUTAGES else "poison") for why in ReasonClass]
         text, labels = "Records that led to no answer", ("reason", "disposition")
@@ -209,10 +199,10 @@ class AttributingMetrics(Metrics):
         add = self.add
         text = "Complaints read from their topic, by what became of them"
         self.intake = add(Counter, "complaints", text, "result", INTAKE)
-        text, known = "Wrong answers that were attributed", [*values(Finding), "unverified"]
+        text, known = "Wrong answers that were attributed", (*Finding, "unverified")
         self.attributions = add(Counter, "attributions", text, "finding", known)
         text = "Incidents that were settled, by their status afterwards"
-        self.incidents = add(Counter, "incidents_settled", text, "status", values(Status))
+        self.incidents = add(Counter, "incidents_settled", text, "status", Status)
         text = "Attributions that failed and are tried again, or not"
         self.failures = add(Counter, "attribution_failures", text, "error")
         text = "Wall-clock time of one attribution"
@@ -244,8 +234,8 @@ class ServingMetrics(Metrics):
         self.in_hand = add(Gauge, "http_requests_in_hand", "Requests that are handled now")
         text = "Requests refused before a route saw them, by reason"
         self.refused = add(Counter, "http_requests_refused", text, "reason", REFUSED)
-        text, known = "Replies to questions, by what the answer rests on", values(AnswerStatus)
-        self.replies = add(Counter, "replies", text, "status", known)
+        text = "Replies to questions, by what the answer rests on"
+        self.replies = add(Counter, "replies", text, "status", AnswerStatus)
         text = "Result pages that replies were made of"
         self.result_pages = add(Counter, "reply_result_pages", text)
         text = "Replies that wanted more documents than there were"
@@ -253,7 +243,7 @@ class ServingMetrics(Metrics):
         self.asking = add(Histogram, "question_duration_seconds", "From a question to its reply")
         text = "Questions without a reply, by kind of error"
         self.failures = add(Counter, "question_failures", text, "code")
-        text, known = "Questions by the Sentinel's last level", values(RiskLevel)
-        self.risks = add(Counter, "question_risks", text, "level", known)
-        text, known = "Questions that a module acted on", values(Module)
-        self.modules = add(Counter, "question_modules", text, "module", known)
+        text = "Questions by the Sentinel's last level"
+        self.risks = add(Counter, "question_risks", text, "level", RiskLevel)
+        text = "Questions that a module acted on"
+        self.modules = add(Counter, "question_modules", text, "module", Module)

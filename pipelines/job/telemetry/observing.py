@@ -1,23 +1,85 @@
 """Reports to logs, metrics and health what the driver does, and how far a long batch has come."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from threading import Lock
 from time import monotonic
 from typing import Any
 
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 from sqlalchemy.exc import SQLAlchemyError
 
+from radarstream.connectors.kafka.topic_reader import Offsets
+from radarstream.pipelines.beam.folding import Batch, Outcome
 from radarstream.pipelines.job.answering.dead_letters import query_of
-from radarstream.pipelines.job.answering.ports import Batch, Outcome
-from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
+from radarstream.pipelines.job.telemetry.readings import read
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.schemas.codec import envelope
 from radarstream.schemas.errors import BrokerError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter
 from radarstream.schemas.records import RawRecord
+
+REFRESH_S = 5.0
+
+
+@dataclass(eq=False)
+class Lag(Collector):
+    """The lag of this worker's partitions; safe to use from any thread. `offsets` asks the broker;
+    `read_to` is, by partition, the first offset that was not polled.
+    """
+
+    offsets: Callable[[], Mapping[int, Offsets]]
+    known: Mapping[int, Offsets] = field(default_factory=dict)
+    partitions: frozenset[int] = frozenset()
+    read_to: dict[int, int] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def refresh(self) -> None:
+        """Ask the broker. Raises BrokerError, ConfigurationError; what was known stays."""
+        known = self.offsets()
+        with self.lock:
+            self.known = known
+
+    def assigned(self, partitions: frozenset[int]) -> None:
+        """Note which partitions are this worker's at present."""
+        with self.lock:
+            self.partitions = partitions
+
+    def polled(self, records: Iterable[RawRecord]) -> None:
+        """Note how far reading has come."""
+        with self.lock:
+            for record in records:
+                if record.log is not None:
+                    self.read_to[record.log.partition] = record.log.offset + 1
+
+    def committed(self, next_offsets: Mapping[int, int]) -> None:
+        """Note a commit: the broker is asked again only in a while."""
+        with self.lock:
+            moved = {p: offset for p, offset in next_offsets.items() if p in self.known}
+            self.known = dict(self.known) | {
+                p: replace(self.known[p], committed=offset) for p, offset in moved.items()
+            }
+
+    def all_read(self) -> bool:
+        """Whether this worker polled all that its partitions hold, as far as the broker told."""
+        with self.lock:
+            return self.partitions <= self.known.keys() and all(
+                self.read_to.get(p, 0) >= self.known[p].end or not self.known[p].lag
+                for p in self.partitions
+            )
+
+    def collect(self) -> Iterator[Metric]:
+        """Export the lag of the partitions that the broker told about."""
+        with self.lock:
+            known = sorted(self.partitions & self.known.keys())
+            lags = [([str(p)], self.known[p].lag) for p in known]
+        text = "Records between what the group has committed and the end of the partition"
+        yield read(GaugeMetricFamily, "consumer_lag_records", text, ["partition"], lags)
+
 
 WAITING_S = 10.0  # without partitions: say so this often
 PROGRESS_S = 10.0
@@ -157,16 +219,6 @@ class Observer:
         )
 
 
-@dataclass(slots=True)
-class RunningBatch:
-    """The batch in hand; `done` counts what stages and generator had done before it."""
-
-    records: int
-    started: float
-    logged: float
-    done: Mapping[str, int]
-
-
 @dataclass
 class BatchProgress:
     """Logs how far the batch in hand is, every `every_s` seconds. `generator` may count its calls.
@@ -178,14 +230,16 @@ class BatchProgress:
     generator: object
     every_s: float = PROGRESS_S
     now: Callable[[], float] = monotonic
-    running: RunningBatch | None = field(default=None, init=False)
+    # records of the batch in hand, when it began, and what stages and generator had done before
+    running: tuple[int, float, Mapping[str, int]] | None = field(default=None, init=False)
+    logged: float = field(default=0.0, init=False)
 
     def of(self, batch: Batch) -> Batch:
         """Return the batch, watched while it runs."""
 
         def watched(records: Sequence[RawRecord]) -> list[Outcome]:
-            now = self.now()
-            self.running = RunningBatch(len(records), now, now, self._done())
+            self.logged = self.now()
+            self.running = len(records), self.logged, self._done()
             try:
                 return batch(records)
             finally:
@@ -196,19 +250,20 @@ class BatchProgress:
     def tell(self) -> None:
         """Log the batch in hand, if it is time."""
         running, now = self.running, self.now()
-        if running is None or now - running.logged < self.every_s:
+        if running is None or now - self.logged < self.every_s:
             return
-        running.logged = now
+        self.logged = now
+        records, started, before = running
         stage = self.meter.current
-        since = {name: count - running.done.get(name, 0) for name, count in self._done().items()}
+        since = {name: count - before.get(name, 0) for name, count in self._done().items()}
         self.log.info(
             "batch_running",
-            records=running.records,
+            records=records,
             stage=stage,
             done=since.get(stage, 0),
             model_answers=since["model answers"],
             model_calls=since["model calls"],
-            seconds=round(now - running.started, 1),
+            seconds=round(now - started, 1),
         )
 
     def _done(self) -> dict[str, int]:

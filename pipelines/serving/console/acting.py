@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.serving.action_log import (
     last_action_on,
     write_action,
 )
-from radarstream.pipelines.pages.times import minute
+from radarstream.pipelines.pages.safe_text import minute
 from radarstream.pipelines.settings import Settings
 from radarstream.schemas.errors import RadarstreamError, StateConflictError
 

@@ -14,9 +14,8 @@ from radarstream.connectors.state_table.database.tables import KEPT_EVENTS, WATC
 from radarstream.connectors.state_table.incidents.kept_answers import kept_answers
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.pipelines.pages import verdict_words as words
-from radarstream.pipelines.pages.safe_text import shorten
+from radarstream.pipelines.pages.safe_text import minute, shorten
 from radarstream.pipelines.pages.steps import StepView, build_step
-from radarstream.pipelines.pages.times import minute
 from radarstream.pipelines.serving.access import Reader
 from radarstream.pipelines.serving.console.showing import Paging, page_number, show
 from radarstream.pipelines.serving.context import Context

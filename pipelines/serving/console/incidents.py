@@ -16,13 +16,12 @@ from radarstream.connectors.state_table.incidents.complaints import (
     find_complaints,
 )
 from radarstream.pipelines.job.incidents import settling
-from radarstream.pipelines.job.operating import incidents
 from radarstream.pipelines.pages import wrong_answers
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console import acting, showing
 from radarstream.pipelines.serving.context import Context
 from radarstream.schemas.errors import NotFoundError
-from radarstream.schemas.incidents import ComplaintState, Decision, Status
+from radarstream.schemas.incidents import ComplaintState, Decision
 from radarstream.schemas.shown import one_line
 
 MOST: Final = 1_000  # incidents and texts that are listed
@@ -30,16 +29,6 @@ COMPLAINTS: Final = 100  # shown of one incident
 STATES: Final = {"": "all", ComplaintState.OPEN.value: "waiting for attribution",
                  ComplaintState.JUDGED.value: "attributed or decided",
                  ComplaintState.UNUSABLE.value: "not usable"}  # fmt: skip
-
-
-def standing_of(row: Mapping[str, Any]) -> tuple[str, str]:
-    """How an incident stands, in words with a tone, from a row of the list of incidents."""
-    if row["decision"] == Decision.MODEL_ERRED:
-        return wrong_answers.MODEL_ERRED
-    if row["status"] in tuple(Status):
-        return wrong_answers.DECISIONS[Status(row["status"])]
-    known = row["state"] in tuple(ComplaintState)
-    return wrong_answers.WAITING[ComplaintState(row["state"]) if known else ComplaintState.UNUSABLE]
 
 
 def inbox_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -50,13 +39,6 @@ def inbox_sentence(rows: Sequence[Mapping[str, Any]]) -> str:
     if not open_ones:
         return "A person decided about every incident."
     return f"{open_ones} {'incident waits' if open_ones == 1 else 'incidents wait'} for a decision."
-
-
-def text_state(row: Mapping[str, Any]) -> tuple[str, str]:
-    """Whether a text is left out, in words with a tone."""
-    if row["active"]:
-        return ("left out of all queries" if row["everywhere"] else "left out"), "bad"
-    return ("released", "good") if row["released"] else (f"named: {row['status']}", "")
 
 
 def router(context: Context) -> APIRouter:
@@ -79,7 +61,7 @@ def router(context: Context) -> APIRouter:
             notes=[] if settings.attribution.enabled else [OFF],
             live=True,
             rows=rows[paging.offset : paging.last],
-            standing_of=standing_of,
+            standing_of=wrong_answers.standing_of,
             paging=paging,
             state=wanted or "",
             states=STATES,
@@ -88,18 +70,18 @@ def router(context: Context) -> APIRouter:
     @routes.get(f"{showing.BELOW}incident")
     def incident(request: Request, user: Operator, id: str = "") -> HTMLResponse:  # noqa: A002
         with showing.understood():
-            row = incidents.only_one(engine, id)
+            row = settling.only_one(engine, id)
         return showing.show(
             request,
             "incident.html.j2",
             user,
             title=row["answer"] or "(no answer)",
-            sentence=standing_of(row)[0].capitalize() + ".",
+            sentence=wrong_answers.standing_of(row)[0].capitalize() + ".",
             words=("Approve", "Dismiss", "The model erred", "Quarantine"),
             heads=[("query", row["query_id"]), ("step", row["step"]), ("id", row["incident"])],
             live=True,
             row=row,
-            who=incidents.senders_of(engine, row, settings.attribution).line(),
+            who=settling.senders_of(engine, row, settings.attribution).line(),
             event=event_of(engine, row),
             complaints=complaints_of(engine, row),
             findings=wrong_answers.FINDINGS,
@@ -124,7 +106,7 @@ def router(context: Context) -> APIRouter:
             query=query,
             rows=rows[paging.offset : paging.last],
             paging=paging,
-            text_state=text_state,
+            text_state=wrong_answers.text_state,
         )
 
     return routes
@@ -169,7 +151,7 @@ class Decide:
 
     def propose(self, target: acting.Target) -> acting.Proposal:
         """What the decision leads to."""
-        row = incidents.only_one(target.engine, target["id"])
+        row = settling.only_one(target.engine, target["id"])
         incident = store.look(target.engine, row["incident"])
         title, button = TITLES[self.decision]
         about = (
@@ -183,7 +165,9 @@ class Decide:
         return acting.Proposal(
             title=title,
             about=about,
-            consequences=tuple(self._consequences(target, row)),
+            consequences=settling.consequences(
+                target.engine, row["incident"], self.decision, target.settings.attribution
+            ),
             button=button,
             seen=state_of(incident),
             back=showing.link(f"{showing.BELOW}incident", id=row["incident"]),
@@ -191,18 +175,9 @@ class Decide:
             needless="This decision was made already." if same else "",
         )
 
-    def _consequences(self, target: acting.Target, row: dict[str, Any]) -> list[str]:
-        said = f"You say that this answer is {incidents.MEANING[self.decision]}."
-        if self.decision is not Decision.APPROVED:
-            back = "Texts that are held for it are let back in."
-            trust = "loses" if self.decision is Decision.DISMISSED else "gains"
-            return [said, back, f"Whoever complained {trust} trust."]
-        removal = incidents.removal_of(target.engine, row["incident"], target.settings.attribution)
-        return [said, *removal_in_words(removal), "Whoever complained gains trust."]
-
     def carry_out(self, target: acting.Target, confirmed: acting.Confirmed) -> str:
         """Write the decision and what follows from it."""
-        row = incidents.only_one(target.engine, target["id"])
+        row = settling.only_one(target.engine, target["id"])
         complaint = complaint_of(row)
         rules = target.settings.attribution
         everywhere = self.decision is Decision.APPROVED and "everywhere" in confirmed.typed
@@ -216,10 +191,10 @@ class Decide:
             same = held.decision is self.decision and held.everywhere == everywhere
             witness.insist(connection, state_of(held), holds=same)
             settlement.decided(self.decision, everywhere=everywhere)
-            witness.write(connection, f"{said} {incidents.MEANING[self.decision]}{scope}")
+            witness.write(connection, f"{said} {settling.MEANING[self.decision]}{scope}")
 
         in_transaction(target.engine, work)
-        return f"{said} {incidents.MEANING[self.decision]}{scope}"
+        return f"{said} {settling.MEANING[self.decision]}{scope}"
 
 
 def state_of(incident: store.Incident | None) -> str:
@@ -227,20 +202,6 @@ def state_of(incident: store.Incident | None) -> str:
     if incident is None or (incident.decision is None and incident.revision < 0):
         return acting.fingerprint("new")
     return acting.fingerprint(str(incident.decision), incident.everywhere, incident.revision)
-
-
-def removal_in_words(removal: incidents.Removal) -> list[str]:
-    """Which texts an approval leaves out."""
-    if removal.why_none:
-        return [removal.why_none[0].upper() + removal.why_none[1:] + "."]
-    count = len(removal.texts)
-    named = [
-        one_line(row["url"] or row["title"] or row["excerpt"], SHOWN)
-        for row in removal.texts[:LISTED]
-    ]
-    more = f", and {count - LISTED} more" if count > LISTED else ""
-    which = "1 text is" if count == 1 else f"{count} texts are"
-    return [f"{which} left out of snapshots of this query: {'; '.join(named)}{more}."]
 
 
 @dataclass(frozen=True, slots=True)

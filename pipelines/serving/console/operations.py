@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request
 from fastapi.responses import HTMLResponse
 from sqlalchemy import Engine, select
 
+from radarstream.connectors.kafka.options import KafkaOptions
 from radarstream.connectors.state_table.database import statements as db
 from radarstream.connectors.state_table.database.migration import HEAD
 from radarstream.connectors.state_table.database.tables import EPSILON_SPENDING, USER_TRUST
@@ -14,11 +15,16 @@ from radarstream.connectors.state_table.incidents import complaints, quarantine
 from radarstream.connectors.state_table.queries import outbox
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.serving.users import list_users
+from radarstream.pipelines.job.answering import dead_letters
+from radarstream.pipelines.job.answering.dead_letters import Letter
+from radarstream.pipelines.pages.safe_text import minute
 from radarstream.pipelines.serving.access import Operator
-from radarstream.pipelines.serving.console.showing import BELOW, show
+from radarstream.pipelines.serving.console.showing import BELOW, Paging, page_number, show
 from radarstream.pipelines.serving.context import Context
 from radarstream.pipelines.serving.operations import answers
+from radarstream.schemas.errors import BrokerError, ConfigurationError
 from radarstream.schemas.incidents import ComplaintState
+from radarstream.schemas.times import milliseconds
 
 ROWS: Final = 100
 
@@ -75,7 +81,7 @@ def spenders(engine: Engine) -> list[Spender]:
 
 def router(context: Context) -> APIRouter:
     """Pages for whoever keeps the job running."""
-    routes = APIRouter(include_in_schema=False)
+    routes = letter_pages(context)
     engine, settings = context.engine, context.settings
 
     @routes.get(f"{BELOW}health")
@@ -109,3 +115,70 @@ def router(context: Context) -> APIRouter:
                     words=("Action log",), live=True, rows=rows[:ROWS], more=more)  # fmt: skip
 
     return routes
+
+
+PATIENCE_S: Final = 2.0  # a person waits for the page
+UNREACHABLE: Final = (
+    "The message broker cannot be reached, so dead letters are not known. The service itself needs"
+    " no broker."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """The dead letters, oldest first; ids of replayed ones; what could not be read."""
+
+    letters: tuple[Letter, ...]
+    replayed: frozenset[str] = frozenset()
+    problems: tuple[str, ...] = ()
+
+
+def mailbox(kafka: KafkaOptions) -> Mailbox:
+    """Read both topics to their ends. Raises BrokerError, ConfigurationError."""
+    seconds, problems = min(kafka.request_timeout_s, PATIENCE_S), list[str]()
+    kafka = kafka.model_copy(update={"request_timeout_s": seconds})
+    found = tuple(dead_letters.letters_of_topic(kafka, problems.append))
+    return Mailbox(found, dead_letters.replayed_before(kafka, found), tuple(problems))
+
+
+def letters_sentence(box: Mailbox) -> str:
+    """What the topic holds, in one sentence."""
+    count, left = len(box.letters), sum(x.id not in box.replayed for x in box.letters)
+    if not count:
+        return "The topic holds no dead letter."
+    return f"{count:,} dead {'letter' if count == 1 else 'letters'}, {left:,} not replayed yet."
+
+
+def letter_pages(context: Context) -> APIRouter:
+    """The page of dead letters."""
+    routes, settings = APIRouter(include_in_schema=False), context.settings
+
+    @routes.get(f"{BELOW}dead-letters")
+    def letters(request: Request, user: Operator, page: str = "1") -> HTMLResponse:
+        sentence, box = UNREACHABLE, Mailbox(())
+        try:
+            box = mailbox(settings.kafka)
+            sentence = letters_sentence(box)
+        except (BrokerError, ConfigurationError):
+            pass  # the sentence says so; the error may name hosts
+        paging = Paging(page_number(page), len(box.letters))
+        newest = box.letters[::-1][paging.offset : paging.last]
+        return show(
+            request,
+            "dead_letters.html.j2",
+            user,
+            title="Dead letters",
+            sentence=sentence,
+            words=("Dead letter", "Outage", "Replay"),
+            notes=box.problems[:5],
+            rows=[(letter.plain(), written(letter)) for letter in newest],
+            paging=paging,
+            replayed=box.replayed,
+        )
+
+    return routes
+
+
+def written(letter: Letter) -> str:
+    """When a dead letter reached the topic, in words."""
+    return "" if letter.written_at is None else minute(milliseconds(letter.written_at))

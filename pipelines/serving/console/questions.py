@@ -15,14 +15,9 @@ from radarstream.connectors.state_table.serving.kept_events import find_event
 from radarstream.connectors.webpages.media import SUFFIXES
 from radarstream.pipelines.asking.values import Origin, Reply, UserQuestion
 from radarstream.pipelines.documents import Given
-from radarstream.pipelines.job.incidents.intake import RefusedComplaintError
-from radarstream.pipelines.job.incidents.reporting import report
-from radarstream.pipelines.pages.orchestration_words import (
-    epsilon_in_words,
-    findings_in_words,
-    risk_in_words,
-)
+from radarstream.pipelines.job.incidents.intake import RefusedComplaintError, report
 from radarstream.pipelines.pages.steps import StepView, build_step
+from radarstream.pipelines.pages.verdict_words import decided_in_words, module_in_words
 from radarstream.pipelines.serving.access import Form, MayAsk, MayReport, files_of
 from radarstream.pipelines.serving.console.answers import STEP_WORDS, answer_in_words
 from radarstream.pipelines.serving.console.showing import BELOW, as_sentence, link, message, show
@@ -33,7 +28,6 @@ from radarstream.pipelines.serving.replies import may_quote
 from radarstream.schemas.codec import clean
 from radarstream.schemas.errors import InputError, NotFoundError
 from radarstream.schemas.events import TITLE_CHARACTERS
-from radarstream.schemas.orchestration import HookRecord, Orchestration
 from radarstream.schemas.snapshot import MOST_LYING, Document, Query, SearchSnapshot
 from radarstream.schemas.times import now_ms
 
@@ -48,27 +42,6 @@ Step = Annotated[int, Parameter(ge=0, le=2**53)]
 ASKED, ANSWERED = 2_000, 4_000  # characters that a complaint repeats
 # Where documents may come from where none are given.
 ORIGINS: Final = {Origin.CORPUS: "the corpus", Origin.SEARCH: "a search"}
-
-
-def facts_of(decided: Orchestration) -> list[tuple[str, str]]:
-    """What the Sentinel and the audit said, as names and values."""
-    looks = (("risk of the question", decided.before), ("risk with its documents", decided.after))
-    facts = [("trust", f"{decided.trust:.2f}, then {decided.trust_after:.2f}")]
-    facts += [(name, risk_in_words(profile)) for name, profile in looks if profile is not None]
-    if spent := epsilon_in_words(decided):
-        facts.append(("privacy", spent))
-    if decided.audit is not None:
-        findings = findings_in_words(decided.audit)
-        facts.append(("audit", ": ".join(filter(None, (decided.audit.action, findings)))))
-    return facts
-
-
-def hook_in_words(record: HookRecord) -> tuple[str, str, str, str]:
-    """Hook, module, documents in and out, and what it did; parameters where it acted."""
-    options = ", ".join(f"{name} {value}" for name, value in sorted(record.parameters.items()))
-    did = record.detail or (options if record.enabled else "did not act")
-    counts = f"{record.documents_in} → {record.documents_out}"
-    return str(record.hook).replace("_", " "), record.module.replace("_", " "), counts, did
 
 
 def step_of(reply: Reply, user: User) -> StepView:
@@ -172,8 +145,8 @@ def router(context: Context) -> APIRouter:
             reply=reply,
             step=step_of(reply, user) if reply else None,
             first_open="reply",
-            facts=facts_of(decided) if decided else [],
-            hooks=[hook_in_words(record) for record in decided.hooks] if decided else [],
+            facts=decided_in_words(decided) if decided else [],
+            hooks=[(one.hook, module_in_words(one)) for one in decided.hooks] if decided else [],
             may_report=Role.REPORT in user.roles,
             **STEP_WORDS,
         )

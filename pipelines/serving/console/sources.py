@@ -17,7 +17,7 @@ from radarstream.connectors.state_table.sources import (
     judge,
     list_sources,
 )
-from radarstream.pipelines.job.operating.sources import consequence, described, source_named
+from radarstream.pipelines.job.sources import consequence, described, source_named
 from radarstream.pipelines.serving.access import Operator
 from radarstream.pipelines.serving.console import acting
 from radarstream.pipelines.serving.console.showing import BELOW, link, show, understood

@@ -20,7 +20,7 @@ from radarstream.connectors.state_table.incidents.quarantine import withheld_key
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.connectors.state_table.queries.watchlist import replace_all
-from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_corpus, shared_engine, shared_pipeline
 from radarstream.pipelines.cli.app import app
 from radarstream.pipelines.job.incidents.attributing import Attributing

@@ -26,9 +26,6 @@ from radarstream.connectors.webpages.fetching import (
 )
 from radarstream.connectors.webpages.options import PageError, PageOptions, Raw
 from radarstream.connectors.webpages.reading import PageReader
-from radarstream.pipelines.job.collecting import watching
-from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.settings import WatchSettings
 from radarstream.schemas.snapshot import SearchSnapshot
 from tests.builders import make_snapshot
 from tests.servers import Handler, http_server
@@ -405,25 +402,10 @@ def test_one_bad_page_costs_its_own_fetch_only(server: PageServer) -> None:
     many = " ".join(f"a{number}" for number in range(100_000))
     server.add("/attributes", f"<html><body><p {many}>{ARTICLE}")
     server.add("/punycode", ARTICLE, content_type="text/html; charset=punycode")
-    searches = 0
-
-    class Search:
-        def search(self, request: object) -> SearchSnapshot:
-            nonlocal searches
-            searches += 1
-            pages = ("/attributes", "/article", "/punycode", "/article")
-            return of_pages(*(base + page for page in pages))
-
-    with (
-        reader_of(page_bytes=2**20, parse_seconds=1) as reader,
-        pytest.MonkeyPatch.context() as patched,
-    ):
-        patched.setattr(watching, "PageReader", lambda options: reader)
-        health = Health(60.0, 60.0)
-        searching = watching.Searching(Search(), WatchSettings(fetch_pages=True), health)
-        found = searching.search(None)  # type: ignore[arg-type]
+    pages = ("/attributes", "/article", "/punycode", "/article")
+    with reader_of(page_bytes=2**20, parse_seconds=1) as reader:
+        found = reader.with_pages(of_pages(*(base + page for page in pages)))
         assert reader.counts == {"parse_time": 1, "read": 3}
-    assert searches == 1
     assert [d.text.startswith("snippet") for d in found.documents] == [1, 0, 0, 0]
 
 

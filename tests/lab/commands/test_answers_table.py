@@ -9,7 +9,7 @@ from rich.console import Console
 from radarstream.lab.api import Replay
 from radarstream.lab.cli.answers_table import print_answers
 from radarstream.lab.simulation.history import SimulationOptions, write_history
-from radarstream.pipelines.job.replaying.results import Results
+from radarstream.pipelines.job.replaying.running import Results
 from radarstream.schemas.support import AnswerStatus
 
 SINGLE = "single source"

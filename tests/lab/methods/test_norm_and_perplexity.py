@@ -7,8 +7,9 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedTokens
 from radarstream.defenses.protocol import Norms
+from radarstream.lab.attribution.events import attribute_all
 from radarstream.lab.methods.thresholds import Norm, Perplexity
-from radarstream.pipelines.signals.fulfilment import attribute_all, drive
+from radarstream.pipelines.signals.fulfilment import drive
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import ConfigurationError
 from radarstream.schemas.prompt import Task

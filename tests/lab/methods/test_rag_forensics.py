@@ -4,8 +4,8 @@ import pytest
 
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.defenses.protocol import Complete
+from radarstream.lab.attribution.events import attribute_all
 from radarstream.lab.methods.each_alone import RagForensics
-from radarstream.pipelines.signals.fulfilment import attribute_all
 from radarstream.pipelines.signals.parsing import parse_reply
 from radarstream.schemas.attribution import Finding
 from radarstream.schemas.errors import EvidenceError, ModelError

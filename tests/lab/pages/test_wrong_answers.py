@@ -38,7 +38,7 @@ def test_a_wrong_answer_shows_what_was_found_and_what_followed() -> None:
     assert "complaint by ann The official site disagrees." in words
     assert "attributed in 9 model calls" in words
     assert "approved by a person" in words
-    assert words[-2:] == ["now: texts in quarantine", "3 of 3 texts left out of this query"]
+    assert words[-2:] == ["now: texts in quarantine", "3 of 3 texts left out"]
 
 
 def test_that_the_model_erred_is_told() -> None:

@@ -1,5 +1,6 @@
 """Honest copies of one text: no module drops them for being alike, and they are one voice."""
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -30,9 +31,8 @@ PAGES = (AGENCY, FORGED, *LIES, "Lima is the capital of Peru.", "A page about ll
 @cache
 def asker(engine: Engine, by_default: bool) -> Answerer:
     """Of a service with the default modules, or without any."""
-    return build_answerer(
-        settings_with(**({} if by_default else OFF)), engine=engine, repeatable=True
-    )
+    made = build_answerer(settings_with(**({} if by_default else OFF)), engine=engine)
+    return replace(made, seed=lambda _: 1)
 
 
 def asked(engine: Engine, texts: tuple[str, ...], *, by_default: bool = True) -> Reply:

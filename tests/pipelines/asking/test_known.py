@@ -15,8 +15,9 @@ from radarstream.connectors.state_table.queries.watchlist import replace_all
 from radarstream.pipelines.asking import retrievers
 from radarstream.pipelines.asking.answerer import Answerer
 from radarstream.pipelines.asking.known import KnownQueries, query_of
-from radarstream.pipelines.asking.retrievers import ImpatientClock, WebSearch
+from radarstream.pipelines.asking.retrievers import WebSearch, impatient_clock
 from radarstream.pipelines.asking.values import Origin
+from radarstream.pipelines.searching import Search
 from radarstream.pipelines.settings.watched import Watched, table_entries
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.searching import SearchRequest
@@ -113,9 +114,9 @@ def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
     searched, opened = Searched(), []
 
     @contextmanager
-    def opening(*given: object) -> Iterator[Searched]:
+    def opening(*given: object, **named: object) -> Iterator[tuple[Search, None]]:
         opened.append(given)
-        yield searched
+        yield searched.search, None
 
     monkeypatch.setattr(retrievers, "opened_search", opening)
     parts = parts_of(own_engine)
@@ -138,7 +139,7 @@ def test_a_search_asks_as_the_watchlist_says_and_only_once_it_is_needed(
 
 
 def test_somebody_who_waits_for_an_answer_does_not_wait_for_a_turn_of_an_hour() -> None:
-    clock = ImpatientClock(longest_s=5.0)
+    clock = impatient_clock(5.0)
     before = clock.monotonic()
     clock.wait(3600.0)
     assert clock.monotonic() - before < 1.0

@@ -4,8 +4,8 @@ import pytest
 
 from radarstream.defenses.orchestration.signals import Usual
 from radarstream.defenses.trust_rag import TooMuchAlike
+from radarstream.pipelines.asking.answering import options_of
 from radarstream.pipelines.asking.building import build_control
-from radarstream.pipelines.asking.finding import options_of
 from radarstream.pipelines.asking.planning import full
 from radarstream.pipelines.settings import load_settings
 from radarstream.schemas.orchestration import Module

@@ -13,8 +13,7 @@ import pytest
 
 from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.connectors.state_table.queries.outbox import publish_outbox
-from radarstream.pipelines.beam.graph import DefendSnapshots
-from radarstream.pipelines.beam.running import run_replay
+from radarstream.pipelines.beam.graph import DefendSnapshots, run_replay
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.replaying.source import ReplayInput, survey
 from radarstream.pipelines.settings import Settings, load_settings

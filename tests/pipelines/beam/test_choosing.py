@@ -22,7 +22,7 @@ from radarstream.lab.methods.by_similarity import BySimilarity
 from radarstream.lab.models import building
 from radarstream.lab.models.scripted_networks import ScriptedGradients
 from radarstream.pipelines import build
-from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_engine, shared_pipeline
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.settings import Settings, load_settings

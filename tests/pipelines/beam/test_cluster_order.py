@@ -16,7 +16,7 @@ from apache_beam.runners.portability.fn_api_runner.fn_runner import FnApiRunner
 from radarstream.connectors.files.jsonl_sink import JsonlSink
 from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending, publish_outbox
-from radarstream.pipelines.beam.cluster.stream import DefendStream
+from radarstream.pipelines.beam.cluster.job import DefendStream
 from radarstream.pipelines.beam.graph import DefendSnapshots
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings, load_settings

@@ -21,10 +21,10 @@ from radarstream.pipelines.beam.cluster.job import (
     wait,
 )
 from radarstream.pipelines.beam.cluster.kafka_source import PartitionRange
-from radarstream.pipelines.beam.cluster.submission import Submission
-from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings, load_settings
+from radarstream.pipelines.settings.job import Submission
 from radarstream.schemas.codec import encode
 from radarstream.schemas.records import LogPosition, RawRecord
 from tests.builders import GIVE_ALL, OBSERVED_AT, make_snapshot

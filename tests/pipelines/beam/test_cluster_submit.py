@@ -9,8 +9,8 @@ from apache_beam.options.pipeline_options import PortableOptions, StandardOption
 from typer.testing import CliRunner
 
 from radarstream.pipelines.beam.cluster.job import model_hints, pipeline_options
-from radarstream.pipelines.beam.cluster.submission import Submission
 from radarstream.pipelines.cli.app import app
+from radarstream.pipelines.settings.job import Submission
 from radarstream.schemas.errors import ConfigurationError
 
 POSTGRES = "postgresql://radarstream@db/radarstream"

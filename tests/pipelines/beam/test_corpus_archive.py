@@ -10,7 +10,7 @@ from sqlalchemy import Engine, event
 from radarstream.connectors.state_table.corpus.listing import newest, statistics
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.running import run_replay
+from radarstream.pipelines.beam.graph import run_replay
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.schemas.codec import encode

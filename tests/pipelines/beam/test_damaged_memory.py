@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import mark_sent, pending, publish_outbox
 from radarstream.pipelines.beam import folding
-from radarstream.pipelines.beam.running import MicroBatch, run_replay
+from radarstream.pipelines.beam.graph import MicroBatch, run_replay
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.telemetry import logs
 from radarstream.pipelines.settings import Settings, load_settings

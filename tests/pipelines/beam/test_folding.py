@@ -14,8 +14,7 @@ from radarstream.connectors.state_table.queries.memory import MemoryRow, load
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
-from radarstream.pipelines.beam.elements import Recorded
-from radarstream.pipelines.beam.folding import Item, fold_queries
+from radarstream.pipelines.beam.folding import Item, Recorded, fold_queries
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.schemas.codec import decode_dead_letter, decode_stored, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError

@@ -9,8 +9,8 @@ from sqlalchemy.exc import OperationalError
 
 from radarstream.connectors.state_table.queries.memory import load
 from radarstream.connectors.state_table.queries.outbox import pending
-from radarstream.pipelines.beam import folding, running
-from radarstream.pipelines.beam.running import MicroBatch
+from radarstream.pipelines.beam import folding, graph
+from radarstream.pipelines.beam.graph import MicroBatch
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.job.failures import kind_of
 from radarstream.pipelines.settings import Settings, load_settings
@@ -79,5 +79,5 @@ def test_errors_keep_their_meaning_through_the_runner(
         with pytest.raises(Exception) as raised:
             batch(records())
     assert kind_of(raised.value) == kind
-    assert running.SLOTS == {}
+    assert graph.SLOTS == {}
     assert len(batch(records())) == 9  # nothing of the failed run stays behind

@@ -11,12 +11,10 @@ from radarstream.connectors.state_table.incidents.kept_answers import kept_answe
 from radarstream.connectors.state_table.queries.outbox import pending
 from radarstream.defenses.radar import Radar
 from radarstream.defenses.vanilla import Vanilla
-from radarstream.pipelines.beam import model_stages
-from radarstream.pipelines.beam.elements import Recorded
-from radarstream.pipelines.beam.folding import Item, fold_queries
-from radarstream.pipelines.beam.witnesses import witnesses_of
+from radarstream.pipelines.beam import folding
+from radarstream.pipelines.beam.folding import Item, Recorded, fold_queries, witnesses_of
+from radarstream.pipelines.round.gathering import Quarantined
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.pipelines.round.withholding import Quarantined
 from radarstream.pipelines.settings import AttributionSettings, Settings, load_settings
 from radarstream.schemas.codec import decode_answer, decode_rejected, encode
 from radarstream.schemas.events import AnswerEvent
@@ -49,7 +47,7 @@ def gathered(
         for number, snapshot in enumerate(snapshots)
     ]
     queries: dict[str, list[Item]] = {}
-    for item in model_stages.gathered(guard, batch):
+    for item in folding.gathered(guard, batch):
         assert isinstance(item, Recorded)
         queries.setdefault(item.value.chosen.snapshot.query.id, []).append(item)
     return queries

@@ -20,7 +20,7 @@ from radarstream.defenses.attribution.rag_origin import RagOrigin
 from radarstream.pipelines.job.incidents.attributing import Attributing
 from radarstream.pipelines.job.incidents.worker import Worker, opened_worker
 from radarstream.pipelines.job.stopping import Stop
-from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import AttributingMetrics
 from radarstream.pipelines.settings import Settings, load_settings
 from radarstream.pipelines.signals.ports import Models

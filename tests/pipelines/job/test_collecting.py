@@ -81,7 +81,7 @@ def world(engine: Engine) -> World:
 def watching(world: World, *names: str, **settings: float) -> Collector:
     """A collector of these queries."""
     collector = Collector(
-        searcher=world,
+        search=lambda request: world.search(request),  # which a test may replace
         sink=world,
         engine=world.engine,
         clock=world.clock,
@@ -256,7 +256,8 @@ def test_a_damaged_entry_of_the_table_fails_alone(world: World) -> None:
 def test_a_query_at_the_end_of_a_long_pass_has_its_whole_lease(world: World) -> None:
     """Another collector comes by during every search, the first of which takes an hour."""
     collector = watching(world, "a", "b")
-    other = watching(World(world.engine, world.clock))
+    beside = World(world.engine, world.clock)
+    other = watching(beside)
     search = world.search
 
     def watched_by_another(request: SearchRequest) -> SearchSnapshot:
@@ -268,7 +269,7 @@ def test_a_query_at_the_end_of_a_long_pass_has_its_whole_lease(world: World) -> 
     world.search = watched_by_another  # type: ignore[method-assign]
     assert collector.fetch_due_once(lambda: False) == 0
     assert world.names() == ["a", "b"]
-    assert "b" not in other.searcher.names()
+    assert "b" not in beside.names()
 
 
 def test_once_fetches_what_is_due_and_counts_failures(world: World) -> None:
@@ -302,7 +303,7 @@ def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(
     with opened_history(file) as (present, write):
         work = planned(requests, spans, present)
         assert len(work) == 6
-        assert run_backfill(work, world, write, lambda: len(world.searched) >= 4)[0][1] == (
+        assert run_backfill(work, world.search, write, lambda: len(world.searched) >= 4)[0][1] == (
             "not reached: stopped"
         )
     with file.open("ab") as stream:
@@ -313,7 +314,7 @@ def test_a_backfill_goes_on_where_it_ended_and_can_be_replayed(
             ("b", 2022),
             ("b", 2023),
         ]
-        assert run_backfill(work, world, write, lambda: False) == []
+        assert run_backfill(work, world.search, write, lambda: False) == []
     snapshots = [decode_record(record, limits=Limits(), now=None) for record in read_records(file)]
     assert [(s.query.id, s.observed_at.year) for s in snapshots] == [
         (name, year) for name in ("a", "b") for year in (2021, 2022, 2023)
@@ -329,7 +330,7 @@ def test_a_backfill_goes_past_a_failure_and_stops_when_credits_end(
     world.search_faults["b"] = [SearchFailedError(FailureClass.OUT_OF_BUDGET, "used up")]
     with opened_history(tmp_path / "h.jsonl") as (present, write):
         work = planned(requests, periods("2021", "2021", "year", TODAY), present)
-        failed = run_backfill(work, world, write, lambda: False)
+        failed = run_backfill(work, world.search, write, lambda: False)
     assert [(r.query.id, why) for r, why in failed] == [
         ("a", "down"),
         ("b", "used up"),

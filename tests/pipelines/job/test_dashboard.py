@@ -16,10 +16,9 @@ from structlog.testing import CapturingLogger
 
 from radarstream.connectors.kafka.topic_reader import Offsets
 from radarstream.connectors.search.paged import SearchCounts
-from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import CollectingMetrics, JobMetrics
-from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.pipelines.job.telemetry.observing import Lag, Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.schemas.errors import BrokerError, ReasonClass
 from radarstream.schemas.records import LogPosition, RawRecord

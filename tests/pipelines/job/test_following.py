@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.job.alerting.following import ANSWERS, ATTRIBUTIONS, Following, Selection
+from radarstream.pipelines.job.alerting.alerts import ANSWERS, ATTRIBUTIONS, Following, Selection
 from radarstream.schemas.codec import encode
 from radarstream.schemas.errors import InputError
 from radarstream.schemas.events import AnswerEvent, RejectedEvent

@@ -14,8 +14,7 @@ import structlog
 from prometheus_client import CollectorRegistry
 
 from radarstream.pipelines.job.telemetry import endpoint
-from radarstream.pipelines.job.telemetry.endpoint import serving
-from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.endpoint import Health, serving
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
 from radarstream.pipelines.settings import load_settings
 from radarstream.pipelines.signals.metering import Meter

@@ -17,15 +17,14 @@ from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator
 from radarstream.connectors.search.paged import SearchCounts
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import (
     OUTCOMES,
     CollectingMetrics,
     JobMetrics,
     outcome_of,
 )
-from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.pipelines.job.telemetry.observing import Lag, Observer
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.signals.metering import Meter
 from radarstream.pipelines.signals.prompts import build_prompt

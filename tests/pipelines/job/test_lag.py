@@ -3,7 +3,7 @@
 import pytest
 
 from radarstream.connectors.kafka.topic_reader import Offsets
-from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.observing import Lag
 from radarstream.schemas.records import LogPosition, RawRecord
 
 

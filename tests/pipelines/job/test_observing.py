@@ -9,10 +9,9 @@ import pytest
 from sqlalchemy.exc import OperationalError
 from structlog.testing import CapturingLogger
 
-from radarstream.pipelines.job.telemetry.health import Health
-from radarstream.pipelines.job.telemetry.lag import Lag
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.telemetry.metrics import JobMetrics
-from radarstream.pipelines.job.telemetry.observing import Observer
+from radarstream.pipelines.job.telemetry.observing import Lag, Observer
 from radarstream.schemas.codec import encode, envelope
 from radarstream.schemas.errors import BrokerError, ReasonClass
 from radarstream.schemas.events import AnswerEvent, DeadLetter

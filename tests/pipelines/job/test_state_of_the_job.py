@@ -22,8 +22,8 @@ from radarstream.connectors.state_table.database.groups import (
 )
 from radarstream.pipelines.build import shared_engine
 from radarstream.pipelines.cli.app import app
-from radarstream.pipelines.job.answering import state_watch
-from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job import waiting
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.schemas.codec import decode_dead_letter
 from radarstream.schemas.errors import ConfigurationError, ReasonClass
 from radarstream.schemas.records import Envelope, OutboxRecord
@@ -132,7 +132,7 @@ def test_a_running_job_ends_when_its_database_goes(
     options = own_broker.options(partitions=1)
     produce(options, snapshots(2))
     file = tmp_path / "state.db"
-    monkeypatch.setattr(state_watch, "LOOK_S", 0.05)
+    monkeypatch.setattr(waiting, "DATABASE_S", 0.05)
     with running_job(settings_for(options, file)) as job:
         job.wait_for("answered", 2)
         assert job.get("/readyz")[0] == 200
@@ -152,7 +152,7 @@ def test_a_backup_that_is_restored_into_the_file_in_use_is_refused(tmp_path: Pat
     files = [f"sqlite:///{tmp_path / name}" for name in ("state.db", "backup.db")]
     engine, backup = map(open_engine, files)
     mark = enter(engine, GROUP, {}, start_over=False, now_ms=1)
-    state = state_watch.StateWatch(engine, GROUP, mark, Health(1.0, 1.0))
+    state = waiting.StateWatch(engine, GROUP, mark, Health(1.0, 1.0))
     note_offsets(engine, GROUP, {("log", 0): 4, ("log", 1): 4})
     copied(engine, backup)
     state.insist()

@@ -8,7 +8,7 @@ import pytest
 
 WAITING = """
 import sys
-from radarstream.pipelines.job.stopping import Stop, SystemClock
+from radarstream.pipelines.job.stopping import Stop
 stop = Stop()
 stop.install()
 print("ready", flush=True)
@@ -19,7 +19,7 @@ while not stop():
 print("stopping", flush=True)
 if "--stubborn" in sys.argv:
     sys.stdin.read()  # until the second signal
-SystemClock(stop).wait(3600.0)  # ends at once: somebody asked
+stop.clock.wait(3600.0)  # ends at once: somebody asked
 """
 
 

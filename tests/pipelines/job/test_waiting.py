@@ -9,10 +9,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.job.collecting.watching import opened_collector
+from radarstream.pipelines.job.collecting.collector import opened_collector
 from radarstream.pipelines.job.incidents.worker import opened_worker
 from radarstream.pipelines.job.stopping import AskedToStopError, Stop
-from radarstream.pipelines.job.telemetry.health import Health
+from radarstream.pipelines.job.telemetry.endpoint import Health
 from radarstream.pipelines.job.waiting import Waiting, pause_s, repeating
 from radarstream.pipelines.settings import JobSettings, load_settings
 from radarstream.schemas.errors import BrokerError, ConfigurationError, DatabaseUnavailableError

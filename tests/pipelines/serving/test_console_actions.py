@@ -12,8 +12,8 @@ from radarstream.connectors.state_table.incidents import quarantine, store
 from radarstream.connectors.state_table.serving.action_log import read_actions
 from radarstream.connectors.state_table.sources import find_source
 from radarstream.pipelines.job.answering.dead_letters import Letter
-from radarstream.pipelines.serving.console import letters as letter_pages
-from radarstream.pipelines.serving.console.letters import Mailbox
+from radarstream.pipelines.serving.console import operations as letter_pages
+from radarstream.pipelines.serving.console.operations import Mailbox
 from radarstream.schemas.errors import ModelOutageError, ReasonClass
 from radarstream.schemas.events import DeadLetter
 from radarstream.schemas.incidents import Decision, Status
@@ -223,8 +223,9 @@ def test_a_question_is_answered_with_its_documents_and_its_defence(app, client):
     assert page.status_code == 200
     assert asker.asked[0].text == "Who is it?"
     assert asker.asked[0].user == "ada"
-    for words in ("post retrieval", "trustrag", "10 → 8", "elevated, poisoning 0.60 (rules)",
-                  "rejected", "epsilon 3 spent, 97 left", "0.50, then 0.45"):  # fmt: skip
+    for words in ("post retrieval", "filter: dropped 2 of 10 documents",
+                  "elevated, poisoning 0.60 (rules)", "rejected",
+                  "epsilon 3 spent, 97 left", "0.50, then 0.45"):  # fmt: skip
         assert words in shown
     wrong = client.post("/console/ask/report", data=form | {"question": "Who?", "answer": "x"})
     assert wrong.status_code == 409

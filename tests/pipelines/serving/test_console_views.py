@@ -12,20 +12,17 @@ from radarstream.connectors.state_table.database.engine import open_engine
 from radarstream.connectors.state_table.serving import kept_events
 from radarstream.connectors.state_table.sources import Blame, Source, SourceVerdict
 from radarstream.pipelines.asking.values import Origin
-from radarstream.pipelines.job.operating.incidents import Removal
+from radarstream.pipelines.job.incidents.settling import removal_in_words
+from radarstream.pipelines.pages.verdict_words import module_in_words
+from radarstream.pipelines.pages.wrong_answers import standing_of, text_state
 from radarstream.pipelines.serving.console import answers as view
-from radarstream.pipelines.serving.console.incidents import (
-    inbox_sentence,
-    removal_in_words,
-    standing_of,
-    text_state,
-)
+from radarstream.pipelines.serving.console.incidents import inbox_sentence
 from radarstream.pipelines.serving.console.operations import checks_of
-from radarstream.pipelines.serving.console.questions import ORIGINS, facts_of, hook_in_words
+from radarstream.pipelines.serving.console.questions import ORIGINS
 from radarstream.pipelines.serving.console.showing import Paging, link, own_path
 from radarstream.pipelines.serving.console.sources import sources_sentence
 from radarstream.schemas.memory import StandingAnswer
-from radarstream.schemas.orchestration import Hook, HookRecord, Orchestration, Plan
+from radarstream.schemas.orchestration import Hook, HookRecord, Module
 from radarstream.schemas.support import AnswerStatus
 from radarstream.schemas.verdict import Abstention
 from tests.pipelines.pages.report_run import make_run
@@ -99,25 +96,19 @@ def test_sentences_of_inbox_quarantine_and_sources():
 
 def test_what_an_approval_removes_is_named():
     text = {"url": "https://a.example/x", "title": "t", "excerpt": "e"}
-    assert removal_in_words(Removal((text,))) == [
+    assert removal_in_words([text]) == (
         "1 text is left out of snapshots of this query: https://a.example/x."
-    ]
-    (told,) = removal_in_words(Removal((text,) * 14))
-    assert told.startswith("14 texts are")
-    assert told.endswith("and 4 more.")
-    assert removal_in_words(Removal(why_none="no text")) == ["No text."]
+    )
+    words = removal_in_words([text] * 24)
+    assert words.startswith("24 texts are")
+    assert words.endswith("and 4 more.")
 
 
 def test_what_the_defence_did_is_told():
-    plain = Orchestration(Plan())
-    assert facts_of(plain) == [("trust", "0.50, then 0.50")]
-    off = HookRecord(Hook.PRE_RETRIEVAL, "differential_privacy", False, {"epsilon": 3.0}, 5, 5)
-    assert hook_in_words(off) == (
-        "pre retrieval", "differential privacy", "5 → 5", "did not act",
-    )  # fmt: skip
-    on = replace(off, enabled=True)
-    assert hook_in_words(on)[3] == "epsilon 3.0"
-    assert hook_in_words(replace(on, detail="budget spent"))[3] == "budget spent"
+    off = HookRecord(Hook.PRE_RETRIEVAL, Module.PRIVACY, False, {"epsilon": 3.0}, 5, 5, "too dear")
+    assert module_in_words(off) == "noisy retrieval: off, too dear"
+    on = replace(off, enabled=True, documents_out=3)
+    assert module_in_words(on) == "noisy retrieval: dropped 2 of 5 documents"
     assert Origin.DOCUMENTS not in ORIGINS
 
 

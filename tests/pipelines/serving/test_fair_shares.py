@@ -22,10 +22,9 @@ from radarstream.pipelines.job.stopping import Stop
 from radarstream.pipelines.job.telemetry.metrics import ServingMetrics
 from radarstream.pipelines.serving.app import create_app
 from radarstream.pipelines.serving.errors import ServiceError
-from radarstream.pipelines.serving.question_queue import AT_ONCE
+from radarstream.pipelines.serving.question_queue import AT_ONCE, Places
 from radarstream.pipelines.serving.server import bound, serving
-from radarstream.pipelines.serving.shares import Places
-from radarstream.pipelines.settings.serving import OrchestrationSettings
+from radarstream.pipelines.settings.root import OrchestrationSettings
 from radarstream.schemas.errors import ConfigurationError
 from tests.load import loaded, service_of_its_own
 from tests.pipelines.serving.test_faults import ASKED, BASE, TIMEOUT, head, in_hand, process

@@ -12,13 +12,12 @@ from fastapi.testclient import TestClient
 from sqlalchemy import create_engine, func, inspect, select, text
 
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
-from radarstream.pipelines.build import build_models
+from radarstream.pipelines.build import build_models, warm_up
 from radarstream.pipelines.serving import app as app_module
-from radarstream.pipelines.serving import warming as warming_module
+from radarstream.pipelines.serving import question_queue as warming_module
 from radarstream.pipelines.serving.app import create_app
-from radarstream.pipelines.serving.warming import Warming
+from radarstream.pipelines.serving.question_queue import Warming
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
-from radarstream.pipelines.signals.warming import warm_up
 from radarstream.schemas.errors import ModelError
 from tests.serving import FakeAsker, HeldAsker, PeopleInMemory, bearer, running, service_settings
 

@@ -125,14 +125,6 @@ def test_wrong_variables_are_named(
             "[generator]\nslotz = 3",
             "generator.slotz is not a setting; did you mean generator.slots?",
         ),
-        (
-            "[defense]\nmin_support = 3",
-            "defense.min_support is not a setting; did you mean defense.withstand?",
-        ),
-        (
-            "[defense]\non_empty = 'abstain'",
-            "defense.on_empty is not a setting; did you mean defense.withstand?",
-        ),
         ("[alerts.webhook]\nurll = 'x'", "alerts.webhook.url is not given"),
         ("[batch]\nzzz = 3", "batch.zzz is not a setting"),
         ("batch = 3", "batch must be a section"),

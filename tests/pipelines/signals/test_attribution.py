@@ -11,9 +11,9 @@ from radarstream.connectors.models.scripted import (
     ScriptedTokens,
 )
 from radarstream.defenses.attribution.rag_origin import RagOrigin
-from radarstream.pipelines.signals.fulfilment import attribute_all
-from radarstream.pipelines.signals.long_form import answering_at_length
+from radarstream.lab.attribution.events import attribute_all
 from radarstream.pipelines.signals.ports import Models
+from radarstream.pipelines.signals.prompts import answering_at_length
 from radarstream.schemas.attribution import Attribution, Case, Finding, RankedText
 from radarstream.schemas.errors import ConfigurationError, ModelError
 from radarstream.schemas.prompt import Prompt, Task

@@ -11,11 +11,14 @@ from radarstream.connectors.models.rendering import chat_messages, completion_te
 from radarstream.connectors.models.response_cache import Cached, ResponseCache
 from radarstream.connectors.models.scripted import ScriptedGenerator, ScriptedTokens
 from radarstream.connectors.state_table.database.engine import open_engine
-from radarstream.pipelines.signals.guardrail import guarded, instructed
-from radarstream.pipelines.signals.long_form import answering_at_length
-from radarstream.pipelines.signals.prompts import build_prompt
+from radarstream.pipelines.signals.parsing import says_nothing
+from radarstream.pipelines.signals.prompts import (
+    answering_at_length,
+    build_prompt,
+    guarded,
+    instructed,
+)
 from radarstream.pipelines.signals.relation_judge import JudgedRelations
-from radarstream.pipelines.signals.saying_nothing import says_nothing
 from radarstream.schemas.prompt import AnswerPair, ContinuationQuery, Prompt, Task
 from radarstream.schemas.tasks import ADDITIONS, DO_NOT_QUOTE, GUARDRAIL, TASKS
 from tests.scripted_models import scripted_models

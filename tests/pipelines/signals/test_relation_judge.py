@@ -20,7 +20,6 @@ from radarstream.defenses.protocol import Relate
 from radarstream.defenses.registry import DEFENSES
 from radarstream.pipelines.job.telemetry.readings import ModelMetrics
 from radarstream.pipelines.round.deciding import decide
-from radarstream.pipelines.signals.decoys import PLACES, decoys_of
 from radarstream.pipelines.signals.evidence import relate_answers
 from radarstream.pipelines.signals.fulfilment import fulfil
 from radarstream.pipelines.signals.metering import Costs
@@ -28,9 +27,11 @@ from radarstream.pipelines.signals.ports import Models
 from radarstream.pipelines.signals.prompts import plain
 from radarstream.pipelines.signals.relation_judge import (
     HOW,
+    PLACES,
     JudgedRelations,
     answers_of,
     controls,
+    decoys_of,
     is_fit,
     parse_relation,
     prompt_of,

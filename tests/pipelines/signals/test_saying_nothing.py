@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.signals.parsing import parse_answer
-from radarstream.pipelines.signals.saying_nothing import says_nothing
+from radarstream.pipelines.signals.parsing import parse_answer, says_nothing
 from radarstream.schemas.tasks import TASKS
 
 WILMINGTON = "What prompted the shooting incident in Wilmington?"

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from radarstream.pipelines.signals import windows
-from radarstream.pipelines.signals.windows import Window, best_windows, joined
+from radarstream.pipelines.signals import reading
+from radarstream.pipelines.signals.reading import Window, best_windows, joined
 
 QUESTION = "Which city replaced its fireworks with 1,500 drones in 2023?"
 COOKIES = "We use cookies to improve our service. Accept all cookies. Privacy policy."
@@ -85,7 +85,7 @@ def test_windows_come_in_the_order_of_the_page_with_an_ellipsis_between() -> Non
 def test_windows_cover_the_text_and_there_are_linearly_many(
     text: str, characters: int, question: str
 ) -> None:
-    places = list(windows._packed(text, characters))
+    places = list(reading._packed(text, characters))
     assert "".join(text[start:end] for start, end in places) == text
     assert all(0 < end - start <= characters for start, end in places)
     assert len(places) <= 2 * len(text) / characters + 2
@@ -117,7 +117,7 @@ HUGE = 2**20
 def test_a_megabyte_takes_linear_work(text: str, monkeypatch) -> None:
     """Counts the characters that are looked at for words, and the words that are stemmed."""
     looked = stemmed = 0
-    plain, making = windows._Stems.of, windows._stemming
+    plain, making = reading._Stems.of, reading._stemming
 
     def counting(self, part):
         nonlocal looked
@@ -134,9 +134,9 @@ def test_a_megabyte_takes_linear_work(text: str, monkeypatch) -> None:
 
         return one
 
-    monkeypatch.setattr(windows._Stems, "of", counting)
-    monkeypatch.setattr(windows, "_stemming", counted)
+    monkeypatch.setattr(reading._Stems, "of", counting)
+    monkeypatch.setattr(reading, "_stemming", counted)
     found = best_windows(QUESTION, text, 220, 5)
     assert looked == len(text)
-    assert stemmed <= windows.MOST_STEMMED + len(QUESTION)
+    assert stemmed <= reading.MOST_STEMMED + len(QUESTION)
     assert sum(w.end - w.start for w in found) <= 5 * 220
