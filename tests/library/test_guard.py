@@ -265,17 +265,6 @@ def test_the_asynchronous_twin_batches_what_waits() -> None:
     assert asyncio.run(ask()) == [f"Capital of {n}?" for n in "ABCDE"]
 
 
-def test_a_closed_asynchronous_guard_leaves_nobody_waiting() -> None:
-    async def ask() -> bool:
-        guard = AsyncGuard(profile="scripted")
-        waiting = asyncio.create_task(guard.answer(CAPITAL, TRUE))
-        await guard.close()
-        (outcome,) = await asyncio.gather(waiting, return_exceptions=True)
-        return waiting.done() and outcome is not None
-
-    assert asyncio.run(asyncio.wait_for(ask(), 30))
-
-
 def test_documents_that_can_be_read_once_are_read_once() -> None:
     """A question beside one that cannot be read keeps its documents."""
 

@@ -12,7 +12,7 @@ from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.round.pipeline import DefensePipeline
 from radarstream.pipelines.round.values import Ready
 from radarstream.pipelines.signals.ports import Models
-from radarstream.schemas.memory import Memory, StandingAnswer
+from radarstream.schemas.memory import Memory
 from radarstream.schemas.snapshot import Labels, SearchSnapshot
 from radarstream.schemas.verdict import Abstention, MemoryDecision
 from tests.builders import OBSERVED_AT, make_snapshot
@@ -119,13 +119,3 @@ def test_labels_never_reach_the_evidence() -> None:
     assert "pia" not in repr(ready.evidence)
     memory = guard.initial_memory()
     assert guard.answer(labelled, memory) == guard.answer(bare, memory)
-
-
-def test_a_defence_without_needs_costs_one_call() -> None:
-    models = scripted_models()
-    guard = DefensePipeline("vanilla", build_defense("vanilla"), models)
-    event, memory = guard.answer(claims("Rome", "Oslo", "Rome"), guard.initial_memory())
-    assert event.answer == "Rome"
-    assert memory == Memory(1, None, StandingAnswer("Rome", OBSERVED_AT))
-    assert len(models.generator.log) == 1
-    assert models.relations.log == models.embedder.log == []

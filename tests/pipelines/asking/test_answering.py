@@ -5,13 +5,12 @@ from collections import Counter
 from dataclasses import replace
 from threading import Event
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from radarstream.pipelines.asking.batching import Batched
-from radarstream.pipelines.asking.values import Reply, UserQuestion
-from radarstream.schemas.errors import InputError, RadarstreamError
+from radarstream.pipelines.asking.values import Reply
+from radarstream.schemas.errors import InputError
 from radarstream.schemas.orchestration import Module
 from tests.asking import Passing, Prompted, answerer_with, question
 
@@ -51,31 +50,6 @@ def test_an_answer_rests_on_as_many_documents_as_are_wanted(engine) -> None:
     asker = answerer_with(engine, {"policy": "none", "always": ()})
     reply = asker.answer(question(wanted=2))
     assert len(reply.documents) == len(reply.event.verdict.documents) == 2
-
-
-def test_askers_on_a_loop_share_batches(engine) -> None:
-    asker = answerer_with(engine, {"policy": "none", "always": ()})
-    batches: list[int] = []
-
-    def counted(questions: list[UserQuestion]) -> list[Reply | RadarstreamError]:
-        batches.append(len(questions))
-        return asker.answer_all(questions)
-
-    async def ask() -> list[Reply | BaseException]:
-        together = Batched[UserQuestion, Reply](counted, "asker")
-        asked = [together.submit(question(f"Who leads {n}?")) for n in range(5)]
-        replies = await asyncio.gather(
-            *asked, together.submit(question(" ")), return_exceptions=True
-        )
-        await together.close()
-        with pytest.raises(RuntimeError, match="this asker is closed"):
-            await together.submit(question())
-        return replies
-
-    *replies, failed = asyncio.run(asyncio.wait_for(ask(), 30))
-    assert all(isinstance(reply, Reply) for reply in replies)
-    assert isinstance(failed, InputError)
-    assert batches == [6]
 
 
 def test_where_a_batch_breaks_nobody_is_asked_for_who_left() -> None:

@@ -36,14 +36,6 @@ def active(reply: Reply) -> set[str]:
     return {record.module for record in reply.orchestration.hooks if record.enabled}
 
 
-@pytest.mark.parametrize("origin", [Origin.DOCUMENTS, Origin.CORPUS])
-def test_with_everything_on_it_answers(filled, origin) -> None:
-    reply = asker_on(filled, policy="static").answer(question(origin=origin, wanted=5))
-    private = {Module.PRIVACY} if origin is Origin.CORPUS else set()
-    assert active(reply) == private | {Module.ATTENTION, Module.GUARDRAIL, Module.AUDIT}
-    assert len(reply.event.verdict.documents) <= 5 or origin is Origin.DOCUMENTS
-
-
 def test_a_calm_question_sets_off_nothing(filled) -> None:
     asker = asker_on(filled, modules=(Module.PRIVACY, Module.ATTENTION, Module.AUDIT))
     reply = asker.answer(question(origin=Origin.CORPUS))

@@ -1,7 +1,6 @@
 """The ordered step per query: order, resumption, late and repeated snapshots, failures, crashes."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from radarstream.defenses.radar import Radar
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.beam.folding import Item, Recorded, fold_queries
 from radarstream.pipelines.round.pipeline import DefensePipeline
-from radarstream.schemas.codec import decode_dead_letter, decode_stored, encode
+from radarstream.schemas.codec import decode_dead_letter, encode
 from radarstream.schemas.errors import ConfigurationError, ReasonClass, StateConflictError
 from radarstream.schemas.events import AnswerEvent
 from radarstream.schemas.records import OutboxRecord, RawRecord
@@ -170,12 +169,3 @@ def test_a_row_that_moved_meanwhile_is_a_conflict(engine: Engine) -> None:
     with pytest.raises(StateConflictError):
         list(slow)
     assert (row(engine), outbox(engine)) == winner
-
-
-def test_a_stateless_defence_folds_and_resumes(engine: Engine) -> None:
-    guard = guard_with("vanilla")
-    bare = [replace(r, value=guard.gather([r.value.chosen.snapshot])[0]) for r in story()]
-    fold(engine, {"cup": bare[:2]}, guard)
-    assert [event.step for event in fold(engine, {"cup": bare}, guard)] == [2, 3, 4]
-    state, standing = decode_stored(row(engine).state)
-    assert (state, standing.answer) == (None, "Bern")

@@ -36,13 +36,6 @@ def test_without_lateness_nothing_waits_and_order_is_kept() -> None:
     assert holding.next_offsets() == {0: 3}
 
 
-def test_a_partition_read_to_its_end_waits_for_the_lateness_only() -> None:
-    holding = held_back()
-    holding.take([record(0, 100)], 1_000.0, READ_TO_ITS_END)
-    assert holding.take([], 1_019.0, READ_TO_ITS_END) == []
-    assert offsets(holding.take([], 1_020.0, READ_TO_ITS_END)) == [0]
-
-
 @pytest.mark.parametrize("unread", [MORE_TO_READ, {}], ids=["more to read", "unknown"])
 def test_waiting_does_not_count_while_there_is_more_to_read(unread: dict[int, int]) -> None:
     holding = held_back()

@@ -37,15 +37,6 @@ def test_the_commands_that_answer_take_a_model() -> None:
         assert found & every in (every if command in answering else set(), every & {"config"})
 
 
-def test_a_model_selects_the_profile_api(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    settings = ModelOptions(None, None, "qwen3:8b", LOCAL).settings()
-    assert settings.profile == "api"
-    assert isinstance(settings.generator, OpenAiGenerator)
-    assert (settings.generator.model, settings.generator.base_url) == ("qwen3:8b", LOCAL)
-    assert settings.generator.api_key_variable == ""  # none is set, and a local server wants none
-
-
 def test_a_model_wins_over_a_settings_file_and_keeps_what_it_says_of_the_rest(
     tmp_path: Path,
 ) -> None:

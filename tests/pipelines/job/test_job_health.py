@@ -5,7 +5,6 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, suppress
 from http.client import HTTPConnection
-from threading import active_count
 from time import monotonic
 from typing import Any
 
@@ -166,12 +165,6 @@ def test_a_busy_port_is_a_configuration_error(port: int, health: Health) -> None
         serving(f"127.0.0.1:{port}", CollectorRegistry(), health),
     ):
         pass
-
-
-def test_an_empty_address_serves_nothing(health: Health) -> None:
-    threads = active_count()
-    with serving("", CollectorRegistry(), health) as port:
-        assert (port, active_count()) == (0, threads)
 
 
 def test_a_collector_that_fails_costs_one_scrape(port: int, metrics: JobMetrics) -> None:

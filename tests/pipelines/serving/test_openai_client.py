@@ -136,17 +136,6 @@ def test_only_the_last_user_message_is_read(client: openai.OpenAI, asker: FakeAs
     assert asker.asked[-1].documents == ()
 
 
-def test_own_documents_come_in_the_extension_field(client: openai.OpenAI, asker: FakeAsker) -> None:
-    client.chat.completions.create(
-        model="radarstream",
-        messages=ASKED,
-        extra_body={"radarstream": {"documents": OWN, "wanted": 3}},
-    )
-    asked = asker.asked[-1]
-    assert (asked.origin, asked.wanted, len(asked.documents)) == ("documents", 3, 3)
-    assert [d.rank for d in asked.documents] == [1, 2, 3]
-
-
 @pytest.mark.parametrize(
     ("more", "param"),
     [

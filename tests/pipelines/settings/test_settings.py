@@ -9,7 +9,6 @@ from pydantic import ValidationError
 
 from radarstream.defenses.registry import build_defense
 from radarstream.pipelines.build import (
-    build_defense_pipeline,
     build_generator,
     shared_pipeline,
 )
@@ -218,13 +217,6 @@ def test_a_process_shares_one_guard_per_settings(tmp_path: Path) -> None:
     other = load_settings(profile="scripted", database=url, batch={"snapshots": 2})
     assert shared_pipeline(one) is shared_pipeline(same)
     assert shared_pipeline(one) is not shared_pipeline(other)
-
-
-def test_wiring_passes_options_and_may_go_without_baseline() -> None:
-    options = {"name": "radar", "options": {"pair_scale": 0.25}, "compare_with": ""}
-    guard = build_defense_pipeline(load_settings(profile="scripted", defense=options), None)  # type: ignore[arg-type]
-    assert guard.defense.pair_scale == 0.25
-    assert guard.baseline is None
 
 
 def test_wiring_of_a_service_wants_its_key_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
